@@ -1,0 +1,37 @@
+# make run   tunes GEMM on this machine's GPU, or on its CPU where there is none
+# make test  lint, types and tests; needs no GPU
+# Both make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+# The CUDA toolchain is large: `make run` takes it only where there is a driver to use it.
+GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
+
+.PHONY: run test clean
+
+run: $(VENV)/run.stamp
+	$(BIN)/looptune run polybench/gemm.c --sweep
+
+test: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+# Installed in place, so only a change of the dependencies asks for pip again.
+$(VENV)/run.stamp: pyproject.toml $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[plot$(GPU)]'
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[test,plot,cuda]'
+	touch $@ $(VENV)/run.stamp
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "looptune needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

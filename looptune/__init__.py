@@ -1,0 +1,20 @@
+"""looptune: annotated C loop nests to proved, verified and tuned GPU and CPU kernels.
+
+``compile`` and ``Kernel`` come from ``looptune.api``, loaded when first asked for, so that the command line starts fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from looptune.errors import LooptuneError
+from looptune.version import __version__
+
+__all__ = ["Kernel", "LooptuneError", "__version__", "compile"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("compile", "Kernel"):
+        return getattr(importlib.import_module("looptune.api"), name)
+    raise AttributeError(f"module 'looptune' has no attribute '{name}'")

@@ -1,0 +1,150 @@
+"""The library: ``looptune.compile`` turns a C loop nest into a callable.
+
+    kernel = looptune.compile("gemm.c", directives=["loop k: unroll 4, split, guarded"])
+    kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order; arrays updated in place
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune import targets
+from looptune.backends.base import Program
+from looptune.errors import UsageError
+from looptune.frontend import Unit, load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Array, Codelet, Scalar
+from looptune.mapping import Plan, plan, value
+from looptune.runtime.machine import Machine
+from looptune.schedule import Analysis, Scheduled, schedule
+from looptune.simplify import is_integer, wrap
+
+CACHE = Path.home() / ".cache" / "looptune"
+"""Where compiled CPU code and reference results are kept."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A compiled codelet, called with the C function's parameters in the C function's order.
+
+    ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels. Arrays
+    are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents and
+    are updated in place. NumPy arrays are copied to a GPU and back; a device array is never copied.
+    """
+
+    codelet: Codelet
+    source: str
+    directives: str
+    plan: Plan
+    target: str
+    _program: Program = field(repr=False)
+    _machine: Machine = field(repr=False)
+
+    def __call__(self, *args: Any) -> None:
+        """Raises UsageError where an argument does not fit its parameter."""
+        params = self.codelet.params
+        if len(args) != len(params):
+            names = ", ".join(p.name for p in params)
+            raise UsageError(f"{self.codelet.name} takes {len(params)} arguments ({names}), got {len(args)}")
+        scalars = {p.name: _scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
+        given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
+        placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
+        self._program.run({name: held for name, (held, _) in placed.items()}, scalars)
+        for name, (p, array) in given.items():
+            held, copied = placed[name]
+            if copied and p.io != "in":
+                array[...] = self._machine.fetch(held).reshape(array.shape)
+
+    def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
+        """The array where the kernel can use it, and whether that is a copy."""
+        device = getattr(array, "__cuda_array_interface__", None)
+        if device is not None and self.target == "numba-cuda":
+            _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
+            if device.get("strides") is not None and not _contiguous(device):
+                raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
+            return array, False
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"{p.name} must be an array, got {type(array).__name__}")
+        _check(p, array.shape, array.dtype, scalars)
+        shaped = array.reshape(-1) if len(p.shape) == 1 else array
+        if self.target == "numba-cuda":
+            return self._machine.place(shaped), True
+        direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
+        return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+
+
+def compile(
+    path_or_source: str | Path,
+    *,
+    kernel: str | None = None,
+    target: str = "auto",
+    defines: Mapping[str, str | int | float | None] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    dtype: str | None = None,
+    directives: str | Sequence[str] | None = None,
+) -> Kernel:
+    """A codelet of a C file (or of C text: a string with a newline) as a callable.
+
+    ``kernel``: a function or an hmpp label, where the file has several; ``defines``: macros, as with -D; ``dtype``:
+    "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
+    ``loop k: unroll 4, jam``, besides the pragmas in the text. Raises a LooptuneError for every mistake.
+    """
+    unit = load(path_or_source, kernel=kernel, defines=defines if defines is not None else {}, include_dirs=include_dirs, dtype=dtype)
+    chosen = targets.resolve(target, CACHE)
+    done = scheduled(unit, directives)
+    backend, note = chosen.backend(), lines_of(directives)
+    planned = plan(done.codelet, note)
+    machine = chosen.machine()
+    binary = backend.build(planned)
+    return Kernel(done.codelet, binary.source, note, planned, chosen.name, backend.load(binary), machine)
+
+
+def scheduled(unit: Unit, directives: str | Sequence[str] | None) -> Scheduled:
+    placed = parse_lines(lines_of(directives).splitlines(), "directives")
+    return schedule(Analysis(unit.codelet), placed, unit.values)
+
+
+def lines_of(directives: str | Sequence[str] | None) -> str:
+    if directives is None:
+        return ""
+    return directives if isinstance(directives, str) else "\n".join(directives)
+
+
+def _scalar(p: Scalar, given: Any) -> int | float:
+    if isinstance(given, np.ndarray) and given.ndim:
+        raise UsageError(f"{p.name} is a scalar, got an array")
+    if not is_integer(p.dtype):
+        return float(given)
+    if float(given) != int(given):
+        raise UsageError(f"{p.name} is an integer, got {given}")
+    return wrap(int(given), p.dtype)
+
+
+def _check(p: Array, shape: tuple[int, ...], dtype: np.dtype[Any], scalars: Mapping[str, int | float]) -> None:
+    if dtype != np.dtype(p.dtype):
+        raise UsageError(f"{p.name} must be an array of {p.dtype}, got {dtype}")
+    want = extents_of(p, scalars)
+    flat = len(want) == 1 and (want[0] is None or math.prod(shape) == want[0])
+    fits = len(want) == len(shape) and all(w is None or w == n for w, n in zip(want, shape, strict=True))
+    if not (flat or fits):
+        declared = "".join(f"[{'' if w is None else w}]" for w in want)
+        raise UsageError(f"{p.name} must have the shape {declared}, got {list(shape)}")
+
+
+def extents_of(p: Array, scalars: Mapping[str, int | float]) -> list[int | None]:
+    from_sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+    return [None if e is None else value(e, from_sizes) for e in p.shape]
+
+
+def _contiguous(device: Mapping[str, Any]) -> bool:
+    item, expected = np.dtype(device["typestr"]).itemsize, []
+    for n in reversed(device["shape"]):
+        expected.append(item)
+        item *= n
+    return tuple(device["strides"]) == tuple(reversed(expected))

@@ -1,0 +1,334 @@
+"""Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread per grid iteration.
+
+Every choice here was measured on an H200. Loops are ``while`` loops with unsigned 32-bit counters and arrays are
+flat with unsigned 32-bit indices, because NVVM then unrolls and schedules them as nvcc does (signed or 64-bit
+indices cost up to three times on a matrix product). A value that may be negative keeps 64 signed bits.
+
+``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubin through cuda.core on Numba's ABI.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
+from numba import cuda, types
+
+from looptune.backends.base import Backend, Binary, Program, Resources, header
+from looptune.backends.text import DTYPES, HELPERS, Writer, ident, never_negative, stripped
+from looptune.errors import ResourceError
+from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Scalar, Var
+from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches, value
+from looptune.simplify import add, mul
+
+MAX_THREADS = 1024
+"""Threads per block, on every GPU since compute capability 2.0."""
+MAX_BLOCKS_Y = 65535
+
+
+class _Writer(Writer):
+    """``unsigned`` are the variables that hold a uint32."""
+
+    def __init__(self, plan: Plan, unsigned: set[str]) -> None:
+        super().__init__(unsigned)
+        self.plan = plan
+        self.unsigned = set(unsigned)
+
+    def element(self, load: Load) -> str:
+        array = self.plan.array(load.array)
+        flat: Expr = load.index[0] if load.index else Const(0)
+        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
+            assert n is not None, f"{load.array}: an inner extent is always declared"
+            flat = add(mul(flat, n), i)
+        return f"{ident(load.array)}[{self.unsigned_index(flat)}]"
+
+    def unsigned_index(self, e: Expr) -> str:
+        match e:
+            case Const(n):
+                return str(int(n))
+            case Var(name) if name in self.unsigned:
+                return ident(name)
+        return f"uint32({stripped(self.index(e))})"
+
+    def index(self, e: Expr) -> str:
+        """``e`` modulo 2**32: sums and products need no sign."""
+        match e:
+            case Const(n):
+                return str(int(n))
+            case Var(name):
+                return ident(name)
+            case Bin("+" | "-" | "*" as op, lhs, rhs):
+                return f"({self.index(lhs)} {op} {self.index(rhs)})"
+        return self.bound(e)
+
+    def wide_variable(self, name: str) -> str:
+        return f"int64({ident(name)})" if name in self.unsigned else ident(name)
+
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
+        var = ident(loop.var)
+        unsigned = never_negative(loop.lo, self.nonnegative)
+        kind = "uint32" if unsigned else "int64"
+        yield f"{indent}{var} = {kind}({stripped(self.bound(loop.lo))})"
+        yield f"{indent}{var}__end = {kind}({self.end(loop, unsigned)})"
+        self.bind(loop.var, unsigned)
+        yield f"{indent}while {var} < {var}__end:"
+        yield from self.block(loop.body, indent + "    ")
+        yield f"{indent}    {var} = {kind}({var} + {loop.step})"
+        self.unbind(loop.var)
+
+    def end(self, loop: Loop, unsigned: bool) -> str:
+        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
+        hi = stripped(self.bound(loop.hi))
+        return hi if not unsigned or never_negative(loop.hi, self.nonnegative) else f"max({self.bound(loop.lo)}, {hi})"
+
+    def bind(self, var: str, unsigned: bool) -> None:
+        if unsigned:
+            self.unsigned.add(var)
+            self.nonnegative.add(var)
+
+    def unbind(self, var: str) -> None:
+        self.unsigned.discard(var)
+        self.nonnegative.discard(var)
+
+    def condition(self, e: Expr) -> str:
+        match e:
+            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) if self.same_sign(lhs) and self.same_sign(
+                rhs
+            ):
+                return f"{self.unsigned_index(lhs)} {op} {self.unsigned_index(rhs)}"
+        return super().condition(e)
+
+    def same_sign(self, e: Expr) -> bool:
+        """A size, a counter or a constant that an unsigned comparison may use as it is."""
+        return (isinstance(e, Var) and e.name in self.unsigned) or (
+            isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
+        )
+
+
+class NumbaCuda(Backend):
+    name = "numba-cuda"
+
+    def __init__(self, arch: str = "sm_90", fastmath: bool = False) -> None:
+        self.arch = arch
+        self.fastmath = fastmath
+
+    def emit(self, plan: Plan) -> str:
+        writer = _Writer(plan, _extents(plan))
+        kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
+        helpers = [f"@cuda.jit(device=True)\n{HELPERS[h]}\n" for h in sorted(writer.used)]
+        top = [
+            header(plan, self.name),
+            "import math",
+            "",
+            "import numpy as np",
+            f"from numba import cuda, {', '.join(DTYPES)}",
+            "",
+            "",
+        ]
+        return "\n".join([*top, *helpers, *kernels, *_host(plan)]) + "\n"
+
+    def build(self, plan: Plan) -> Binary:
+        source, start = self.emit(plan), time.perf_counter()
+        for k in plan.kernels:
+            if k.block[0] * k.block[1] > MAX_THREADS:
+                raise ResourceError(
+                    f"{k.name} needs {k.block[0] * k.block[1]} threads per block, the limit is {MAX_THREADS}"
+                )
+        built = {k.name: self._link(self._ptx(plan, k, source)) for k in plan.kernels}
+        resources = tuple(_resources(k, built[k.name][1]) for k in plan.kernels)
+        objects = {name: code for name, (code, _) in built.items()}
+        return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
+
+    def ptx(self, plan: Plan) -> str:
+        """The PTX of every kernel; needs no GPU."""
+        source = self.emit(plan)
+        return "\n".join(self._ptx(plan, k, source) for k in plan.kernels)
+
+    def _ptx(self, plan: Plan, kernel: Kernel, source: str) -> str:
+        module: dict[str, Any] = {"__name__": kernel.name}
+        exec(compile(source, f"<{kernel.name}>", "exec"), module)
+        major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
+        signature = tuple(_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
+        text, _ = cuda.compile_ptx(module[kernel.name].py_func, signature, cc=(major, minor), fastmath=self.fastmath)
+        return str(text)
+
+    def _link(self, ptx: str) -> tuple[bytes, str]:
+        linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=self.arch, verbose=True))
+        code = linker.link("cubin").code
+        return bytes(code), linker.get_info_log()
+
+    def load(self, binary: Binary) -> CudaProgram:
+        return CudaProgram(binary)
+
+
+class CudaProgram(Program):
+    """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
+
+    def __init__(self, binary: Binary) -> None:
+        self.plan = binary.plan
+        self.device = Device()
+        self.device.set_current()
+        self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
+        self.entries = {name: m.get_kernel(_entry(binary.objects[name], name)) for name, m in self.modules.items()}
+        self.resident: dict[str, Any] = {}
+
+    def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
+        where = self.device.default_stream if stream is None else Stream.from_handle(int(stream))
+        everything = {**arrays, **self._residents(scalars)}
+        packed = {name: _packed(a, self.plan.array(name).dtype) for name, a in everything.items()}
+        sizes = {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
+        for kernel, env in launches(self.plan.steps, sizes):
+            counts = extent(kernel, env)
+            if 0 in counts:
+                continue
+            grid = blocks(kernel, env)
+            if grid[1] > MAX_BLOCKS_Y:
+                raise ResourceError(f"{kernel.name} needs {grid[1]} blocks along y, the limit is {MAX_BLOCKS_Y}")
+            args = [x for a in kernel.arrays for x in packed[a]]
+            args += [_scalar(self.plan, n, env[n] if n in env else scalars[n]) for n in kernel.scalars]
+            launch(where, LaunchConfig(grid=grid, block=kernel.block), self.entries[kernel.name], *args)
+
+    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
+        """The codelet's own variables on the device, allocated once for given sizes."""
+        env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+        for local in self.plan.resident:
+            count = int(np.prod([value(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
+            held = self.resident.get(local.name)
+            if held is None or held.size != count:
+                self.resident[local.name] = cuda.device_array(count, local.dtype)
+        return self.resident
+
+
+def numba_stream(handle: Any) -> Any:
+    """A driver stream as Numba's own launches take it."""
+    return cuda.external_stream(int(handle))
+
+
+def _whole(p: Scalar) -> bool:
+    return "int" in p.dtype
+
+
+def _extents(plan: Plan) -> set[str]:
+    """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
+    shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
+    return {e.name for e in shapes if isinstance(e, Var) and e.dtype == "int32"}
+
+
+def _type(plan: Plan, name: str) -> Any:
+    known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
+    arrays = {p.name for p in plan.codelet.params if isinstance(p, Array)} | {v.name for v in plan.resident}
+    if name in arrays:
+        return types.Array(getattr(types, plan.array(name).dtype), 1, "C")
+    if name in _extents(plan):
+        return types.uint32
+    return getattr(types, plan.dtype(name)) if name in known else types.int64
+
+
+def _scalar(plan: Plan, name: str, number: int | float) -> Any:
+    return np.dtype(str(_type(plan, name))).type(number)
+
+
+def _packed(array: Any, dtype: str) -> tuple[Any, ...]:
+    """A one-dimensional array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
+    facts = array.__cuda_array_interface__
+    item = np.dtype(dtype).itemsize
+    count = int(np.prod(facts["shape"], dtype=np.int64))
+    null, size = np.uint64(0), np.int64(count)
+    return null, null, size, np.int64(item), np.uint64(facts["data"][0]), size, np.int64(item)
+
+
+def _entry(cubin: bytes, name: str) -> str:
+    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
+    found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", cubin)
+    assert found is not None, f"no kernel {name} in its cubin"
+    return found[1].decode()
+
+
+def _resources(kernel: Kernel, log: str) -> Resources:
+    def number(pattern: str) -> int:
+        found = re.findall(pattern, log)
+        return max((int(n) for n in found), default=0)
+
+    local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
+    threads = kernel.block[0] * kernel.block[1]
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, number(r"(\d+) bytes smem"), threads)
+
+
+def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    yield "@cuda.jit"
+    yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
+    writer.unsigned &= _extents(plan)
+    bounds = []
+    for axis, (dim, size) in zip(reversed(kernel.axes), zip("xy", kernel.block, strict=True), strict=False):
+        var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
+        counter = f"cuda.blockIdx.{dim} * {size} + cuda.threadIdx.{dim}"
+        kind = "uint32" if unsigned else "int64"
+        scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
+        lo = writer.bound(axis.lo)
+        yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
+        bounds.append(f"{var} >= {kind}({stripped(writer.bound(axis.hi))})")
+    for axis in kernel.axes:
+        writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
+    if bounds:
+        yield f"    if {' or '.join(bounds)}:"
+        yield "        return"
+    yield from writer.block(kernel.body, "    ")
+    for axis in kernel.axes:
+        writer.unbind(axis.var)
+    yield ""
+    yield ""
+
+
+def _host(plan: Plan) -> Iterator[str]:
+    """The function a user calls: device arrays in, launches out."""
+    params = [p.name for p in plan.codelet.params]
+    yield f"def {ident(plan.codelet.name)}({', '.join([ident(n) for n in params] + ['stream=0'])}):"
+    yield '    """Launch on ``stream``; arrays are contiguous device arrays, updated in place."""'
+    for p in plan.codelet.params:
+        if isinstance(p, Array) and len(p.shape) > 1:
+            yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
+    writer = _Writer(plan, set())
+    for local in plan.resident:
+        count = " * ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
+        yield f"    {ident(local.name)} = cuda.device_array({count}, np.{local.dtype})"
+    yield from _steps(plan, plan.steps, writer, "    ")
+
+
+def _steps(plan: Plan, steps: tuple[Step, ...], writer: _Writer, indent: str) -> Iterator[str]:
+    if not steps:
+        yield f"{indent}pass"
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield from _launch(plan, kernel, writer, indent)
+            case HostLoop(var, lo, hi, stride, body):
+                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
+                yield from _steps(plan, body, writer, indent + "    ")
+            case HostIf(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from _steps(plan, then, writer, indent + "    ")
+                yield f"{indent}else:"
+                yield from _steps(plan, other, writer, indent + "    ")
+
+
+def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
+    def count(axis: Loop, threads: int) -> str:
+        per = axis.step * threads
+        lo, hi = writer.bound(axis.lo), writer.bound(axis.hi)
+        span = hi if lo == "0" else f"{hi} - {lo}"
+        return f"({span} + {per - 1}) // {per}"
+
+    args = [ident(n) for n in kernel.arrays]
+    args += [f"np.{str(_type(plan, n))}({ident(n)})" for n in kernel.scalars]
+    grid = [count(a, s) for a, s in zip(reversed(kernel.axes), kernel.block, strict=False)] or ["1"]
+    if kernel.axes:
+        yield f"{indent}grid = ({', '.join(grid)},)"
+        yield f"{indent}if min(grid) > 0:"
+        indent += "    "
+    place = "grid" if kernel.axes else "(1,)"
+    block = kernel.block if len(kernel.axes) == 2 else kernel.block[:1]
+    yield f"{indent}{kernel.name}[{place}, {block}, stream]({', '.join(args)})"

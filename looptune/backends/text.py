@@ -1,0 +1,244 @@
+"""IR to the Python that Numba compiles, shared by the Numba backends.
+
+Two readings of an integer expression. As a *value* it is C's: every operation wraps in its dtype. As an *index* or a
+bound it is a number of iterations or a place in an array, which C's rules keep from overflowing: it is computed in
+the machine's widest integers, without wrapping.
+"""
+
+from __future__ import annotations
+
+import keyword
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+
+from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Un, Var, While
+from looptune.simplify import is_integer
+
+DTYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+)  # fmt: skip
+
+HELPERS = {
+    "c_div": """\
+def c_div(a, b):
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+""",
+    "c_mod": """\
+def c_mod(a, b):
+    r = abs(a) % abs(b)
+    return r if a >= 0 else -r
+""",
+    "c_round": """\
+def c_round(x):
+    return math.copysign(math.floor(abs(x) + 0.5), x)
+""",
+    "c_cbrt": """\
+def c_cbrt(x):
+    return math.copysign(math.pow(abs(x), 1.0 / 3.0), x)
+""",
+    "c_fmin": """\
+def c_fmin(a, b):
+    return b if a != a or b < a else a
+""",
+    "c_fmax": """\
+def c_fmax(a, b):
+    return b if a != a or b > a else a
+""",
+}
+"""C operations that Python spells otherwise, emitted into a module where it needs them."""
+
+_SPELLED = {
+    "fabs": "abs({0})", "abs": "abs({0})", "fmin": "c_fmin({0}, {1})", "fmax": "c_fmax({0}, {1})",
+    "round": "c_round({0})", "cbrt": "c_cbrt({0})", "exp2": "math.pow(2.0, {0})", "fma": "{0} * {1} + {2}",
+}  # fmt: skip
+
+_RESERVED = frozenset({*keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max",
+                       "np", "numba", "stream", "print", "len", "int", "float", "uintp"})  # fmt: skip
+
+
+def ident(name: str) -> str:
+    """A C name as a Python name that shadows nothing."""
+    return f"{name}_" if name in _RESERVED else name
+
+
+def never_negative(e: Expr, known: Collection[str]) -> bool:
+    """``e`` cannot be negative, given the variables ``known`` not to be."""
+    match e:
+        case Const(value):
+            return value >= 0
+        case Var(name):
+            return name in known
+        case Cast(dtype, arg):
+            return is_integer(dtype) and never_negative(arg, known)
+        case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
+            return never_negative(lhs, known) and never_negative(rhs, known)
+        case Bin("%", lhs, _) if is_integer(lhs.dtype):
+            return never_negative(lhs, known)
+        case Bin("max", lhs, rhs):
+            return never_negative(lhs, known) or never_negative(rhs, known)
+        case Bin(op):
+            return op in COMPARISONS
+    return e.dtype.startswith("uint")
+
+
+class Writer(ABC):
+    """Writes statements and expressions; ``nonnegative`` are the variables proven so at the place written."""
+
+    def __init__(self, nonnegative: Collection[str] = ()) -> None:
+        self.nonnegative = set(nonnegative)
+        self.used: set[str] = set()
+
+    @abstractmethod
+    def element(self, load: Load) -> str: ...
+
+    @abstractmethod
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]: ...
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        if not body:
+            yield f"{indent}pass"
+        for stmt in body:
+            yield from self.statement(stmt, indent)
+
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        match stmt:
+            case Assign(Var(name), value):
+                yield f"{indent}{ident(name)} = {self.value(value, exact=True)}"
+            case Assign(Load() as target, value):
+                yield f"{indent}{self.element(target)} = {self.value(value)}"
+            case Loop():
+                yield from self.loop(stmt, indent)
+            case If(cond, then, other):
+                yield f"{indent}if {self.condition(cond)}:"
+                yield from self.block(then, indent + "    ")
+                if other:
+                    yield f"{indent}else:"
+                    yield from self.block(other, indent + "    ")
+            case While(cond, body):
+                yield f"{indent}while {self.condition(cond)}:"
+                yield from self.block(body, indent + "    ")
+
+    def condition(self, e: Expr) -> str:
+        """``e`` where only its truth matters."""
+        match e:
+            case Bin("&&" | "||" as op, lhs, rhs):
+                return f"({self.condition(lhs)} {'and' if op == '&&' else 'or'} {self.condition(rhs)})"
+            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs):
+                return f"{self.operand(lhs)} {op} {self.operand(rhs)}"
+            case Un("!", arg):
+                return f"not ({self.condition(arg)})"
+        return f"{self.value(e)} != 0"
+
+    def operand(self, e: Expr) -> str:
+        """One side of a comparison: small enough not to wrap where it is a bound."""
+        return self.bound(e) if self.plain(e) else self.value(e)
+
+    def plain(self, e: Expr) -> bool:
+        """``e`` is made of sizes, loop variables and constants, so that it does not overflow."""
+        match e:
+            case Const(_, dtype):
+                return is_integer(dtype)
+            case Var(_, dtype):
+                return dtype in ("int32", "int64") and is_integer(dtype)
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
+                return self.plain(lhs) and self.plain(rhs)
+        return False
+
+    def value(self, e: Expr, exact: bool = False) -> str:
+        """``e`` with C's value; ``exact``: in exactly its dtype, where a variable is about to take its type from it."""
+        match e:
+            case Const(value, dtype):
+                if dtype == "float64":
+                    return _float(float(value))
+                return (
+                    f"{dtype}({_float(float(value)) if dtype == 'float32' else int(value)})"
+                    if exact or dtype == "float32"
+                    else str(int(value))
+                )
+            case Var(name, dtype):
+                return f"{dtype}({ident(name)})" if exact and is_integer(dtype) else ident(name)
+            case Load():
+                return self.element(e)
+            case Cast(dtype, arg):
+                return f"{dtype}({self.value(arg)})"
+            case Select(cond, then, other):
+                return f"({self.value(then, exact)} if {self.condition(cond)} else {self.value(other, exact)})"
+            case Call(fn, args, dtype):
+                return self.call(fn, [self.value(a) for a in args], dtype)
+            case Un("-" | "~" as op, arg):
+                text = f"{op}{self.value(arg)}"
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else f"({text})"
+            case Bin(op) if op in COMPARISONS:
+                return f"int32({self.condition(e)})"
+            case Un("!"):
+                return f"int32({self.condition(e)})"
+            case Bin(op, lhs, rhs):
+                text = self.binary(op, self.value(lhs), self.value(rhs), lhs, rhs)
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else f"({text})"
+        raise AssertionError(f"no Python for {e}")
+
+    def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> str:
+        if op in ("min", "max"):
+            return f"{op}({a}, {b})"
+        if op in ("/", "%") and is_integer(lhs.dtype):
+            if never_negative(lhs, self.nonnegative) and never_negative(rhs, self.nonnegative):
+                return f"{a} {'//' if op == '/' else '%'} {b}"
+            return f"{self.helper('c_div' if op == '/' else 'c_mod')}({self.wide(a)}, {self.wide(b)})"
+        return f"{a} {op} {b}"
+
+    def wide(self, text: str) -> str:
+        return f"int64({text})"
+
+    def helper(self, name: str) -> str:
+        self.used.add(name)
+        return name
+
+    def call(self, fn: str, args: list[str], dtype: str) -> str:
+        spelled = _SPELLED.get(fn)
+        for name in HELPERS:
+            if spelled is not None and spelled.startswith(name):
+                self.helper(name)
+        text = spelled.format(*args) if spelled is not None else f"math.{fn}({', '.join(args)})"
+        return f"{dtype}({text})"
+
+    def bound(self, e: Expr) -> str:
+        """``e`` as a number that is not wrapped."""
+        match e:
+            case Const(value):
+                return str(int(value))
+            case Var(name):
+                return self.wide_variable(name)
+            case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
+                return self.bound(arg)
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if is_integer(lhs.dtype):
+                text = self.binary(op, self.bound(lhs), self.bound(rhs), lhs, rhs)
+                return text if op in ("min", "max") else f"({text})"
+            case Un("-", arg) if is_integer(arg.dtype):
+                return f"(-{self.bound(arg)})"
+            case Select(cond, then, other):
+                return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
+        return self.wide(self.value(e))
+
+    def wide_variable(self, name: str) -> str:
+        return ident(name)
+
+
+def stripped(text: str) -> str:
+    """Without the one pair of parentheses around the whole."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for k, ch in enumerate(text):
+        depth += (ch == "(") - (ch == ")")
+        if depth == 0:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
+
+
+def _float(value: float) -> str:
+    if value != value:
+        return "math.nan"
+    if value in (float("inf"), float("-inf")):
+        return "math.inf" if value > 0 else "(-math.inf)"
+    return repr(value)

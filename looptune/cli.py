@@ -1,0 +1,238 @@
+"""The command line: arguments in, exit code out.
+
+Exit codes: 0 ok · 1 nothing valid was found · 2 a user error · 130 after Ctrl-C, what was measured being kept.
+What a command needs is imported when it runs, so that ``looptune --help`` is immediate.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.errors import LooptuneError, UsageError
+from looptune.version import __version__
+
+STOPPED = 130
+DATASETS = ("MINI", "SMALL", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
+
+
+class _Commands(click.Group):
+    """Commands in the order a user meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="looptune")
+def cli() -> None:
+    """Annotated C loop nests to proved, verified and tuned GPU and CPU kernels."""
+
+
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How a C file is read; the same for every command that takes one."""
+    options = (
+        click.option("--kernel", metavar="NAME", help="Function or hmpp label, where the file has several."),
+        click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."),
+        click.option("-I", "include_dirs", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A folder of headers."),
+        click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
+        click.option("--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
+    """``NAME=VALUE`` texts as a mapping; UsageError where the name is missing or no name."""
+    made: dict[str, str | None] = {}
+    for text in defines:
+        name, equals, value = text.partition("=")
+        if not name.isidentifier() or not name.isascii():
+            raise UsageError(f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}")
+        made[name] = value if equals else None
+    if dataset is not None:
+        made[f"{dataset.upper().removesuffix('_DATASET')}_DATASET"] = None
+    return made
+
+
+@cli.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@file_options
+@click.option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
+@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
+@click.option("--target", default="auto", show_default=True, help="auto, numba-cuda or numba-cpu.")
+@click.option("--space", metavar="FILE", type=click.Path(path_type=Path), help="Directives with choices; default: pragmas/NAME.pragmas, else derived.")
+@click.option("--strategy", metavar="NAME", help="exhaustive or random; default: the one the budget allows.")
+@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 150 on a CPU.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds a version may take.")
+@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of inputs, samples and rounds.")
+@click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
+@click.option("--db", metavar="PATH", type=click.Path(path_type=Path), default=Path(".looptune/results.sqlite"), show_default=True, help="The results database.")
+@click.option("--reports", metavar="DIR", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, help="Where tables are written.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
+@click.option("--quiet", is_flag=True, help="No progress, no table.")
+def run(files: tuple[Path, ...], **options: Any) -> int:
+    """Measure FILE as annotated, or with --sweep its whole space, and compare."""
+    from looptune.experiment import Request, prepare
+    from looptune.experiment import run as measure
+    from looptune.report import tables
+    from looptune.tune.store import Store
+
+    options = dict(options)
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
+    fresh, timeout = not options.pop("resume"), options.pop("timeout")
+    command = shlex.join(["looptune", *sys.argv[1:]])
+    requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
+    tables.check_writable(reports)
+    say = click.echo if not (quiet or as_json) else _nothing
+    results = []
+    for request in requests:
+        prepared = prepare(request)
+        say(f"{prepared.unit.codelet.name}: {prepared.space.size or 1} versions in the space, on {prepared.facts.name}")
+        request.db.parent.mkdir(parents=True, exist_ok=True)
+        with Store.open(request.db) as store:
+            for warning in (*store.warnings, *prepared.space.warnings):
+                click.echo(f"warning: {warning}", err=True)
+            result = measure(prepared, store, _progress(quiet or as_json))
+        results.append(result)
+        if result.entries and any(e.times is not None for e in result.entries):
+            page = tables.write(result, reports)
+            say("\n" + tables.plain(result))
+            if result.directives:
+                say("\nwinning directives (add them with --with):\n" + "\n".join(f"  {x}" for x in result.directives.splitlines()))
+            say(f"\n{tables.counts(result)}\nlegality: {result.proof}\nreport: {page}")
+        if result.interrupted:
+            break
+    if as_json:
+        records = [r.record() for r in results]
+        click.echo(json.dumps(records[0] if len(files) == 1 else records, indent=1))
+    if any(r.interrupted for r in results):
+        click.echo("stopped; what was measured is kept, the same command goes on from here", err=True)
+        return STOPPED
+    return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _nothing(text: str) -> None:
+    """Say nothing."""
+
+
+def _progress(silent: bool) -> Callable[[Any], None]:
+    if silent:
+        return lambda progress: None
+    from looptune.report.progress import Live
+
+    return Live(sys.stderr)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
+@click.option("--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
+def transform(file: Path, directives: tuple[str, ...], config: Path | None, output: Path | None, **options: Any) -> int:
+    """Print FILE with its directives applied, as C that compiles."""
+    from looptune import source_to_source
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    lines = (*directives, *configured(config, file))
+    text = source_to_source.transform(file, lines, defines=defines, **options)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text)
+    return 0
+
+
+def configured(config: Path | None, file: Path) -> tuple[str, ...]:
+    """The directives of a report's JSON: one object, or the list a device folder holds."""
+    if config is None:
+        return ()
+    try:
+        held = json.loads(config.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {config}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{config} is no JSON: {error}") from error
+    found = [r for r in (held if isinstance(held, list) else [held]) if isinstance(r, Mapping) and "directives" in r]
+    if not found:
+        raise UsageError(f"{config} holds no result with directives")
+    return tuple(str(found[-1]["directives"]).splitlines())
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
+@click.option("--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives.")
+@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda or numba-cpu.")
+@click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
+@click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+def emit(file: Path, directives: tuple[str, ...], config: Path | None, target: str, arch: str, ptx: bool, **options: Any) -> int:
+    """Print the source of the kernels made of FILE."""
+    from looptune import source_to_source
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    lines = (*directives, *configured(config, file))
+    click.echo(source_to_source.emit(file, lines, target=target, arch=arch, ptx=ptx, defines=defines, **options), nl=False)
+    return 0
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+def devices(as_json: bool) -> int:
+    """List the devices kernels can run on here."""
+    from dataclasses import asdict
+
+    from looptune import targets
+
+    found = targets.devices()
+    if as_json:
+        click.echo(json.dumps([asdict(f) for f in found], indent=1))
+        return 0
+    for f in found:
+        memory = f"{f.memory_bytes / 2**30:.0f} GiB"
+        click.echo(f"{f.target}  {f.name}: {f.arch}, {f.cores} {'SMs' if f.target == 'numba-cuda' else 'cores'}, {memory}")
+    missing = targets.gpu_missing()
+    if missing:
+        click.echo(f"no GPU: {missing}")
+    return 0
+
+
+@cli.command()
+def doctor() -> int:
+    """Say what is installed, what is missing, and the command that mends it."""
+    from looptune.doctor import examine
+
+    findings = examine()
+    width = max(len(f.name) for f in findings)
+    for f in findings:
+        mend = f"   -> {f.mend}" if f.mend else ""
+        click.echo(f"{f.status:8}{f.name.ljust(width)}  {f.found}{mend}")
+    return 0 if all(f.status != "missing" for f in findings) else 1
+
+
+def main() -> None:
+    """The program ``looptune``."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except LooptuneError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except click.exceptions.Abort:
+        sys.exit(STOPPED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,49 @@
+"""Every exception looptune raises on purpose.
+
+* LooptuneError          one line with file:line:col, the source line and a caret; exit code 2
+  * UsageError           an option, a file or a value given from outside the C text
+  * ParseError           the C, a directive or a space file is malformed
+  * UnsupportedError     valid C outside the language looptune accepts; says what to write instead
+  * DirectiveError       a directive names a loop that is absent, or has a bad argument
+  * IllegalTransform     the dependences forbid it; carries the witness
+  * ResourceError        a kernel needs more than the device has; carries both numbers
+  * TargetError          the target cannot run here; says what to install
+  * StoreError           the results database cannot be read or written
+"""
+
+from __future__ import annotations
+
+from looptune.source import NOWHERE, Span, caret
+
+
+class LooptuneError(Exception):
+    """A mistake of the user's: ``message`` is one line, ``span`` says where."""
+
+    def __init__(self, message: str, span: Span = NOWHERE) -> None:
+        super().__init__(message if span == NOWHERE else caret(span, message))
+        self.message = message
+        self.span = span
+
+
+class UsageError(LooptuneError): ...
+
+
+class ParseError(LooptuneError): ...
+
+
+class UnsupportedError(LooptuneError): ...
+
+
+class DirectiveError(LooptuneError): ...
+
+
+class IllegalTransform(LooptuneError): ...
+
+
+class ResourceError(LooptuneError): ...
+
+
+class TargetError(LooptuneError): ...
+
+
+class StoreError(LooptuneError): ...

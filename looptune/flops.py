@@ -1,0 +1,97 @@
+"""How many floating-point operations a codelet does at given sizes: what GFLOP/s are counted from.
+
+Additions, subtractions, multiplications, divisions and math functions of the original loops, one each. In a sum
+``x += a * e`` a factor that no loop around changes can be taken out of the sum and is not counted, so that
+``C += alpha * A * B`` counts two, as everyone counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Stmt, Un, Var, While
+from looptune.mapping import value
+from looptune.rewrite import walk
+from looptune.scope import names_in
+from looptune.simplify import is_integer
+
+LARGEST = 200_000
+"""Loop iterations looked at one by one, where inner bounds depend on them, before giving up."""
+
+
+def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
+    """The operations of one run, None where it depends on data or takes too long to count."""
+    left = [LARGEST]
+    try:
+        return _block(body, dict(sizes), left)
+    except (KeyError, AssertionError):
+        return None
+
+
+def _block(body: Sequence[Stmt], env: dict[str, int], left: list[int]) -> int:
+    return sum(_stmt(s, env, left) for s in body)
+
+
+def _stmt(stmt: Stmt, env: dict[str, int], left: list[int]) -> int:
+    match stmt:
+        case Assign():
+            return operations(stmt)
+        case Loop(var, lo, hi, body, step):
+            trips = range(value(lo, env), value(hi, env), step)
+            if not _varies(body, var):
+                return len(trips) * _block(body, {**env, var: 0}, left) if trips else 0
+            left[0] -= len(trips)
+            assert left[0] >= 0, "too many iterations to look at"
+            return sum(_block(body, {**env, var: i}, left) for i in trips)
+        case If(cond, then, other):
+            return _block(then if value(cond, env) else other, env, left)
+        case While():
+            raise KeyError("a while loop's trips depend on data")
+
+
+def _varies(body: Sequence[Stmt], var: str) -> bool:
+    """The number of operations in ``body`` depends on ``var``: through a bound or a condition."""
+    for node in walk(tuple(body)):
+        match node:
+            case Loop(_, lo, hi) if var in names_in((lo, hi)):
+                return True
+            case If(cond) if var in names_in(cond):
+                return True
+    return False
+
+
+def operations(assign: Assign) -> int:
+    total = sum(_costs(n) for n in walk(assign.value))
+    match _plain(assign.value):
+        case Bin("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
+            return total - _factors(_plain(rhs))
+    return total
+
+
+def _costs(n: object) -> int:
+    match n:
+        case Bin("+" | "-" | "*" | "/", lhs):
+            return int(not is_integer(lhs.dtype))
+        case Call(_, _, dtype):
+            return int(not is_integer(dtype))
+    return 0
+
+
+def _factors(e: Expr) -> int:
+    """The constant factors of a product."""
+    match e:
+        case Bin("*", lhs, rhs):
+            a, b = _plain(lhs), _plain(rhs)
+            return sum(isinstance(x, (Var, Const)) and not is_integer(x.dtype) for x in (a, b)) + _factors(a) + _factors(b)
+    return 0
+
+
+def _plain(e: Expr) -> Expr:
+    match e:
+        case Cast(_, arg):
+            return _plain(arg)
+        case Un("-", arg):
+            return _plain(arg)
+    return e
+
+

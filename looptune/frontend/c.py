@@ -1,0 +1,440 @@
+"""Preprocessed text to ``syntax.File``; only this module imports pycparser.
+
+A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out
+when it cannot be the codelet; the codelet, its callers, the types and the variables at file scope count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pycparser import c_ast
+from pycparser.c_parser import CParser
+from pycparser.c_parser import ParseError as SyntaxProblem
+
+from looptune.errors import ParseError
+from looptune.frontend import syntax as s
+from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
+from looptune.frontend.preprocess import Preprocessed, Token
+from looptune.source import Span
+
+_HEADER_TYPES = {
+    "size_t": "uint64", "ssize_t": "int64", "ptrdiff_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
+    "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64", "uint8_t": "uint8",
+    "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "uint8", "float_t": "float32",
+    "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
+    "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
+}  # fmt: skip
+
+_WORDS = {
+    "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "uint8",
+    "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "signed": "int32",
+    "long": "int64", "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64",
+    "float": "float32", "double": "float64", "void": "void",
+}  # fmt: skip
+
+
+def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:
+    """The file's functions and variables; ``float`` and ``double`` both become ``dtype`` where it is given.
+
+    ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
+    Raises ParseError at the first place that is no C.
+    """
+    prelude = "".join(f"typedef int {name};" for name in _HEADER_TYPES)
+    text = source.text
+    while True:
+        try:
+            # the prelude stands on a line of its own: lines of the text are one off, columns are right
+            tree = CParser().parse(prelude + "\n" + text, "")
+        except SyntaxProblem as problem:
+            error, at = _explain(source, problem)
+            hole = _hole(source, at, needed)
+            if hole is None or text[slice(*hole)].isspace():
+                raise error from None
+            text = text[: hole[0]] + re.sub(r"[^\n]", " ", text[slice(*hole)]) + text[hole[1] :]
+            continue
+        return _Reader(source, dtype).file(tree)
+
+
+def _explain(source: Preprocessed, problem: SyntaxProblem) -> tuple[ParseError, int]:
+    """pycparser's complaint in words, and the index of the token it stumbled over."""
+    if not source.tokens:
+        return ParseError("the file holds no C"), 0
+    place = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<col>\d+): (?P<what>.*)", str(problem), re.DOTALL)
+    if place is None or "end of input" in str(problem).lower():
+        last = len(source.tokens) - 1
+        return ParseError("unexpected end of file: a '}' or ';' is missing", source.tokens[last].span), last
+    at = source.token_at(int(place["line"]) - 1, int(place["col"]))
+    token = source.tokens[at]
+    before = source.tokens[at - 1] if at else None
+    message, stumbled = _message(place["what"], token, before)
+    return ParseError(message + _hint(source), stumbled.span), at
+
+
+def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:
+    """The complaint, and the token to point at."""
+    if not what.startswith("before:"):
+        return what[0].lower() + what[1:], token
+    if before is None or not re.match(r"\w|[)\]]", before.text):
+        return f"syntax error before {token.text!r}", token
+    word = re.match(r"[A-Za-z_]", before.text) is not None
+    if word and before.span.line == token.span.line and re.match(r"[A-Za-z_*]", token.text):
+        return f"unknown type name {before.text!r}", before
+    if re.match(r"\w|}", token.text) and before.text not in ("for", "while", "if"):
+        return f"expected ';' before {token.text!r}", token
+    return f"syntax error before {token.text!r}", token
+
+
+def _hint(source: Preprocessed) -> str:
+    own = [h for h in source.skipped if "/" in h or h == "polybench.h"]
+    return f" (<{own[0]}> was not found: add its folder with -I)" if own else ""
+
+
+def _hole(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
+    """The offsets of the function body or declaration around a token, where it can be done without."""
+    depth = 0
+    start, opened, name = 0, None, None
+    for k, token in enumerate(source.tokens):
+        if token.text in "({[":
+            if depth == 0 and token.text == "(" and name is None and k:
+                name = source.tokens[k - 1].text
+            if depth == 0 and token.text == "{" and source.tokens[k - 1].text == ")":
+                opened = k
+            depth += 1
+        depth -= token.text in ")}]"
+        ends = depth == 0 and (token.text == ";" or (token.text == "}" and opened is not None))
+        if ends and start <= at <= k:
+            first = source.tokens[start].offset
+            end = token.offset + len(token.text)
+            if needed(name if opened is not None and name is not None else "", source.text[first:end]):
+                return None
+            inside = opened is not None and at > opened
+            return (source.tokens[opened].offset + 1, token.offset) if inside and opened is not None else (first, end)
+        if ends:
+            start, opened, name = k + 1, None, None
+    return None
+
+
+class _Reader:
+    """pycparser's tree to ours. ``types`` holds the typedefs read so far."""
+
+    def __init__(self, source: Preprocessed, dtype: str | None) -> None:
+        self.source = source
+        self.dtype = dtype
+        self.types: dict[str, s.Type] = {
+            name: s.Basic(known) if known else s.Other(name) for name, known in _HEADER_TYPES.items()
+        }
+        self.constants: list[s.Declare] = []
+
+    # -- places ---------------------------------------------------------------------------------
+
+    def token(self, node: Any) -> int | None:
+        if node.coord is None or node.coord.line < 2:
+            return None
+        return self.source.token_at(node.coord.line - 1, node.coord.column or 1)
+
+    def span(self, node: Any, *parts: s.Syntax, closing: str = "") -> Span:
+        """From the node's own token through its parts, and the bracket that closes it."""
+        at = self.token(node)
+        found = [] if at is None else [self.source.tokens[at].span]
+        found += [p.span for p in parts if p.span.line]
+        if not found:
+            return Span("", 0, 0)
+        whole = found[0]
+        for part in found[1:]:
+            whole = spanning(whole, part)
+        rest = whole.text[whole.col - 1 + whole.width :]
+        if closing and rest.lstrip().startswith(closing):
+            whole = replace(whole, width=whole.width + len(rest) - len(rest.lstrip()) + 1)
+        return whole
+
+    # -- declarations ---------------------------------------------------------------------------
+
+    def file(self, tree: Any) -> s.File:
+        functions: list[s.Function] = []
+        variables: list[s.Declare] = []
+        marks: list[Pragma] = []
+        for node in tree.ext:
+            match node:
+                case c_ast.Pragma():
+                    marks.append(self.pragma(node))
+                case c_ast.FuncDef():
+                    functions.append(self.function(node, joined(marks)))
+                    marks = []
+                case c_ast.Typedef():
+                    # those of the prelude say only that the name is a type
+                    if node.coord.line > 1:
+                        self.types[node.name] = self.type(node.type)
+                case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
+                    functions.append(self.prototype(node, joined(marks)))
+                    marks = []
+                case c_ast.Decl():
+                    variables += self.declare(node)
+                case _:
+                    continue
+        return s.File(_merged(functions), (*self.constants, *variables))
+
+    def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
+        span = self.span(node)
+        return s.Function(node.name, (), s.Basic("void"), s.Block(()), marks, span=span)
+
+    def function(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
+        declaration = node.decl.type
+        result = self.type(declaration.type)
+        params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
+        body = self.block(node.body)
+        opening, closing = self.braces(node.body)
+        span = self.span(node.decl)
+        return s.Function(node.decl.name, params, result, body, marks, opening, closing, span=span)
+
+    def parameter(self, node: Any) -> tuple[s.Declare, ...]:
+        match node:
+            case c_ast.EllipsisParam() | c_ast.ID():
+                span = self.span(node)
+                return (s.Declare("...", s.Other("a variable or untyped parameter"), span=span),)
+            case _:
+                kind = self.type(node.type)
+                if kind == s.Basic("void"):
+                    return ()
+                name = node.name if node.name is not None else ""
+                return (s.Declare(name, kind, const="const" in node.quals, span=self.span(node)),)
+
+    def braces(self, body: Any) -> tuple[Span, Span]:
+        first = self.token(body)
+        assert first is not None, "a body has a place"
+        depth = 0
+        for token in self.source.tokens[first:]:
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0:
+                return self.source.tokens[first].span, token.span
+        raise AssertionError("pycparser read a body without its closing brace")
+
+    def declare(self, node: Any) -> tuple[s.Declare, ...]:
+        self.enumerators(node.type)
+        if node.name is None:
+            return ()
+        kind = self.type(node.type)
+        init = None if node.init is None else self.initialiser(node.init)
+        static = "static" in node.storage
+        const = "const" in node.quals or "constexpr" in node.storage
+        return (s.Declare(node.name, kind, init, static, const, span=self.span(node)),)
+
+    def initialiser(self, node: Any) -> s.Expr | s.Braces:
+        if isinstance(node, c_ast.InitList):
+            parts = tuple(self.initialiser(e) for e in node.exprs or ())
+            return s.Braces(parts, span=self.span(node))
+        return self.expr(node)
+
+    def enumerators(self, node: Any) -> None:
+        """Enumeration constants, wherever the type is written, as constants of the file."""
+        while not isinstance(node, c_ast.Enum):
+            node = getattr(node, "type", None)
+            if node is None:
+                return
+        previous: s.Expr | None = None
+        for item in node.values.enumerators if node.values else ():
+            if not isinstance(item, c_ast.Enumerator):
+                continue
+            value: s.Expr
+            if item.value is not None:
+                value = self.expr(item.value)
+            else:
+                value = s.Number("0") if previous is None else s.Binary("+", previous, s.Number("1"))
+            self.constants.append(s.Declare(item.name, s.Basic("int32"), value, True, True, span=self.span(item)))
+            previous = value
+
+    def type(self, node: Any) -> s.Type:
+        match node:
+            case c_ast.TypeDecl():
+                return self.type(node.type)
+            case c_ast.Typename():
+                return self.type(node.type)
+            case c_ast.PtrDecl():
+                return s.Pointer(self.type(node.type))
+            case c_ast.ArrayDecl():
+                return s.ArrayOf(self.type(node.type), None if node.dim is None else self.expr(node.dim))
+            case c_ast.Enum():
+                self.enumerators(node)
+                return s.Basic("int32")
+            case c_ast.IdentifierType():
+                return self.named_type(node.names)
+            case c_ast.FuncDecl():
+                return s.Other("a function pointer")
+            case c_ast.Struct() | c_ast.Union():
+                return s.Other("a struct")
+            case _:
+                return s.Other("this type")
+
+    def named_type(self, names: list[str]) -> s.Type:
+        if len(names) == 1 and names[0] in self.types:
+            return self.types[names[0]]
+        words = [w for w in names if w not in ("signed", "int")]
+        if "char" in names and "signed" in names:
+            words = ["signed", "char"]
+        order = {"unsigned": 0, "signed": 1, "long": 2, "short": 3}
+        key = " ".join(sorted(words, key=lambda w: order.get(w, 9)))
+        known = _WORDS.get(key if key else "int")
+        if known is None:
+            return s.Other(" ".join(names))
+        return s.Basic(self.dtype if self.dtype is not None and known.startswith("float") else known)
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def pragma(self, node: Any) -> Pragma:
+        if isinstance(node.string, str):
+            return self.source.pragmas[int(node.string)]
+        at = self.span(node)
+        return classify(Located.at(node.string.value[1:-1].replace('\\"', '"'), at))
+
+    def block(self, node: Any) -> s.Block:
+        """A statement as a block; pragmas that one ``&`` joins become one."""
+        match node:
+            case None:
+                return s.Block(())
+            case c_ast.Compound():
+                return s.Block(self.items(node.block_items or []), span=self.span(node))
+            case _:
+                return s.Block(self.items([node]))
+
+    def items(self, nodes: list[Any]) -> tuple[s.Item, ...]:
+        found: list[s.Item] = []
+        marks: list[Pragma] = []
+        for node in nodes:
+            if isinstance(node, c_ast.Pragma):
+                marks.append(self.pragma(node))
+                continue
+            found += [s.Mark(p, span=p.span) for p in joined(marks)]
+            marks = []
+            found += self.item(node)
+        found += [s.Mark(p, span=p.span) for p in joined(marks)]
+        return tuple(found)
+
+    def item(self, node: Any) -> tuple[s.Item, ...]:
+        span = self.span(node)
+        match node:
+            case c_ast.Decl():
+                return self.declare(node)
+            case c_ast.DeclList():
+                return tuple(d for n in node.decls for d in self.item(n))
+            case c_ast.Typedef():
+                self.types[node.name] = self.type(node.type)
+                return ()
+            case c_ast.EmptyStatement():
+                return ()
+            case c_ast.Compound():
+                return (self.block(node),)
+            case c_ast.For():
+                return (self.loop(node),)
+            case c_ast.While():
+                return (s.While(self.expr(node.cond), self.block(node.stmt), span=span),)
+            case c_ast.DoWhile():
+                return (s.While(self.expr(node.cond), self.block(node.stmt), True, span=span),)
+            case c_ast.If():
+                then, other = self.block(node.iftrue), self.block(node.iffalse)
+                return (s.If(self.expr(node.cond), then, other, span=span),)
+            case c_ast.Return():
+                return (s.Return(None if node.expr is None else self.expr(node.expr), span=span),)
+            case c_ast.Continue() | c_ast.Break() | c_ast.Goto():
+                return (s.Jump(type(node).__name__.lower(), span=span),)
+            case c_ast.Switch():
+                return (s.Strange("switch", "if … else if …", span=span),)
+            case c_ast.Label() | c_ast.Case() | c_ast.Default():
+                return (s.Strange("a label", "a loop or an if", span=span),)
+            case _:
+                expr = self.expr(node)
+                return (s.Evaluate(expr, span=expr.span),)
+
+    def loop(self, node: Any) -> s.For:
+        match node.init:
+            case None:
+                init: tuple[s.Item, ...] = ()
+            case c_ast.DeclList():
+                init = tuple(d for n in node.init.decls for d in self.item(n))
+            case _:
+                init = self.item(node.init)
+        cond = None if node.cond is None else self.expr(node.cond)
+        step = None if node.next is None else self.expr(node.next)
+        return s.For(init, cond, step, self.block(node.stmt), span=self.span(node))
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def expr(self, node: Any) -> s.Expr:
+        match node:
+            case c_ast.Constant():
+                return self.constant(node)
+            case c_ast.ID():
+                at = self.token(node)
+                macro = None if at is None else self.source.tokens[at].macro
+                return s.Name(node.name, macro, span=self.span(node))
+            case c_ast.ArrayRef():
+                base, index = self.expr(node.name), self.expr(node.subscript)
+                return s.Index(base, index, span=self.span(node, base, index, closing="]"))
+            case c_ast.UnaryOp():
+                return self.unary(node)
+            case c_ast.BinaryOp():
+                lhs, rhs = self.expr(node.left), self.expr(node.right)
+                return s.Binary(node.op, lhs, rhs, span=self.span(node, lhs, rhs))
+            case c_ast.TernaryOp():
+                cond, then, other = self.expr(node.cond), self.expr(node.iftrue), self.expr(node.iffalse)
+                return s.Ternary(cond, then, other, span=self.span(node, cond, then, other))
+            case c_ast.Cast():
+                arg = self.expr(node.expr)
+                return s.Convert(self.type(node.to_type), arg, span=self.span(node, arg))
+            case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
+                args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
+                return s.Invoke(node.name.name, args, span=self.span(node, *args, closing=")"))
+            case c_ast.Assignment():
+                target, value = self.expr(node.lvalue), self.expr(node.rvalue)
+                return s.Store(node.op[:-1], target, value, span=self.span(node, target, value))
+            case c_ast.ExprList():
+                parts = tuple(self.expr(e) for e in node.exprs)
+                return s.Comma(parts, span=self.span(node, *parts))
+            case _:
+                return self.strange(node)
+
+    def unary(self, node: Any) -> s.Expr:
+        if node.op in ("sizeof", "_Alignof"):
+            return s.Strange(node.op, "the number", span=self.span(node))
+        arg = self.expr(node.expr)
+        op = node.op.removeprefix("p")
+        prefix = op == node.op
+        span = self.span(node, arg)
+        return s.Unary(op, arg, prefix, span=_with_operator(span, op) if prefix else span)
+
+    def constant(self, node: Any) -> s.Expr:
+        span = self.span(node)
+        if node.type == "string":
+            return s.Strange("a string", "numbers", span=span)
+        return s.Number(node.value, span=span)
+
+    def strange(self, node: Any) -> s.Strange:
+        span = self.span(node)
+        match node:
+            case c_ast.StructRef():
+                return s.Strange("a struct", "one array or scalar parameter per field", span=span)
+            case c_ast.CompoundLiteral():
+                return s.Strange("a compound literal", "a declared array", span=span)
+            case c_ast.FuncCall():
+                return s.Strange("a call through a pointer", "the function's name", span=span)
+            case _:
+                return s.Strange(f"this expression ({type(node).__name__})", "plain arithmetic", span=span)
+
+
+def _with_operator(span: Span, op: str) -> Span:
+    """The span with the operator in front of it, where that is the text that stands there."""
+    before = span.text[: span.col - 1].rstrip(" (")
+    if not before.endswith(op):
+        return span
+    col = len(before) - len(op) + 1
+    return replace(span, col=col, width=span.width + span.col - col)
+
+
+def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
+    """Definitions only, each with the pragmas of its prototypes too."""
+    marks: dict[str, tuple[Pragma, ...]] = {}
+    for f in functions:
+        marks[f.name] = marks.get(f.name, ()) + f.marks
+    return tuple(replace(f, marks=marks[f.name]) for f in functions if f.close.line)

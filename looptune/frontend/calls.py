@@ -1,0 +1,148 @@
+"""What a program says of its codelet's scalars: the values its callers pass, followed through their variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from looptune.errors import LooptuneError
+from looptune.frontend import syntax as s
+from looptune.frontend.expr import Expressions
+from looptune.frontend.names import resolve, written_once
+from looptune.frontend.scope import Options, Scope
+from looptune.ir import Bin, Cast, Const, Expr, Scalar, Un
+from looptune.simplify import is_integer, wrap
+
+_DEEPEST = 4
+"""Callers of callers that are followed."""
+
+Number = int | float
+
+
+def known(file: s.File, function: s.Function, options: Options, given: Mapping[str, Number]) -> dict[str, Number]:
+    """The value of each scalar parameter that every call passes the same constant for; ``given`` values hold anyway."""
+    found = _at_calls(file, function, options, dict(given), 0)
+    return {**found, **given}
+
+
+def initial(file: s.File, borrowed: Mapping[str, Scalar], options: Options) -> dict[str, Number]:
+    """The values that scalars at file scope start with."""
+    found: dict[str, Number] = {}
+    scope = Scope(file, options)
+    for name in borrowed:
+        declared = scope.variable(name)
+        if declared is not None and declared.init is not None and not isinstance(declared.init, s.Braces):
+            value = _value(Expressions(Scope(file, options)), declared.init)
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _at_calls(
+    file: s.File, function: s.Function, options: Options, given: Mapping[str, Number], depth: int
+) -> dict[str, Number]:
+    agreed: dict[str, Number | None] = {}
+    for caller in file.functions:
+        if caller.name == function.name or depth > _DEEPEST:
+            continue
+        body = resolve(caller.body, {})
+        calls = [n for n in s.every(body) if isinstance(n, s.Invoke) and n.name == function.name]
+        if not calls:
+            continue
+        around = _at_calls(file, caller, options, given, depth + 1)
+        exprs = _variables(file, caller, body, options, {**around, **given})
+        for call in calls:
+            for param, arg in zip(function.params, call.args, strict=False):
+                value = _value(exprs, arg) if isinstance(param.type, s.Basic) else None
+                same = param.name not in agreed or agreed[param.name] == value
+                agreed[param.name] = value if same else None
+    return {name: value for name, value in agreed.items() if value is not None}
+
+
+def _variables(
+    file: s.File, caller: s.Function, body: s.Block, options: Options, values: Mapping[str, Number]
+) -> Expressions:
+    """The caller's variables that have one constant value: its parameters, those assigned once, those a function
+    it calls fills in through a pointer."""
+    scope = Scope(file, options)
+    exprs = Expressions(scope)
+    for param in caller.params:
+        if param.name in values:
+            scope.bound[param.name] = _const(values[param.name])
+    once = written_once(body)
+    for node in s.every(body):
+        match node:
+            case s.Declare(name, s.Basic(dtype), init) if init is None or name in once:
+                given = values.get(name.partition("#")[0])
+                value = given if given is not None else None if init is None else _value(exprs, init)
+                if value is not None:
+                    scope.bound[name] = _const(value, dtype)
+            case s.Store("", s.Name(name), right) if name in once:
+                value = _value(exprs, right)
+                if value is not None:
+                    scope.bound[name] = _const(value)
+            case s.Invoke(name, args):
+                _filled_in(exprs, file, name, args)
+    return exprs
+
+
+def _filled_in(exprs: Expressions, file: s.File, name: str, args: tuple[s.Expr, ...]) -> None:
+    """``init(&alpha)`` where ``init`` says ``*alpha = 1.5`` and nothing else of it."""
+    callee = exprs.scope.function(name)
+    if callee is None:
+        return
+    for param, arg in zip(callee.params, args, strict=False):
+        match param.type, arg:
+            case s.Pointer(s.Basic(dtype)), s.Unary("&", s.Name(target)):
+                writes = [n for n in s.every(callee.body) if _is_write(n, param.name)]
+                value = _value(Expressions(exprs.scope.inner(name)), writes[0].value) if len(writes) == 1 else None
+                if value is not None:
+                    exprs.scope.bound[target] = _const(value, dtype)
+
+
+def _is_write(node: Any, pointer: str) -> bool:
+    match node:
+        case s.Store("", s.Unary("*", s.Name(name))):
+            return name == pointer
+        case _:
+            return False
+
+
+def _const(value: Number, dtype: str | None = None) -> Const:
+    if dtype is None:
+        dtype = "float64" if isinstance(value, float) else "int32" if -(2**31) <= value < 2**31 else "int64"
+    return Const(wrap(int(value), dtype) if is_integer(dtype) else float(value), dtype)
+
+
+def _value(exprs: Expressions, e: s.Expr | s.Braces) -> Number | None:
+    """The constant an expression is, None where it is none."""
+    if isinstance(e, s.Braces):
+        return None
+    try:
+        return constant(exprs.value(e))
+    except LooptuneError:
+        # what a caller computes with is no part of the codelet: it may be any C
+        return None
+
+
+def constant(e: Expr) -> Number | None:
+    """The number a tree of constants is. Floats round as double: a size or a coefficient, not a result."""
+    match e:
+        case Const(value):
+            return value
+        case Cast(dtype, arg):
+            inner = constant(arg)
+            if inner is None or not math.isfinite(inner):
+                return None
+            return wrap(int(inner), dtype) if is_integer(dtype) else float(inner)
+        case Un("-", arg):
+            inner = constant(arg)
+            return None if inner is None else -inner
+        case Bin("+" | "-" | "*" | "/" as op, lhs, rhs) if not is_integer(lhs.dtype):
+            a, b = constant(lhs), constant(rhs)
+            if a is None or b is None or (op == "/" and b == 0):
+                return None
+            return a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b
+        case _:
+            return None

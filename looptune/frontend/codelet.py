@@ -1,0 +1,261 @@
+"""A C function, or the scop in it, to one ``ir.Codelet``: its parameters, its locals, its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from looptune.errors import UnsupportedError
+from looptune.frontend import hmpp
+from looptune.frontend import syntax as s
+from looptune.frontend.directive import parse_pragma
+from looptune.frontend.expr import _ABS, MATH, Expressions
+from looptune.frontend.jumps import without_return
+from looptune.frontend.lower import Statements
+from looptune.frontend.names import always_starred, assigned, base, resolve, used, written_once
+from looptune.frontend.pragma import LOOP_FAMILIES
+from looptune.frontend.scope import Options, Scope, Storage, layout
+from looptune.frontend.select import Chosen, Region, region
+from looptune.frontend.tidy import FINAL, direction, live, named, numbered, scalars_in, without_empty
+from looptune.ir import Array, Assign, Codelet, Const, Expr, Local, Scalar, Stmt, Var
+from looptune.simplify import is_integer
+from looptune.verify import verify
+
+
+def build(file: s.File, chosen: Chosen, options: Options) -> tuple[Codelet, Region | None]:
+    """The codelet, and the scop it is where the function has one.
+
+    Raises ParseError and UnsupportedError at the place in the C text.
+    """
+    builder = _Builder(file, chosen, options)
+    return builder.codelet(), builder.region
+
+
+class _Builder:
+    def __init__(self, file: s.File, chosen: Chosen, options: Options) -> None:
+        self.file = file
+        self.chosen = chosen
+        self.function = chosen.function
+        self.scope = Scope(file, options)
+        self.written = assigned((self.function.body,))
+        env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
+        env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
+        self.body = resolve(self.function.body, env)
+        marked = chosen.directive is not None
+        self.region = None if marked else region(self.body)
+        self.items = without_return(self.body.items) if self.region is None else self.region.items
+        self.starred = always_starred((self.body,))
+        self.outer: dict[str, Array | Scalar] = {}
+
+    def is_copied(self, p: s.Declare) -> bool:
+        return isinstance(p.type, s.Basic) and p.name in self.written
+
+    def is_counter(self, d: s.Declare) -> bool:
+        """An integer at file scope that only ``for`` headers write: the loops count with a variable of their own."""
+        if not isinstance(d.type, s.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
+            return False
+        return d.name not in assigned(_without_headers(self.function.body.items))
+
+    def codelet(self) -> Codelet:
+        params, prologue = self.parameters()
+        prologue += self.surroundings()
+        statements = Statements(self.scope, written_once(self.body))
+        own = statements.block(self.items)
+        tables = [stmt for d in self.scope.tables.values() for stmt in statements.declare_array(d, *_layout(d))]
+        body, _ = live((*prologue, *tables, *own), frozenset())
+        body = without_empty(body)
+        every = (*params, *self.borrowed(), *self.outside_scalars(body))
+        stmts, locals_ = named(body, self.scope.locals, (p.name for p in every))
+        stmts = numbered(stmts)
+        directives = tuple(parse_pragma(p) for p in self.function.marks if p.family in LOOP_FAMILIES)
+        codelet = Codelet(
+            self.function.name,
+            tuple(self.described(k, p, stmts) for k, p in enumerate(every)),
+            locals_, stmts, self.chosen.label, directives, span=self.function.span,
+        )  # fmt: skip
+        return verify(codelet)
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def parameters(self) -> tuple[list[Array | Scalar], list[Stmt]]:
+        """The function's parameters, and the copies of those it writes."""
+        shapes: list[tuple[s.Declare, str, tuple[s.Expr | None, ...]]] = []
+        prologue: list[Stmt] = []
+        mentioned = used((self.body,))
+        for p in self.function.params:
+            try:
+                dtype, extents = layout(p.type, p.name, p.span)
+            except UnsupportedError:
+                if p.name in mentioned:
+                    raise
+                continue
+            shapes.append((p, dtype, extents))
+            if not extents:
+                prologue += self.scalar(p, dtype)
+        return [self.parameter(*shape) for shape in shapes], prologue
+
+    def scalar(self, p: s.Declare, dtype: str) -> list[Stmt]:
+        if not self.is_copied(p):
+            self.scope.scalars[p.name] = dtype
+            self.scope.fixed.add(p.name)
+            return []
+        copy = f"{p.name}#0"
+        self.scope.scalars[copy] = dtype
+        self.scope.locals[copy] = Local(copy, dtype, span=p.span)
+        return [Assign(Var(copy, dtype), Var(p.name, dtype), name=FINAL, span=p.span)]
+
+    def parameter(self, p: s.Declare, dtype: str, extents: tuple[s.Expr | None, ...]) -> Array | Scalar:
+        if not extents:
+            return Scalar(p.name, dtype, span=p.span)
+        return self.array(p.name, p, dtype, extents)
+
+    def array(self, key: str, p: s.Declare, dtype: str, extents: tuple[s.Expr | None, ...]) -> Array:
+        """An array under its own name; a pointer used as ``*x`` only is the thing it points to."""
+        starred = key in self.starred and isinstance(p.type, s.Pointer)
+        if starred:
+            extents = extents[1:] if len(extents) > 1 else (s.Number("1"),)
+        self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred)
+        exprs = Expressions(self.scope)
+        shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
+        return Array(base(p.name), dtype, shape, span=p.span)
+
+    def extent(self, exprs: Expressions, e: s.Expr) -> Expr:
+        """An extent says what the caller passed, so a parameter the codelet writes counts with its first value."""
+        return exprs.index(e)
+
+    def described(self, position: int, p: Array | Scalar, stmts: tuple[Stmt, ...]) -> Array | Scalar:
+        """The parameter with its direction, and the extents that only an hmpp clause gives."""
+        if isinstance(p, Scalar):
+            return p
+        clauses = () if self.chosen.directive is None else self.chosen.directive.clauses
+        io: Any = hmpp.io_of(clauses, position, p.name)
+        shape = p.shape
+        sizes = hmpp.size_of(clauses, position, p.name)
+        if shape[0] is None and len(sizes) == len(shape):
+            shape = (self.size(sizes[0]), *shape[1:])
+        return replace(p, io=direction(p.name, stmts) if io is None else io, shape=shape)
+
+    def size(self, text: str) -> Expr | None:
+        """The extent a clause names, where it is a number or a parameter."""
+        if text.isdigit():
+            return Const(int(text))
+        dtype = self.scope.scalars.get(text)
+        return Var(text, dtype) if dtype is not None and text in self.scope.fixed and is_integer(dtype) else None
+
+    def borrowed(self) -> list[Array | Scalar]:
+        """What the codelet uses from file scope, in the order of the file, and then from around its scop."""
+        order = [d.name for d in self.file.globals]
+        found = sorted(self.scope.borrowed.items(), key=lambda item: order.index(item[0]))
+        arrays = [p for p in self.outer.values() if isinstance(p, Array)]
+        return [p for _, p in found] + arrays
+
+    # -- what stands around a scop --------------------------------------------------------------
+
+    def surroundings(self) -> list[Stmt]:
+        """Variables declared around the scop enter it: with their initial value, or as parameters of the codelet."""
+        if self.region is None:
+            return self.counters()
+        prologue = self.counters()
+        wanted = set(used(self.region.items))
+        for d in reversed(self.region.declared):
+            if d.name in wanted:
+                wanted |= used((d,))
+        written_outside = assigned(_without_declarations(self.region.outside.items))
+        mentioned_outside = used((self.region.outside,))
+        statements = Statements(self.scope, written_once(self.body))
+        for d in (d for d in self.region.declared if d.name in wanted):
+            dtype, extents = layout(d.type, base(d.name), d.span)
+            opaque = d.init is not None and _is_opaque(d.init)
+            if extents and (d.name in mentioned_outside or isinstance(d.type, s.Pointer)):
+                self.outer[d.name] = self.array(d.name, d, dtype, extents)
+            elif not extents and (opaque or d.name in written_outside):
+                prologue += self.enters(d, dtype)
+            else:
+                prologue += statements.declare(d)
+        self.check_results()
+        return prologue
+
+    def counters(self) -> list[Stmt]:
+        for d in self.file.globals:
+            if self.is_counter(d):
+                dtype = d.type.dtype if isinstance(d.type, s.Basic) else "int32"
+                self.scope.scalars[f"{d.name}#0"] = dtype
+                self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
+        return []
+
+    def enters(self, d: s.Declare, dtype: str) -> list[Stmt]:
+        """A scalar with a value of its own when the scop begins."""
+        assert self.region is not None, "only a scop has surroundings"
+        name = base(d.name)
+        self.outer[d.name] = Scalar(name, dtype, span=d.span)
+        if d.name not in assigned(self.region.items):
+            self.scope.bound[d.name] = Var(name, dtype, span=d.span)
+            self.scope.fixed.add(name)
+            return []
+        self.scope.scalars[d.name] = dtype
+        self.scope.locals[d.name] = Local(d.name, dtype, span=d.span)
+        return [Assign(Var(d.name, dtype), Var(name, dtype), name=FINAL, span=d.span)]
+
+    def outside_scalars(self, body: tuple[Stmt, ...]) -> list[Scalar]:
+        """Those scalars around the scop whose value the scop needs."""
+        read = scalars_in(body)
+        return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
+
+    def check_results(self) -> None:
+        """A scalar that leaves the scop would be lost: the codelet's results are its arrays."""
+        assert self.region is not None, "only a scop has surroundings"
+        kept = assigned(_without_headers(self.region.items))
+        for d in self.region.declared:
+            if d.name in kept and isinstance(d.type, s.Basic) and _reads_first(d.name, self.region.after):
+                place = next(n.span for n in s.every(s.Block(self.region.after)) if _names(n, d.name))
+                message = f"{base(d.name)} is computed in the scop and read after it: write it to an array element"
+                raise UnsupportedError(message, place)
+
+
+def _layout(d: s.Declare) -> tuple[str, tuple[s.Expr | None, ...]]:
+    return layout(d.type, d.name, d.span)
+
+
+def _without_headers(items: Iterable[s.Item]) -> tuple[Any, ...]:
+    """The statements with every ``for`` reduced to its body."""
+    found: list[Any] = []
+    for item in items:
+        match item:
+            case s.Block(items_of):
+                found += _without_headers(items_of)
+            case s.For(_, _, _, body) | s.While(_, body):
+                found += _without_headers(body.items)
+            case s.If(_, then, other):
+                found += _without_headers((*then.items, *other.items))
+            case _:
+                found.append(item)
+    return tuple(found)
+
+
+def _without_declarations(items: Iterable[s.Item]) -> tuple[Any, ...]:
+    """What the statements do, declarations apart, ``for`` headers included."""
+    return tuple(n for item in items for n in s.every(item) if isinstance(n, s.Store | s.Unary))
+
+
+def _is_opaque(init: s.Expr | s.Braces) -> bool:
+    return any(
+        isinstance(n, s.Strange) or (isinstance(n, s.Invoke) and n.name not in MATH | _ABS.keys())
+        for n in s.every(init)
+    )  # fmt: skip
+
+
+def _names(node: Any, name: str) -> bool:
+    return isinstance(node, s.Name) and node.name == name
+
+
+def _reads_first(name: str, items: Iterable[s.Item]) -> bool:
+    """The first thing the statements do with the variable is to read it."""
+    for item in items:
+        for node in s.every(item):
+            match node:
+                case s.Store("", s.Name(own), value) if own == name:
+                    return name in used((value,))
+                case s.Name(own) if own == name:
+                    return True
+    return False

@@ -1,0 +1,376 @@
+"""C expressions to IR expressions: C's types, its conversions made explicit, math.h, one-line helpers inlined."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from looptune.errors import ParseError, UnsupportedError
+from looptune.frontend import syntax as s
+from looptune.frontend.names import base, resolve, written_once
+from looptune.frontend.scope import Scope, Storage, layout, refuse
+from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Scalar, Select, Un, Var
+from looptune.pretty import converted
+from looptune.rewrite import walk
+from looptune.simplify import fold, is_integer
+from looptune.source import Span
+
+MATH = frozenset({
+    "sqrt", "pow", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "fabs", "sin", "cos", "tan", "asin", "acos",
+    "atan", "atan2", "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "round", "fmin", "fmax", "fmod", "hypot", "cbrt",
+    "copysign", "fma",
+})  # fmt: skip
+_ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
+_ABS = {"abs": "int32", "labs": "int64", "llabs": "int64"}
+
+_HEADER_CONSTANTS: dict[str, Const] = {
+    "M_PI": Const(math.pi, "float64"), "M_PI_2": Const(math.pi / 2, "float64"),
+    "M_PI_4": Const(math.pi / 4, "float64"), "M_E": Const(math.e, "float64"),
+    "M_SQRT2": Const(math.sqrt(2), "float64"), "M_LN2": Const(math.log(2), "float64"),
+    "INFINITY": Const(math.inf, "float32"), "HUGE_VAL": Const(math.inf, "float64"), "NAN": Const(math.nan, "float32"),
+    "INT_MAX": Const(2**31 - 1), "INT_MIN": Const(-(2**31)), "UINT_MAX": Const(2**32 - 1, "uint32"),
+    "LONG_MAX": Const(2**63 - 1, "int64"), "CHAR_BIT": Const(8), "true": Const(1), "false": Const(0),
+    "FLT_MAX": Const(float.fromhex("0x1.fffffep127"), "float32"), "FLT_MIN": Const(2.0**-126, "float32"),
+    "FLT_EPSILON": Const(2.0**-23, "float32"), "DBL_MAX": Const(float.fromhex("0x1.fffffffffffffp1023"), "float64"),
+    "DBL_MIN": Const(2.0**-1022, "float64"), "DBL_EPSILON": Const(2.0**-52, "float64"),
+}  # fmt: skip
+
+_ESCAPES = {"n": 10, "t": 9, "0": 0, "r": 13, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11}
+
+
+def number(text: str, span: Span, float_literals: bool = False) -> Const:
+    """A C constant with C's type for it.
+
+    >>> number("0x10u", Span("", 0, 0)), number("1.5f", Span("", 0, 0)).dtype
+    (Const(value=16, dtype='uint32'), 'float32')
+    """
+    if text.startswith("'"):
+        return Const(_ESCAPES.get(text[2:-1], 0) if text[1] == "\\" else ord(text[1:-1]), span=span)
+    if (re.match(r"0[xX]", text) is None and re.search(r"[.eE]", text)) or re.match(r"0[xX].*[.pP]", text):
+        body = text.rstrip("fFlL")
+        value = float.fromhex(body) if text[:2] in ("0x", "0X") else float(body)
+        suffix = text[len(body) :].lower()
+        if suffix == "l":
+            raise refuse("long double", "double", span)
+        return Const(value, "float32" if suffix == "f" or float_literals else "float64", span=span)
+    body = text.rstrip("uUlL")
+    suffix = text[len(body) :].lower()
+    value_int = int(body, 8) if re.fullmatch(r"0[0-7]+", body) else int(body, 0)
+    types = ["int32", "uint32", "int64", "uint64"]
+    if "u" in suffix:
+        types = ["uint32", "uint64"]
+    elif re.match(r"0[xX0-7]", body) is None:
+        types = ["int32", "int64"]
+    if "l" in suffix:
+        types = [t for t in types if t.endswith("64")]
+    fitting = [t for t in types if value_int < 2 ** (int(t.lstrip("uint")) - (t[0] == "i"))]
+    if not fitting:
+        raise ParseError(f"{text} fits no integer type", span)
+    return Const(value_int, fitting[0], span=span)
+
+
+def cast(e: Expr, dtype: str) -> Expr:
+    return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
+
+
+def constant_only(e: Expr, fixed: set[str]) -> bool:
+    """The expression has one value wherever it stands: constants and scalars that never change."""
+    return all(
+        isinstance(n, Const | Bin | Un | Select | Cast) or (isinstance(n, Var) and n.name in fixed) for n in walk(e)
+    )
+
+
+class Expressions:
+    """Lowers expressions in one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def value(self, e: s.Expr) -> Expr:
+        """The value of ``e``. Raises UnsupportedError for what is no plain arithmetic."""
+        match e:
+            case s.Number(text):
+                return number(text, e.span, self.scope.options.float_literals)
+            case s.Name():
+                return self.name(e)
+            case s.Index() | s.Unary("*"):
+                return self.load(e)
+            case s.Unary():
+                return self.unary(e)
+            case s.Binary():
+                return self.binary(e.op, self.value(e.lhs), self.value(e.rhs), e.span)
+            case s.Ternary():
+                return self.ternary(e)
+            case s.Convert():
+                return self.convert(e)
+            case s.Invoke():
+                return self.invoke(e)
+            case s.Store():
+                raise refuse("an assignment inside an expression", "it as a statement of its own", e.span)
+            case s.Comma():
+                raise refuse("a comma expression", "its parts as statements", e.span)
+            case s.Strange(what, instead):
+                raise refuse(what, instead, e.span)
+            case _:
+                assert_never(e)
+
+    # -- names and elements ---------------------------------------------------------------------
+
+    def name(self, e: s.Name) -> Expr:
+        scope = self.scope
+        if e.name in scope.bound:
+            return scope.bound[e.name]
+        if e.name in scope.scalars:
+            return Var(e.name, scope.scalars[e.name], span=e.span)
+        if e.name not in scope.arrays and (declared := scope.variable(e.name)) is not None:
+            found = self.global_value(e, declared)
+            if found is not None:
+                return found
+        if e.name in scope.arrays:
+            storage = scope.arrays[e.name]
+            raise refuse(f"the array {base(e.name)} without an index", f"{base(e.name)}{'[…]' * storage.rank}", e.span)
+        if e.name in _HEADER_CONSTANTS:
+            return _HEADER_CONSTANTS[e.name]
+        raise scope.undeclared(e)
+
+    def global_value(self, e: s.Name, declared: s.Declare) -> Expr | None:
+        """A scalar at file scope: its value where it is const, else a parameter more. Arrays enter the scope."""
+        scope = self.scope
+        dtype, extents = layout(declared.type, e.name, e.span)
+        if extents:
+            self.borrow_array(declared, dtype, extents)
+            return None
+        if declared.const and declared.init is not None and not isinstance(declared.init, s.Braces):
+            return cast(Expressions(scope.inner(e.name)).value(declared.init), dtype)
+        scope.borrowed.setdefault(e.name, Scalar(e.name, dtype, span=declared.span))
+        scope.fixed.add(e.name)
+        return Var(e.name, dtype, span=e.span)
+
+    def borrow_array(self, declared: s.Declare, dtype: str, extents: tuple[s.Expr | None, ...]) -> None:
+        """An array at file scope: a parameter more, or a local table where it is const and has its values."""
+        scope = self.scope
+        name = declared.name
+        scope.arrays[name] = Storage(name, dtype, len(extents))
+        if name in scope.borrowed or name in scope.tables:
+            return
+        if declared.const and isinstance(declared.init, s.Braces):
+            scope.tables[name] = declared
+            return
+        inner = Expressions(scope.inner(name))
+        shape = tuple(None if x is None else inner.index(x) for x in extents)
+        scope.borrowed[name] = Array(name, dtype, shape, span=declared.span)
+
+    def storage(self, name: s.Name) -> Storage | None:
+        """The array of a name, entering it from file scope where it comes from there."""
+        scope = self.scope
+        if name.name in scope.arrays or name.name in scope.bound or name.name in scope.scalars:
+            return scope.arrays.get(name.name)
+        declared = scope.variable(name.name)
+        if declared is None:
+            raise scope.undeclared(name)
+        dtype, extents = layout(declared.type, name.name, name.span)
+        if extents:
+            self.borrow_array(declared, dtype, extents)
+        return scope.arrays.get(name.name)
+
+    def access(self, e: s.Expr) -> tuple[Storage, tuple[Expr, ...], Expr | None]:
+        """An lvalue taken apart: array, indices, and what pointer arithmetic adds to the next index."""
+        match e:
+            case s.Name():
+                storage = self.storage(e)
+                if storage is None:
+                    raise refuse(f"{base(e.name)}, a scalar, with an index", "an array parameter", e.span)
+                return storage, (), None
+            case s.Index(inner, index):
+                storage, indices, offset = self.access(inner)
+                at = self.index(index)
+                return storage, (*indices, at if offset is None else self.binary("+", offset, at, e.span)), None
+            case s.Unary("*", inner):
+                storage, indices, offset = self.access(inner)
+                if storage.starred and offset is None and not indices and storage.rank > 0:
+                    return storage, indices, None
+                return storage, (*indices, Const(0) if offset is None else offset), None
+            case s.Binary("+" | "-" as op, lhs, rhs):
+                return self.moved(op, lhs, rhs, e.span)
+            case s.Strange(what, instead):
+                raise refuse(what, instead, e.span)
+            case _:
+                raise refuse("this pointer expression", "an array and its indices", e.span)
+
+    def moved(self, op: str, lhs: s.Expr, rhs: s.Expr, span: Span) -> tuple[Storage, tuple[Expr, ...], Expr]:
+        """``p + e`` and ``e + p``."""
+        if op == "+" and not self.is_pointer(lhs):
+            lhs, rhs = rhs, lhs
+        storage, indices, offset = self.access(lhs)
+        step = self.index(rhs)
+        if op == "-":
+            step = self.negated(step)
+        return storage, indices, step if offset is None else self.binary("+", offset, step, span)
+
+    def is_pointer(self, e: s.Expr) -> bool:
+        match e:
+            case s.Name():
+                return self.storage(e) is not None
+            case s.Index(inner, _) | s.Unary("*", inner):
+                return self.is_pointer(inner)
+            case s.Binary("+" | "-", lhs, rhs):
+                return self.is_pointer(lhs) or self.is_pointer(rhs)
+            case _:
+                return False
+
+    def index(self, e: s.Expr) -> Expr:
+        index = self.value(e)
+        if not is_integer(index.dtype):
+            raise ParseError("an array index is no integer", e.span)
+        return cast(index, converted(index.dtype, "int32"))
+
+    def load(self, e: s.Expr) -> Load:
+        """The element an lvalue names."""
+        storage, indices, offset = self.access(e)
+        if storage.starred and not indices and storage.rank == 1:
+            indices = (Const(0),)
+        if offset is not None or len(indices) != storage.rank:
+            shown, want = base(storage.name), storage.rank
+            plural = "index" if want == 1 else "indices"
+            raise ParseError(f"{shown} has {want} {plural}, not {len(indices)}", e.span)
+        return Load(storage.name, indices, storage.dtype, span=e.span)
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def unary(self, e: s.Unary) -> Expr:
+        if e.op in ("++", "--"):
+            raise refuse(f"{e.op} inside an expression", "it as a statement of its own", e.span)
+        if e.op == "&":
+            raise refuse("taking an address", "the array's name and an index", e.span)
+        arg = self.value(e.arg)
+        match e.op:
+            case "+":
+                return cast(arg, converted(arg.dtype, arg.dtype))
+            case "-":
+                return self.negated(cast(arg, converted(arg.dtype, arg.dtype)))
+            case "!":
+                return Un("!", arg, span=e.span)
+            case _:
+                arg = cast(arg, converted(arg.dtype, arg.dtype))
+                if not is_integer(arg.dtype):
+                    raise ParseError(f"{e.op} needs an integer", e.span)
+                return Un("~", arg, span=e.span)
+
+    def negated(self, arg: Expr) -> Expr:
+        return fold(Un("-", arg, span=arg.span))
+
+    def binary(self, op: str, lhs: Expr, rhs: Expr, span: Span) -> Expr:
+        """``lhs op rhs`` in the type C computes it in."""
+        if op in ("&&", "||"):
+            return Bin(op, lhs, rhs, span=span)
+        if op in ("<<", ">>", "%", "&", "|", "^") and not (is_integer(lhs.dtype) and is_integer(rhs.dtype)):
+            raise ParseError(f"{op} needs integers", span)
+        if op in ("<<", ">>"):
+            own = converted(lhs.dtype, lhs.dtype)
+            return fold(Bin(op, cast(lhs, own), cast(rhs, converted(rhs.dtype, rhs.dtype)), span=span))
+        dtype = converted(lhs.dtype, rhs.dtype)
+        return fold(Bin(op, cast(lhs, dtype), cast(rhs, dtype), span=span))
+
+    def ternary(self, e: s.Ternary) -> Expr:
+        return self.select(self.value(e.cond), self.value(e.then), self.value(e.other), e.span)
+
+    def select(self, cond: Expr, then: Expr, other: Expr, span: Span) -> Expr:
+        """``cond ? then : other``; on integers, the minimum or maximum it spells out."""
+        dtype = converted(then.dtype, other.dtype)
+        then, other = cast(then, dtype), cast(other, dtype)
+        match cond:
+            case Const(known) if is_integer(cond.dtype):
+                return then if known else other
+            case Bin("<" | "<=" | ">" | ">=" as op, a, b) if is_integer(dtype) and a.dtype == dtype:
+                if (a, b) == (then, other):
+                    return fold(Bin("min" if op[0] == "<" else "max", a, b, span=span))
+                if (b, a) == (then, other):
+                    return fold(Bin("max" if op[0] == "<" else "min", a, b, span=span))
+        return Select(cond, then, other, span=span)
+
+    def convert(self, e: s.Convert) -> Expr:
+        match e.type:
+            case s.Basic(dtype) if dtype != "void":
+                return cast(self.value(e.arg), dtype)
+            case _:
+                raise refuse("this cast", "a cast to a number type", e.span)
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    def invoke(self, e: s.Invoke) -> Expr:
+        own = self.scope.function(e.name)
+        if own is not None:
+            return self.inline(own, e)
+        if e.name in _ABS:
+            dtype = _ABS[e.name]
+            return Call("abs", (cast(self.only(e), dtype),), dtype, span=e.span)
+        return self.math(e)
+
+    def only(self, e: s.Invoke) -> Expr:
+        self.count(e, 1)
+        return self.value(e.args[0])
+
+    def count(self, e: s.Invoke, want: int) -> None:
+        if len(e.args) != want:
+            raise ParseError(f"{e.name} takes {want} argument{'s' * (want > 1)}, not {len(e.args)}", e.span)
+
+    def math(self, e: s.Invoke) -> Expr:
+        """A function of math.h: double, or float by its f form."""
+        fn, dtype = e.name, "float64"
+        if fn not in MATH and fn.endswith("f"):
+            fn, dtype = fn[:-1], "float32"
+        if fn not in MATH:
+            raise refuse(f"a call of {e.name}", "its statements, or a function that only returns an expression", e.span)
+        self.count(e, _ARITY.get(fn, 1))
+        args = [self.value(a) for a in e.args]
+        if self.scope.options.float_literals and any(a.dtype == "float32" for a in args):
+            dtype = "float64" if any(a.dtype == "float64" for a in args) else "float32"
+        return Call(fn, tuple(cast(a, dtype) for a in args), dtype, span=e.span)
+
+    def inline(self, function: s.Function, e: s.Invoke) -> Expr:
+        """The value of a function that declares variables, tests and returns, and does nothing else."""
+        if function.name in self.scope.inlining:
+            raise refuse(f"{e.name}, which calls itself,", "a loop", e.span)
+        self.count(e, len(function.params))
+        match function.result:
+            case s.Basic(result) if result != "void":
+                inner = Expressions(self.scope.inner(function.name))
+            case _:
+                raise refuse(f"a call of {e.name}, which returns no number,", "its statements", e.span)
+        for param, arg in zip(function.params, e.args, strict=True):
+            self.bind(inner.scope, param, arg)
+        body = resolve(function.body, {})
+        value = inner.returned(body.items, written_once(body), e)
+        return cast(value, result)
+
+    def bind(self, scope: Scope, param: s.Declare, arg: s.Expr) -> None:
+        dtype, extents = layout(param.type, param.name, param.span)
+        if not extents:
+            scope.bound[param.name] = cast(self.value(arg), dtype)
+            return
+        storage, indices, offset = self.access(arg)
+        if indices or offset is not None or storage.rank != len(extents):
+            raise refuse("a part of an array as an argument", "the array and the index", arg.span)
+        scope.arrays[param.name] = storage
+
+    def returned(self, items: Sequence[Any], once: frozenset[str], e: s.Invoke) -> Expr:
+        for k, item in enumerate(items):
+            match item:
+                case s.Return(value) if value is not None:
+                    return self.value(value)
+                case s.Declare(name, s.Basic(dtype), init) if name in once and isinstance(init, s.Expr):
+                    self.scope.bound[name] = cast(self.value(init), dtype)
+                case s.If(cond, then, other):
+                    yes = self.returned((*then.items, *items[k + 1 :]), once, e)
+                    no = self.returned((*other.items, *items[k + 1 :]), once, e)
+                    return self.select(self.value(cond), yes, no, e.span)
+                case s.Block(inner):
+                    return self.returned((*inner, *items[k + 1 :]), once, e)
+                case s.Mark():
+                    continue
+                case _:
+                    break
+        message = f"{e.name} cannot be inlined: write it as one return of an expression, or its statements here"
+        raise UnsupportedError(message, e.span)

@@ -1,0 +1,90 @@
+"""``continue`` and an early ``return`` as conditions: what follows ``if (c) continue;`` runs where c is false."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from looptune.errors import UnsupportedError
+from looptune.frontend import syntax as s
+
+
+def without_continue(body: s.Block) -> s.Block:
+    """The loop body with every ``continue`` of its own gone."""
+    return replace(body, items=_rest(body.items, "continue"))
+
+
+def without_return(items: tuple[s.Item, ...]) -> tuple[s.Item, ...]:
+    """A function's statements with every ``return`` gone that is not inside a loop."""
+    return _rest(items, "return")
+
+
+def _is(item: Any, word: str) -> bool:
+    match item:
+        case s.Jump(own):
+            return own == word
+        case s.Return(value):
+            if word == "return" and value is not None and not isinstance(value, s.Number):
+                message = "the result of a codelet is not used: write it to an array element or through a pointer"
+                raise UnsupportedError(message, item.span)
+            return word == "return"
+        case _:
+            return False
+
+
+def _has(item: Any, word: str) -> bool:
+    match item:
+        case s.If(_, then, other):
+            return any(_has(i, word) for i in (*then.items, *other.items))
+        case s.Block(items):
+            return any(_has(i, word) for i in items)
+        case _:
+            return _is(item, word)
+
+
+def _rest(items: tuple[s.Item, ...], word: str) -> tuple[s.Item, ...]:
+    for k, item in enumerate(items):
+        if _is(item, word):
+            return items[:k]
+        if not _has(item, word):
+            continue
+        return (*items[:k], *_split(item, items[k + 1 :], word))
+    return items
+
+
+def _split(item: s.Item, after: tuple[s.Item, ...], word: str) -> tuple[s.Item, ...]:
+    """``item``, which jumps somewhere, and what follows it, as statements that do not jump."""
+    match item:
+        case s.Block(items):
+            return _rest((*items, *after), word)
+        case s.If(cond, then, other):
+            leaves_then, leaves_other = _leaves(then, word), _leaves(other, word)
+            if after and not leaves_then and not leaves_other:
+                message = f"this {word} is too deep: write if (…) {{ … }} around what it skips"
+                raise UnsupportedError(message, _place(item, word))
+            own_then = then.items if leaves_then else (*then.items, *after)
+            own_other = other.items if leaves_other else (*other.items, *after)
+            if not leaves_then and not leaves_other:
+                own_then, own_other = then.items, other.items
+            new_then, new_other = s.Block(_rest(own_then, word)), s.Block(_rest(own_other, word))
+            if not new_then.items:
+                return (s.If(s.Unary("!", cond, span=cond.span), new_other, new_then, span=item.span),)
+            return (s.If(cond, new_then, new_other, span=item.span),)
+    raise AssertionError(f"{item} does not jump")
+
+
+def _leaves(block: s.Block, word: str) -> bool:
+    """The block ends in the jump, so that nothing after it runs."""
+    if not block.items:
+        return False
+    match block.items[-1]:
+        case s.If(_, then, other):
+            return _leaves(then, word) and _leaves(other, word)
+        case s.Block() as inner:
+            return _leaves(inner, word)
+        case last:
+            return _is(last, word)
+
+
+def _place(item: Any, word: str) -> Any:
+    return next(n.span for n in s.every(item) if _is(n, word))

@@ -1,0 +1,141 @@
+"""The text of a pragma, every character of which knows where it stands in the file.
+
+#pragma hmppcg(CUDA) gridify(k, i), &      family "hmppcg", target "CUDA", one text of
+#pragma hmppcg &     blocksize 32x8        two lines: "gridify(k, i), & blocksize 32x8"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from looptune.errors import ParseError
+from looptune.source import Span
+
+LOOP_FAMILIES = ("hmppcg", "looptune")
+
+_HEAD = re.compile(r"\s*(\w*)")
+_TARGET = re.compile(r"\s*\(([^)]*)(\)?)")
+_COMMENT = re.compile(r"/\*.*?(\*/|$)|//.*", re.DOTALL)
+
+
+def spanning(first: Span, last: Span) -> Span:
+    """From the start of ``first`` to the end of ``last``; ``first`` alone where they are on different lines."""
+    if (first.file, first.line) != (last.file, last.line):
+        return first
+    start, end = min(first.col, last.col), max(first.col + first.width, last.col + last.width)
+    return Span(first.file, first.line, start, end - start, first.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """``text`` with the place of each of its characters; ``macros`` holds the macros its words name."""
+
+    text: str
+    places: tuple[Span, ...]
+    macros: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def at(cls, text: str, span: Span) -> Located:
+        """``text`` as it stands in one line, from ``span`` on."""
+        places = (Span(span.file, span.line, span.col + k, 1, span.text) for k in range(len(text)))
+        return cls(text, tuple(places))
+
+    def span(self, start: int, end: int) -> Span:
+        """The place of ``text[start:end]``; of what stands before it where that is empty."""
+        if not self.places:
+            return Span("", 0, 0)
+        start = min(start, len(self.places) - 1)
+        return spanning(self.places[start], self.places[max(start, min(end, len(self.places)) - 1)])
+
+    def since(self, start: int) -> Located:
+        return Located(self.text[start:], self.places[start:], self.macros)
+
+    def stripped(self) -> Located:
+        start, end = len(self.text) - len(self.text.lstrip()), len(self.text.rstrip())
+        return Located(self.text[start:end], self.places[start:end], self.macros) if start < end else self
+
+    def __add__(self, other: Located) -> Located:
+        return Located(self.text + other.text, self.places + other.places, {**self.macros, **other.macros})
+
+    def expanded(self) -> Located:
+        """With each word that names a macro replaced by the macro's text, at the word's place."""
+        text, places = "", []
+        done = 0
+        for word in re.finditer(r"[A-Za-z_]\w*", self.text):
+            if word[0] not in self.macros:
+                continue
+            new = self.macros[word[0]]
+            text += self.text[done : word.start()] + new
+            places += [*self.places[done : word.start()], *[self.span(word.start(), word.end())] * len(new)]
+            done = word.end()
+        return Located(text + self.text[done:], (*places, *self.places[done:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Pragma:
+    """``#pragma FAMILY(TARGET) BODY``; ``whole`` is everything after ``#pragma``."""
+
+    family: str
+    target: str | None
+    body: Located
+    whole: Located
+
+    @property
+    def span(self) -> Span:
+        whole = self.whole.stripped()
+        return whole.span(0, len(whole.text))
+
+
+def read(lines: Sequence[Span], macros: Mapping[str, str]) -> Pragma:
+    """The pragma of some physical lines joined by backslashes, comments left out; each span is a whole line."""
+    whole = Located("", ())
+    for k, line in enumerate(lines):
+        text = line.text.rstrip()
+        if k < len(lines) - 1:
+            text = text[:-1]
+        whole += Located.at(text, Span(line.file, line.line, 1, 1, line.text))
+    blank = _COMMENT.sub(lambda m: " " * len(m[0]), whole.text)
+    body = re.search(r"#\s*pragma\b", blank)
+    assert body is not None, f"no pragma in {whole.text!r}"
+    return classify(Located(blank, whole.places, macros).since(body.end()))
+
+
+def classify(whole: Located) -> Pragma:
+    """What stands after ``#pragma``, taken apart as far as every family shares it."""
+    head = _HEAD.match(whole.text)
+    assert head is not None, "the pattern matches the empty text"
+    family = head[1].lower()
+    if family not in LOOP_FAMILIES:
+        return Pragma(family, None, whole.since(head.end()), whole)
+    target = _TARGET.match(whole.text, head.end())
+    if target is None:
+        return Pragma(family, None, whole.since(head.end()), whole)
+    if not target[2]:
+        raise ParseError("missing ')' after the target", whole.span(target.start(), target.end()))
+    return Pragma(family, target[1].strip(), whole.since(target.end()), whole)
+
+
+def joined(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
+    """Pragmas of one family made one where a line ends in ``&`` and the next begins with it."""
+    done: list[Pragma] = []
+    for pragma in pragmas:
+        continues = pragma.body.text.lstrip().startswith("&")
+        if done and done[-1].family == pragma.family and _is_open(done[-1]):
+            start = pragma.body.text.find("&") + 1 if continues else 0
+            last = done.pop()
+            done.append(Pragma(last.family, last.target, last.body + pragma.body.since(start), last.whole))
+        elif continues and pragma.family in (*LOOP_FAMILIES, "hmpp"):
+            raise ParseError("a line that begins with & continues no line that ends in &", pragma.span)
+        else:
+            done.append(pragma)
+    for pragma in done:
+        if pragma.family in (*LOOP_FAMILIES, "hmpp") and _is_open(pragma):
+            raise ParseError("a line that ends in & is not continued", pragma.span)
+    return tuple(done)
+
+
+def _is_open(pragma: Pragma) -> bool:
+    return pragma.body.text.rstrip().endswith("&")

@@ -1,0 +1,286 @@
+"""C text to one preprocessed text whose every token knows its place in the files it came from.
+
+Only this module imports pcpp. ``<...>`` headers are read where a folder the user named has them and
+skipped otherwise; a ``"..."`` header that is missing is an error. A name given with -D keeps its value
+when the text defines it again, so that the sizes of a published file can be set from outside.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pcpp
+
+from looptune.errors import ParseError, UsageError
+from looptune.frontend.pragma import Pragma, read
+from looptune.source import Span
+
+_GNU = {
+    "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline", "__inline": "inline",
+    "__const": "const", "__const__": "const", "__volatile__": "volatile", "__signed__": "signed",
+    "__extension__": "", "__attribute__(x)": "", "__declspec(x)": "", "__asm__(...)": "", "__forceinline": "inline",
+}  # fmt: skip
+_NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
+_GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
+_DEEPEST = 50
+"""Includes inside includes; gcc stops at 200, pcpp's recursion allows fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from."""
+
+    text: str
+    offset: int
+    span: Span
+    macro: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessed:
+    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for; ``skipped`` names headers not read."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    pragmas: tuple[Pragma, ...]
+    sources: Mapping[str, str]
+    macros: Mapping[str, str]
+    skipped: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    def token_at(self, line: int, col: int) -> int:
+        """The index of the token at a place of ``text`` (counted from 1), or of the last one before it."""
+        offset = self.starts[min(line, len(self.starts)) - 1] + col - 1
+        return max(0, bisect_right(self.tokens, offset, key=lambda t: t.offset) - 1)
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of a source file: UTF-8, or Latin-1 as in older published files; lines end in one newline."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = data.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+    if "\0" in text:
+        raise UsageError(f"not a text file: {path}")
+    return normalised(text)
+
+
+def normalised(text: str) -> str:
+    """One newline per line end, and nothing else that ``str.splitlines`` would take for one."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text)
+
+
+def preprocess(text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> Preprocessed:
+    """``text`` with its macros expanded.
+
+    Raises ParseError at a malformed or ``#error`` directive and at a ``"header"`` that no folder has.
+    """
+    machine = _Preprocessor(text, path, defines, include_dirs)
+    machine.parse(text, path)
+    return _write(machine)
+
+
+class _Preprocessor(pcpp.Preprocessor):
+    """pcpp, with each token of the source marked by its place: ``origin`` is (file, line, column)."""
+
+    def __init__(self, text: str, path: str, defines: Mapping[str, str], include_dirs: Sequence[Path]) -> None:
+        super().__init__()
+        self.main = path
+        self.seen_main = False
+        self.sources = {path: text}
+        self.lines: dict[str, list[str]] = {}
+        self.pragmas: list[Pragma] = []
+        self.skipped: list[str] = []
+        self.pinned: frozenset[str] = frozenset()
+        for name, value in {**_GNU, **defines}.items():
+            self.define(f"{name} {value}")
+        self.pinned = frozenset(defines)
+        for folder in include_dirs:
+            self.add_path(str(folder))
+
+    def line_span(self, file: str, line: int) -> Span:
+        """The whole of one line, its first non-blank column first."""
+        if file not in self.lines:
+            self.lines[file] = self.sources.get(file, "").split("\n")
+        text = self.lines[file][line - 1] if 0 < line <= len(self.lines[file]) else ""
+        return Span(file, line, len(text) - len(text.lstrip()) + 1, max(1, len(text.strip())), text)
+
+    def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
+        file = abssource if self.seen_main else self.main
+        self.seen_main = True
+        self.sources[file] = input
+        starts = [0]
+        for text in input.split("\n"):
+            starts.append(starts[-1] + len(text.rstrip()) + 1)
+        for tokens in super().group_lines(input, file):
+            for token in tokens:
+                line = bisect_right(starts, token.lexpos)
+                token.origin = (file, line, token.lexpos - starts[line - 1] + 1)
+            yield tokens
+
+    def define(self, tokens: Any) -> None:
+        if isinstance(tokens, str):
+            super().define(tokens)
+            return
+        takes_arguments = len(tokens) > 1 and tokens[1].value == "("
+        if tokens[0].value in self.pinned and not takes_arguments:
+            return
+        if tokens[0].type != self.t_ID:
+            raise ParseError("a macro's name is expected", self.line_span(*tokens[0].origin[:2]))
+        body = [_copy(t) for t in tokens]
+        super().define(body)
+
+    def undef(self, tokens: Any) -> None:
+        if tokens[0].value not in self.pinned:
+            super().undef(tokens)
+
+    def on_error(self, file: str, line: int, msg: str) -> None:
+        shown = file if file in self.sources else self.main
+        raise ParseError(msg[0].lower() + msg[1:], self.line_span(shown, line))
+
+    def on_file_open(self, is_system_include: bool, includepath: str) -> io.StringIO:
+        if self.include_depth > _DEEPEST:
+            last = self.lastdirective
+            raise ParseError(f"#include is nested more than {_DEEPEST} deep", self.line_span(*last.origin[:2]))
+        return io.StringIO(decode(Path(includepath).read_bytes(), includepath))
+
+    def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:
+        where = self.line_span(*self.lastdirective.origin[:2])
+        if is_malformed:
+            raise ParseError('#include is followed by neither "file" nor <file>', where)
+        if not is_system_include:
+            raise ParseError(f"{includepath} is not found: add its folder with -I", where)
+        self.skipped.append(includepath)
+        raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+
+    def on_directive_handle(self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]) -> bool:
+        self.lastdirective = directive
+        name = directive.value
+        values = [t.value for t in toks if t.type not in self.t_WS]
+        if name == "pragma" and not values:
+            raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
+        # pcpp looks at the words after "#if !defined" without asking whether there are any
+        if name in _NEED_NAME and values in ([], ["!"], ["!", "defined"], ["!", "defined", "("]):
+            raise ParseError(f"#{name} is incomplete", self.line_span(*directive.origin[:2]))
+        return True
+
+    def on_directive_unknown(
+        self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]
+    ) -> bool | None:
+        where = self.line_span(*directive.origin[:2])
+        if directive.value == "error":
+            raise ParseError(f"#error {''.join(t.value for t in toks)}", where)
+        if directive.value != "pragma":
+            return True
+        lines = [where]
+        while lines[-1].text.rstrip().endswith("\\"):
+            lines.append(self.line_span(where.file, lines[-1].line + 1))
+        precedingtoks[0].pragma = len(self.pragmas)
+        self.pragmas.append(read(lines, self.objects(toks)))
+        return None
+
+    def objects(self, toks: list[Any]) -> dict[str, str]:
+        """The text of each macro without arguments that the tokens name."""
+        found: dict[str, str] = {}
+        for token in toks:
+            macro = self.macros.get(token.value)
+            if macro is not None and macro.arglist is None and macro.value:
+                expanded = self.expand_macros([_copy(t) for t in macro.value])
+                found[token.value] = re.sub(r"^\((\w+)\)$", r"\1", "".join(t.value for t in expanded).strip())
+        return found
+
+
+def _copy(token: Any) -> Any:
+    """The token as part of a macro's body: what it expands to stands where the macro is named."""
+    new = type(token)()
+    new.__dict__.update(token.__dict__)
+    new.origin = None
+    return new
+
+
+def _write(machine: _Preprocessor) -> Preprocessed:
+    """The token stream as text. Macro bodies are kept apart where their characters would run together."""
+    out: list[str] = []
+    tokens: list[Token] = []
+    offset = 0
+    previous: Any = None
+    dropping = False
+    cursor = Span("", 0, 0)
+
+    def put(text: str) -> None:
+        nonlocal offset
+        out.append(text)
+        offset += len(text)
+
+    while (token := machine.token()) is not None:
+        if not token.value:
+            continue
+        if token.type in machine.t_WS or token.value.isspace():
+            dropping = dropping and "\n" not in token.value
+            put("\n" if dropping is False and "\n" in token.value else " ")
+            previous = None
+            continue
+        if dropping:
+            continue
+        number = getattr(token, "pragma", None)
+        if number is not None:
+            put(f"#pragma {number}")
+            dropping = True
+            continue
+        if previous is not None and _would_glue(previous, token):
+            put(" ")
+        cursor, macro = _place(machine, token, cursor)
+        tokens.append(Token(token.value, offset, cursor, macro))
+        put(token.value)
+        previous = token
+    text = "".join(out) + "\n"
+    starts = (0, *(m.end() for m in re.finditer("\n", text)))
+    macros = {name: "".join(t.value for t in m.value) for name, m in machine.macros.items() if m.arglist is None}
+    return Preprocessed(
+        text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts
+    )
+
+
+def _would_glue(a: Any, b: Any) -> bool:
+    """Two tokens that were not neighbours would be read as one."""
+    if a.lexpos == b.lexpos or a.lexpos + len(a.value) == b.lexpos:
+        return False
+    return _GLUE.fullmatch(a.value[-1] + b.value[0]) is not None
+
+
+def _place(machine: _Preprocessor, token: Any, cursor: Span) -> tuple[Span, str | None]:
+    """Where the token stands, else where the macro it comes from is named, at or after ``cursor``; and the macro
+    whose text it is."""
+    expanded = getattr(token, "expanded_from", None)
+    macro = expanded[0] if expanded else None
+    origin = getattr(token, "origin", None)
+    if origin is not None:
+        line = machine.line_span(origin[0], origin[1])
+        return Span(line.file, line.line, origin[2], len(token.value), line.text), macro
+    file = token.source if token.source in machine.sources else machine.main
+    line = machine.line_span(file, token.lineno)
+    start = cursor.col - 1 if (cursor.file, cursor.line) == (line.file, line.line) else 0
+    pattern = re.compile(rf"\b{re.escape(expanded[-1])}\b" if expanded else "(?!)")
+    named = pattern.search(line.text, start) or pattern.search(line.text)
+    return (line if named is None else Span(file, line.line, named.start() + 1, len(named[0]), line.text)), macro
+
+
+def declared(text: str, name: str) -> bool:
+    """The text declares ``name`` (as a parameter or variable), so that it is no macro to be.
+
+    >>> declared("void f(int n, double *x)", "n"), declared("#define n 3", "n"), declared("return n;", "n")
+    (True, False, False)
+    """
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n\\]|\\.|\\\n)*", " ", text, flags=re.DOTALL | re.MULTILINE)
+    before = re.findall(rf"\b([A-Za-z_]\w*)\s+{re.escape(name)}\b(?!\s*\()", plain)
+    return any(word not in ("return", "else", "case", "goto", "sizeof", "do") for word in before)

@@ -1,0 +1,213 @@
+"""The loop IR: one immutable tree for C loop nests over dense arrays.
+
+    Codelet = parameters (Array | Scalar), locals, body, directives
+    Stmt    = Assign | Loop | While | If
+    Expr    = Const | Var | Load | Bin | Un | Call | Select | Cast
+
+Every expression has a ``dtype``, a NumPy name ("float32", "int32", ...). C's usual arithmetic
+conversions are explicit ``Cast`` nodes: both operands of a ``Bin`` have one dtype, an ``Assign``'s
+value has its target's. Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on
+integers truncate, as in C; signed integers wrap.
+
+``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name
+bound around it. Scalars are ``Var``: loop variables, scalar parameters and locals, distinct names.
+Equality is structural and ignores spans, so ``before == after`` is a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from looptune.source import NOWHERE, Span
+
+Mode = Literal["auto", "parallel", "sequential", "thread"]
+"""auto: the analysis decides · parallel: run by threads · sequential: one iteration after the other ·
+thread: parallel, but kept inside the thread (the strips of a tiled parallel loop)."""
+
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    value: int | float
+    dtype: str = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    name: str
+    dtype: str = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Node):
+    """``array[index]...``: one element; as an ``Assign`` target, the element written."""
+
+    array: str
+    index: tuple[Expr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bin(Node):
+    """op: ``+ - * / % & | ^ << >> min max`` and the COMPARISONS."""
+
+    op: str
+    lhs: Expr
+    rhs: Expr
+
+    @property
+    def dtype(self) -> str:
+        return "int32" if self.op in COMPARISONS else self.lhs.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Un(Node):
+    """op: ``- ! ~``."""
+
+    op: str
+    arg: Expr
+
+    @property
+    def dtype(self) -> str:
+        return "int32" if self.op == "!" else self.arg.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A math.h function by its double name (``sqrt``, ``pow``, ``fabs``, ...); dtype says which variant."""
+
+    fn: str
+    args: tuple[Expr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """``cond ? then : other``."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+
+    @property
+    def dtype(self) -> str:
+        return self.then.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    dtype: str
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Arg(Node):
+    """One argument of a directive: ``split`` is key, ``4`` is values, ``i:4`` and ``reduce(+:S)`` are both."""
+
+    key: str
+    values: tuple[int | str | Arg, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Directive(Node):
+    """``#pragma hmppcg NAME ARGS``, as written; transforms give it its meaning."""
+
+    name: str
+    args: tuple[Arg, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """``target = value``; ``x op= e`` is ``x = x op e``.
+
+    ``name`` is the original statement and ``at`` its original iteration vector as expressions of the
+    loop variables around it: rewriting substitutes into both, so any tree says which instance it runs.
+    """
+
+    target: Var | Load
+    value: Expr
+    name: str = field(default="", kw_only=True, compare=False)
+    at: tuple[Expr, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
+
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: the default.
+    """
+
+    var: str
+    lo: Expr
+    hi: Expr
+    body: tuple[Stmt, ...]
+    step: int = 1
+    mode: Mode = "auto"
+    number: int = field(default=0, kw_only=True, compare=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    dtype: str = field(default="int32", kw_only=True)
+    block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class While(Node):
+    cond: Expr
+    body: tuple[Stmt, ...]
+    number: int = field(default=0, kw_only=True, compare=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    cond: Expr
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Node):
+    """A parameter of dense, row-major storage. An extent of None (first only) is not declared (``double *x``)."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr | None, ...]
+    io: Literal["in", "out", "inout"] = "inout"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Node):
+    """A parameter passed by value."""
+
+    name: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local(Node):
+    """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Codelet(Node):
+    name: str
+    params: tuple[Array | Scalar, ...]
+    locals: tuple[Local, ...]
+    body: tuple[Stmt, ...]
+    label: str = ""
+    directives: tuple[Directive, ...] = field(default=(), compare=False, repr=False)
+
+
+Expr = Const | Var | Load | Bin | Un | Call | Select | Cast
+Stmt = Assign | Loop | While | If

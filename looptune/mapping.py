@@ -1,0 +1,319 @@
+"""Parallel loops to grid and block, the rest to thread or host: a Codelet becomes a Plan.
+
+    sequential loop around a parallel one    ─▶ host loop, a launch per iteration
+    parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid
+    anything else, in runs of statements     ─▶ kernel of one thread
+
+The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
+one parallel loop alone is linearised over the whole block. The strips of a tiled parallel loop (mode "thread") move
+into the thread. A local that more than one kernel needs lives in device memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from looptune.ir import (
+    Array,
+    Bin,
+    Call,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+)
+from looptune.registers import promote
+from looptune.rewrite import rewrite, walk
+from looptune.scope import begins_with_write, names, read, written
+from looptune.simplify import evaluate, is_integer
+
+BLOCK = (32, 8)
+"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launch. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
+
+    ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
+    ``locals`` live in each thread.
+    """
+
+    name: str
+    axes: tuple[Loop, ...]
+    block: tuple[int, int]
+    body: tuple[Stmt, ...]
+    arrays: tuple[str, ...]
+    scalars: tuple[str, ...]
+    locals: tuple[Local, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    var: str
+    lo: Expr
+    hi: Expr
+    step: int
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostIf:
+    cond: Expr
+    then: tuple[Step, ...]
+    other: tuple[Step, ...]
+
+
+Step = Launch | HostLoop | HostIf
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element."""
+
+    codelet: Codelet
+    steps: tuple[Step, ...]
+    resident: tuple[Local, ...]
+    note: str = ""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(_kernels(self.steps))
+
+    def array(self, name: str) -> Array | Local:
+        found = (*(p for p in self.codelet.params if isinstance(p, Array)), *self.resident)
+        return next(a for a in found if a.name == name)
+
+    def dtype(self, scalar: str) -> str:
+        """The type of a scalar parameter or host loop variable."""
+        given = {p.name: p.dtype for p in self.codelet.params if isinstance(p, Scalar)}
+        return given.get(scalar, "int32")
+
+
+def _kernels(steps: Iterable[Step]) -> Iterator[Kernel]:
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case HostLoop(_, _, _, _, body):
+                yield from _kernels(body)
+            case HostIf(_, then, other):
+                yield from _kernels((*then, *other))
+
+
+def plan(codelet: Codelet, note: str = "") -> Plan:
+    """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it."""
+    sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    steps = _steps(codelet.body, sizes - written(codelet.body))
+    return _finish(codelet, steps, note)
+
+
+def _steps(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
+    """``known`` are the names the host can compute with."""
+    out: list[Step] = []
+    alone: list[Stmt] = []
+
+    def flush() -> None:
+        if alone:
+            out.append(Launch(_bare((), BLOCK, tuple(alone))))
+            alone.clear()
+
+    for stmt in body:
+        if not _launchable(stmt, known):
+            alone.append(stmt)
+            continue
+        flush()
+        match stmt:
+            case Loop(var, lo, hi, inner, step):
+                kernel = _kernel(stmt, known)
+                out.append(Launch(kernel) if kernel else HostLoop(var, lo, hi, step, _steps(inner, known | {var})))
+            case If(cond, then, other):
+                out.append(HostIf(cond, _steps(then, known), _steps(other, known)))
+    flush()
+    return tuple(out)
+
+
+def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
+    """The statement is, or holds at the host's reach, a loop whose iterations are threads."""
+    match stmt:
+        case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
+            return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
+        case If(cond, then, other) if _on_host((cond,), known):
+            return any(_launchable(s, known) for s in (*then, *other))
+    return False
+
+
+def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
+    return all(
+        node.name in known if isinstance(node, Var) else is_integer(node.dtype) and not isinstance(node, (Load, Call))
+        for node in walk(exprs)
+        if isinstance(node, (Var, Load, Call, Const, Bin, Un, Cast, Select))
+    )
+
+
+def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
+    axes: list[Loop] = []
+    inside: list[Loop] = []
+    body: tuple[Stmt, ...] = (loop,)
+    while len(axes) < 2 and len(body) == 1 and isinstance(body[0], Loop) and body[0].mode in ("parallel", "thread"):
+        here = body[0]
+        if here.mode == "parallel":
+            if not _on_host((here.lo, here.hi), known):
+                break
+            axes.append(here)
+        else:
+            inside.append(here)
+        body = here.body
+    if not axes:
+        return None
+    while inside and not _encloses(inside[-1], axes[-1]):
+        body = (replace(inside.pop(), body=body),)
+    for thread in reversed(inside):
+        body = (replace(thread, body=body),)
+    return _bare(tuple(axes), axes[0].block, body)
+
+
+def _encloses(outer: Loop, inner: Loop) -> bool:
+    return any(n is inner for n in walk(outer.body))
+
+
+def _bare(axes: tuple[Loop, ...], block: tuple[int, ...], body: tuple[Stmt, ...]) -> Kernel:
+    """A kernel whose parameters are not known yet."""
+    x, y = (*block, 1)[:2] if block else BLOCK
+    shape = (1, 1) if not axes else (x * y, 1) if len(axes) == 1 else (x, y)
+    return Kernel("", axes, shape, body, (), (), ())
+
+
+def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
+    kernels = list(_kernels(steps))
+    own = [_private(k, kernels, codelet) for k in kernels]
+    shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
+    resident = tuple(v for v in codelet.locals if v.name in shared)
+    done = {
+        id(k): _complete(k, f"{codelet.name}_{i}", codelet, resident, mine)
+        for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
+    }
+    return Plan(codelet, _named(steps, done), resident, note)
+
+
+def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
+    """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel."""
+    used = names(kernel.body) & written(kernel.body)
+    mine = {v.name for v in codelet.locals if not v.shape and v.name in used and begins_with_write(kernel.body, v.name)}
+    if kernel.axes:
+        return mine
+    elsewhere = [k for k in kernels if k is not kernel]
+    return {n for n in mine if not any(n in read(k.body) and not begins_with_write(k.body, n) for k in elsewhere)}
+
+
+def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str]) -> Kernel:
+    scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(v) if v in scalars:
+                return Load(v, (Const(0),), scalars[v])
+        return None
+
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    body, made = promote(rewrite(rule, kernel.body), taken, (a.hi for a in kernel.axes if a.lo == Const(0, a.dtype)))
+    used = names(body) | {n for a in kernel.axes for n in names((replace(a, body=()),))}
+    inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.axes}
+    private = tuple(v for v in codelet.locals if v.name in mine) + made
+    arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
+    arrays = [a for a in arrays if a in used]
+    extents = {n for a in _arrays(codelet, resident) if a.name in arrays for n in _extent_names(a)}
+    given = {p.name for p in codelet.params if isinstance(p, Scalar)}
+    free = (used | extents) - inner - {v.name for v in private} - set(arrays)
+    order = [p.name for p in codelet.params if p.name in free & given]
+    return replace(
+        kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given))
+    )
+
+
+def _arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array | Local, ...]:
+    return (*(p for p in codelet.params if isinstance(p, Array)), *resident)
+
+
+def _extent_names(array: Array | Local) -> set[str]:
+    """The parameters that the strides of an array are computed from: every extent but the first."""
+    return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}
+
+
+def _named(steps: tuple[Step, ...], done: Mapping[int, Kernel]) -> tuple[Step, ...]:
+    out: list[Step] = []
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                out.append(Launch(done[id(kernel)]))
+            case HostLoop(_, _, _, _, body):
+                out.append(replace(step, body=_named(body, done)))
+            case HostIf(_, then, other):
+                out.append(replace(step, then=_named(then, done), other=_named(other, done)))
+    return tuple(out)
+
+
+def value(e: Expr, env: Mapping[str, int]) -> int:
+    """An integer expression of sizes and host loop variables, as the host computes it."""
+    match e:
+        case Const(v):
+            return int(v)
+        case Var(name):
+            return env[name]
+        case Cast(_, arg):
+            return value(arg, env)
+        case Un("-", arg):
+            return -value(arg, env)
+        case Un("!", arg):
+            return int(not value(arg, env))
+        case Un(_, arg):
+            return ~value(arg, env)
+        case Select(cond, then, other):
+            return value(then if value(cond, env) else other, env)
+        case Bin(op, lhs, rhs):
+            result = evaluate(op, value(lhs, env), value(rhs, env))
+            assert result is not None, f"{op} is undefined for these sizes"
+            return result
+    raise AssertionError(f"{type(e).__name__} is not the host's to compute")
+
+
+def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[Kernel, dict[str, int]]]:
+    """Every kernel in the order it is launched, with the values of sizes and host loop variables."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel, dict(env)
+            case HostLoop(var, lo, hi, stride, body):
+                for i in range(value(lo, env), value(hi, env), stride):
+                    yield from launches(body, {**env, var: i})
+            case HostIf(cond, then, other):
+                yield from launches(then if value(cond, env) else other, env)
+
+
+def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
+    """How many iterations each axis has, outermost first; an axis that does not run has none."""
+    return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.axes)
+
+
+def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int]:
+    """The grid in blocks (x, y)."""
+    counts = extent(kernel, env)
+    x, y = (counts[-1] if counts else 1), (counts[0] if len(counts) == 2 else 1)
+    return -(-x // kernel.block[0]), -(-y // kernel.block[1])

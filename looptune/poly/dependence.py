@@ -1,0 +1,78 @@
+"""What must stay in order: pairs of instances that touch the same element, one of them writing it.
+
+    s -> t   where s runs before t in the original nest
+
+Memory based: every conflicting pair, not the last writer only, so that any order that keeps them all is legal.
+A pair that only accumulates into one element by one op is kept apart: it is a reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from looptune.poly.access import Access
+from looptune.poly.space import Space, union
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dependence:
+    """``map``: { first[iteration] -> then[iteration] }. ``op`` where it is a reduction's."""
+
+    first: str
+    then: str
+    array: str
+    op: str | None
+    map: isl.Map
+
+
+def dependences(space: Space) -> tuple[Dependence, ...]:
+    """All of them, in textual order of the statements."""
+    touching: dict[str, list[str]] = {}
+    for name, accesses in space.accesses.items():
+        for array in dict.fromkeys(a.array for a in accesses):
+            touching.setdefault(array, []).append(name)
+    found = []
+    for array, names in touching.items():
+        for first in names:
+            found += [d for then in names for d in _between(space, array, first, then)]
+    return tuple(found)
+
+
+def _between(space: Space, array: str, first: str, then: str) -> Iterator[Dependence]:
+    s = [a for a in space.accesses[first] if a.array == array]
+    t = [a for a in space.accesses[then] if a.array == array]
+    op = shared_op(s, t)
+    if op is not None:
+        yield from _kept(space, array, first, then, op, [(s[0], t[0])])
+        s_rest, t_rest = ([a for a in side if a.reduces is None] for side in (s, t))
+        pairs = [(s[0], b) for b in t_rest] + [(a, t[0]) for a in s_rest]
+    else:
+        pairs = [(a, b) for a in s for b in t if a.write or b.write]
+    yield from _kept(space, array, first, then, None, pairs)
+
+
+def shared_op(s: list[Access], t: list[Access]) -> str | None:
+    """The op by which both statements accumulate into the array, None where either writes it in another way."""
+    ops = {a.reduces for a in (*s, *t) if a.write}
+    both = any(a.write for a in s) and any(a.write for a in t)
+    return ops.pop() if both and len(ops) == 1 else None
+
+
+def _kept(
+    space: Space, array: str, first: str, then: str, op: str | None, pairs: list[tuple[Access, Access]]
+) -> Iterator[Dependence]:
+    distinct = {(a.index, b.index): (a, b) for a, b in pairs}
+    if not distinct:
+        return
+    same = union(conflict(space, a, b) for a, b in distinct.values())
+    ordered = same.intersect(space.before(first, then)).coalesce()
+    if not ordered.is_empty():
+        yield Dependence(first, then, array, op, ordered)
+
+
+def conflict(space: Space, a: Access, b: Access) -> isl.Map:
+    """{ S[iteration] -> T[iteration] : both accesses are of one element }"""
+    return space.touched(a).apply_range(space.touched(b).reverse())

@@ -1,0 +1,270 @@
+"""Which iterations a statement runs in, and when: the walk from the loop tree to isl text.
+
+    for i in 0..n:                 S1: { [i, j] : 0 <= i < n and i + 1 <= j < n }   at time (0, i, 1, j, 0)
+      S0
+      for j in i+1..n: S1          S0: { [i] : 0 <= i < n }                         at time (0, i, 0, 0, 0)
+
+What is not affine is over-approximated: a condition that may be either leaves the statement one that MAY run, a bound
+leaves its loop open on that side, ``while`` is a loop from 0 without end. Each is reported as an ``Unknown``.
+An ``if`` adds no dimension: what stands in it is numbered with the statements around it, and counts as reading what the
+condition reads; transforms move an ``if`` as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from looptune.ir import Array, Assign, Codelet, Expr, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
+from looptune.poly.text import Least, condition, constant, least_of, name, text
+from looptune.pretty import show
+from looptune.rewrite import rewrite, substitute, walk
+from looptune.scope import names_in, written
+from looptune.simplify import is_integer
+from looptune.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are the ones it concerns."""
+
+    what: str
+    span: Span
+    statements: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.what} cannot be analysed"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One assignment: its loops, outermost first, and what isl is told of it.
+
+    ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
+    ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs.
+    """
+
+    name: str
+    loops: tuple[Loop | While, ...]
+    assign: Assign
+    dims: tuple[str, ...]
+    domain: str
+    time: tuple[str, ...]
+    exact: bool
+    conditions: tuple[Expr, ...]
+    unknown: Unknown | None
+
+    def shown(self, values: tuple[int, ...]) -> dict[str, int]:
+        """An iteration by the user's names; a ``while`` counts its passes."""
+        names = (f.var if isinstance(f, Loop) else "pass" for f in self.loops)
+        return dict(zip(names, values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The statements of a codelet in textual order, and what is assumed of its sizes.
+
+    ``context``: an array's extents are positive, as C demands of a variable length array. Nothing is concluded from
+    the bounds of the arrays, because programs do run over a row's end into the next row. ``known`` are locals that
+    stand for an affine value. ``ranges`` holds, by loop, the condition to get there and the one to run at all.
+    """
+
+    parameters: tuple[str, ...]
+    context: tuple[str, ...]
+    known: Mapping[str, Expr]
+    statements: Mapping[str, Statement]
+    unknown: tuple[Unknown, ...]
+    ranges: tuple[tuple[Loop, tuple[str, ...], str, str | None], ...]
+
+    def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
+        """``e`` as isl text over ``dims`` and the parameters, None where it depends on anything else."""
+        return _affine(e, self.known, {*dims, *self.parameters})
+
+
+def _affine(e: Expr, known: Mapping[str, Expr], scope: set[str], least: Least | None = None) -> str | None:
+    value = substitute(e, known)
+    if any(name(v) not in scope for v in names_in(value)):
+        return None
+    return text(value) if least is None else text(value, least)
+
+
+def scan(codelet: Codelet) -> Nest:
+    scalars = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    assigned = written(codelet.body)
+    parameters = tuple(p for p in scalars if p not in assigned)
+    known = _known_values(codelet, set(parameters))
+    scope = {name(p) for p in parameters}
+    context, least = [], {}
+    for extent in _extents(codelet):
+        affine = _affine(extent, known, scope)
+        if affine is not None and constant(extent) is None:
+            context.append(f"{affine} >= 1")
+        match substitute(extent, known):
+            case Var(var) if var in parameters:
+                least[var] = 1
+    walker = _Walker(known, taken=_taken(codelet))
+    top = _Place(scope=frozenset(scope), least=least)
+    walker.block(codelet.body, top)
+    length = max((len(s.time) for s in walker.statements), default=1)
+    statements = {s.name: replace(s, time=s.time + ("0",) * (length - len(s.time))) for s in walker.statements}
+    unknown = _collected(walker.unknown)
+    return Nest(tuple(name(p) for p in parameters), tuple(dict.fromkeys(context)), known, statements, unknown,
+                tuple(walker.ranges))  # fmt: skip
+
+
+def _extents(codelet: Codelet) -> Iterator[Expr]:
+    for array in (*codelet.params, *codelet.locals):
+        match array:
+            case Array(shape=shape) | Local(shape=shape):
+                yield from (extent for extent in shape if extent is not None)
+
+
+def _taken(codelet: Codelet) -> set[str]:
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals}
+    return taken | {f.var for f in walk(codelet.body) if isinstance(f, Loop)}
+
+
+def _collected(unknown: list[tuple[Unknown, str]]) -> tuple[Unknown, ...]:
+    """Each unknown once, with all the statements it concerns."""
+    found: dict[tuple[str, Span], set[str]] = {}
+    for u, statement in unknown:
+        found.setdefault((u.what, u.span), set()).add(statement)
+    return tuple(Unknown(what, span, frozenset(names)) for (what, span), names in found.items())
+
+
+def _known_values(codelet: Codelet, parameters: set[str]) -> dict[str, Expr]:
+    """Integer locals assigned once, from an affine value, before every use in the block that assigns them."""
+    integers = {v.name for v in codelet.locals if not v.shape and is_integer(v.dtype)}
+    times: dict[str, int] = {}
+    uses: dict[str, int] = {}
+    for node in walk(codelet.body):
+        match node:
+            case Assign(Var(target)):
+                times[target] = times.get(target, 0) + 1
+            case Var(used):
+                uses[used] = uses.get(used, 0) + 1
+    candidates = {v for v in integers if times.get(v) == 1}
+    known: dict[str, Expr] = {}
+
+    def visit(body: tuple[Stmt, ...], scope: set[str]) -> None:
+        for k, stmt in enumerate(body):
+            match stmt:
+                case Assign(Var(target), value) if target in candidates:
+                    later = sum(isinstance(n, Var) and n.name == target for n in walk(body[k + 1 :]))
+                    whole = substitute(value, known)
+                    if later == uses[target] - 1 and names_in(whole) <= scope and text(whole) is not None:
+                        known[target] = whole
+                case Loop(var, _, _, inner):
+                    visit(inner, scope | {var})
+                case While(_, inner):
+                    visit(inner, scope)
+                case If(_, then, other):
+                    visit(then, scope)
+                    visit(other, scope)
+
+    visit(codelet.body, parameters)
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the walk is: the loops and conditions around, and what they say."""
+
+    loops: tuple[Loop | While, ...] = ()
+    dims: tuple[str, ...] = ()
+    domain: tuple[str, ...] = ()
+    time: tuple[str, ...] = ()
+    exact: bool = True
+    conditions: tuple[Expr, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    scope: frozenset[str] = frozenset()
+    least: Least = field(default_factory=dict)
+
+    def given(self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unknown, ...]) -> _Place:
+        return replace(self, domain=(*self.domain, *([condition] if condition != "true" else [])),
+                       exact=self.exact and exact, conditions=self.conditions + of,
+                       unknown=self.unknown + unknown)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Walker:
+    known: Mapping[str, Expr]
+    taken: set[str]
+    statements: list[Statement] = field(default_factory=list)
+    unknown: list[tuple[Unknown, str]] = field(default_factory=list)
+    ranges: list[tuple[Loop, tuple[str, ...], str, str | None]] = field(default_factory=list)
+
+    def block(self, body: tuple[Stmt, ...], place: _Place, start: int = 0) -> int:
+        """Walk ``body``, numbering from ``start``; the next free number."""
+        for stmt in body:
+            match stmt:
+                case Assign():
+                    self.assign(stmt, replace(place, time=(*place.time, str(start))))
+                case Loop():
+                    self.loop(stmt, replace(place, time=(*place.time, str(start))))
+                case While():
+                    self.passes(stmt, replace(place, time=(*place.time, str(start))))
+                case If(cond, then, other):
+                    middle = self.block(then, self.branch(cond, True, place), start)
+                    start = self.block(other, self.branch(cond, False, place), middle) - 1
+            start += 1
+        return start
+
+    def assign(self, stmt: Assign, place: _Place) -> None:
+        self.unknown += [(u, stmt.name) for u in place.unknown]
+        domain = " and ".join(f"({c})" for c in place.domain)
+        unknown = next(iter(place.unknown), None)
+        self.statements.append(Statement(stmt.name, place.loops, stmt, place.dims, domain, place.time, place.exact,
+                                         place.conditions, unknown))  # fmt: skip
+
+    def loop(self, loop: Loop, place: _Place) -> None:
+        var = name(loop.var)
+        lo, hi = (self.affine(bound, place) for bound in (loop.lo, loop.hi))
+        runs = None if lo is None or hi is None else f"{lo} < {hi}"
+        self.ranges.append((loop, place.dims, " and ".join(f"({c})" for c in place.domain), runs))
+        conditions = [f"{lo} <= {var}"] if lo is not None else []
+        conditions += [f"{var} < {hi}"] if hi is not None else []
+        conditions += [f"({var} - {lo}) mod {loop.step} = 0"] if lo is not None and loop.step > 1 else []
+        unknown = tuple(
+            Unknown(f"the bound {show(bound)} of loop {loop.var}", bound.span if bound.span.line else loop.span)
+            for bound, affine in ((loop.lo, lo), (loop.hi, hi)) if affine is None
+        )  # fmt: skip
+        bound = least_of(substitute(loop.lo, self.known), place.least)
+        least = {v: b for v, b in place.least.items() if v != loop.var}
+        inside = place.given(
+            " and ".join(conditions) if conditions else "true", not unknown, (loop.lo, loop.hi), unknown
+        )
+        self.block(loop.body, replace(
+            inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var),
+            scope=place.scope | {var}, least=least if bound is None else {**least, loop.var: bound},
+        ))  # fmt: skip
+
+    def passes(self, loop: While, place: _Place) -> None:
+        """``while`` as a loop that counts its passes."""
+        var = next(v for v in (f"pass{k}" for k in range(len(self.taken) + 1)) if v not in self.taken)
+        self.taken.add(var)
+        unknown = Unknown(f"the condition {show(loop.cond)} of a while loop", _span(loop.cond, loop))
+        inside = place.given(f"{var} >= 0", False, (loop.cond,), (unknown,))
+        self.block(
+            loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
+        )
+
+    def branch(self, cond: Expr, taken: bool, place: _Place) -> _Place:
+        """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
+
+        def hide(n: Node) -> Node | None:
+            match n:
+                case Var(var, dtype) if name(var) not in place.scope:
+                    return Load(var, (), dtype)
+            return None
+
+        held, exact = condition(rewrite(hide, substitute(cond, self.known)), taken, place.least)
+        unknown = () if exact else (Unknown(f"condition {show(cond)}", cond.span),)
+        return place.given(held, exact, (cond,), unknown)
+
+    def affine(self, e: Expr, place: _Place) -> str | None:
+        return _affine(e, self.known, set(place.scope), place.least)
+
+
+def _span(e: Expr, around: While) -> Span:
+    return e.span if e.span.line else around.span

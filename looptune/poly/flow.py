@@ -1,0 +1,125 @@
+"""Which write each read of a local gets its value from.
+
+    for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: t is born and dies in one iteration
+
+Exact where the code is affine. A write that may or may not happen hides no earlier one; where a block syntactically
+writes a scalar before every read of it, though, values from outside the block cannot arrive, whatever the conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from looptune.ir import Assign, Codelet, If, Loop, Stmt, While
+from looptune.poly.space import Piece, Space, union
+from looptune.rewrite import walk
+from looptune.scope import begins_with_write
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """``map``: { write[iteration] -> read[iteration] : the value may be read there }; both touch ``array``."""
+
+    write: str
+    read: str
+    array: str
+    map: isl.Map
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """``unwritten``: { read[iteration] : the value may be from before the codelet }, by statement."""
+
+    flows: tuple[Flow, ...]
+    unwritten: dict[str, isl.Set]
+
+
+def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> Flows:
+    """``reassociate``: an accumulation hides no other, so that each gets its value from the last plain write."""
+    empty = isl.UnionMap(f"{space.prefix}{{ }}")
+    reads, certain, possible, schedule = empty, empty, empty, empty
+    for name, accesses in space.accesses.items():
+        mine = [a for a in accesses if a.array == array]
+        if not mine:
+            continue
+        schedule = schedule.union(_when(space, name))
+        for a in mine:
+            touched = isl.UnionMap.from_map(space.touched(a))
+            if not a.write:
+                reads = reads.union(touched)
+            elif a.certain:
+                certain = certain.union(touched)
+            else:
+                possible = possible.union(touched)
+    info = isl.UnionAccessInfo.from_sink(reads).set_must_source(certain).set_may_source(possible)
+    flow = info.set_schedule_map(schedule).compute_flow()
+    found = tuple(_local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array)))
+    return Flows(found, _unwritten(flow.get_may_no_source()))
+
+
+def _when(space: Space, name: str) -> isl.UnionMap:
+    s = space.nest.statements[name]
+    time = space.time(name, (Piece(s.time),), len(s.time)).intersect_domain(space.domain(name))
+    return isl.UnionMap.from_map(time)
+
+
+def _flows(found: isl.UnionMap, array: str) -> Iterator[Flow]:
+    for part in _maps(found):
+        write, read = (part.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out))
+        yield Flow(write, read, array, part.coalesce())
+
+
+def _maps(found: isl.UnionMap) -> list[isl.Map]:
+    maps: list[isl.Map] = []
+    found.foreach_map(maps.append)
+    return maps
+
+
+def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
+    by_statement: dict[str, list[isl.Map]] = {}
+    for part in _maps(found):
+        by_statement.setdefault(part.get_tuple_name(isl.dim_type.in_), []).append(part)
+    return {name: union(parts).domain() for name, parts in by_statement.items()}
+
+
+def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable[Flow]) -> Iterator[Flow]:
+    """The flows, without those into a block that writes ``array`` before it reads it."""
+    scalar = any(v.name == array and not v.shape for v in codelet.locals)
+    owners = list(_owners(codelet.body, array, 0)) if scalar else []
+    for flow in found:
+        kept = flow.map
+        for depth, inside in owners:
+            if flow.read not in inside:
+                continue
+            kept = (
+                kept.intersect(_same(space, flow, depth))
+                if flow.write in inside
+                else space.never(flow.write, flow.read)
+            )
+        if not kept.is_empty():
+            yield Flow(flow.write, flow.read, array, kept)
+
+
+def _owners(body: tuple[Stmt, ...], array: str, depth: int) -> Iterator[tuple[int, frozenset[str]]]:
+    """The blocks that write the scalar first, with how many loops are around them and what runs in them."""
+    inside = frozenset(n.name for n in walk(body) if isinstance(n, Assign))
+    if begins_with_write(body, array):
+        yield depth, inside
+    for stmt in body:
+        match stmt:
+            case Loop(_, _, _, inner) | While(_, inner):
+                yield from _owners(inner, array, depth + 1)
+            case If(_, then, other):
+                yield from _owners(then, array, depth)
+                yield from _owners(other, array, depth)
+
+
+def _same(space: Space, flow: Flow, depth: int) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : both in one iteration of the ``depth`` loops around }"""
+    s, t = (space.nest.statements[n] for n in (flow.write, flow.read))
+    primed = [f"{d}'" for d in t.dims]
+    equal = " and ".join(f"{a} = {b}" for a, b in zip(s.dims[:depth], primed[:depth], strict=True)) or "true"
+    return isl.Map(f"{space.prefix}{{ {s.name}[{', '.join(s.dims)}] -> {t.name}[{', '.join(primed)}] : {equal} }}")

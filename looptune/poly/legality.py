@@ -1,0 +1,224 @@
+"""The one rule: an order is legal when no dependence is reversed, a loop is parallel when it carries none.
+
+    judge      no s -> t with new(s) > new(t)                          ties run as before
+    parallel   no s -> t in one iteration of the loops around, but in different ones of this loop
+
+What only the codelet sees (its locals) may be overwritten freely as long as every read still gets the value it got: a
+flow w -> r keeps w before r, and no other write of that element comes between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import islpy as isl
+
+from looptune.poly.access import Access
+from looptune.poly.dependence import Dependence, conflict, shared_op
+from looptune.poly.flow import Flow
+from looptune.poly.model import Model
+from looptune.poly.space import Order, Piece, union
+from looptune.poly.witness import Broken, Kind, Refused, refused
+
+__all__ = ["Reduction", "Refused", "Verdict", "judge", "parallel"]
+
+
+def judge(
+    model: Model,
+    new: Order,
+    *,
+    reassociate: bool = True,
+    expanded: frozenset[str] = frozenset(),
+    old: Order | None = None,
+) -> Refused | None:
+    """None where ``new`` is legal. ``new`` lists the statements being reordered, all those of some loop nest.
+
+    Times may stop after the last dimension that changes: where they are equal, instances run as in ``old``, which is
+    legal already and by default the order of the codelet. ``expanded`` locals get a copy per instance of ``new``, so
+    that nothing overwrites them. ``reassociate``: accumulations into one element may run in any order.
+    """
+    change = _Change(model, new, old if old is not None else model.order(), reassociate)
+    constraints = model.constraints[reassociate]
+    broken = [change.broken(d.first, d.then, bad) for d in constraints if (bad := change.reversed(d)) is not None]
+    for array in sorted(change.locals()):
+        broken += change.broken_local(array, array in expanded)
+    return refused(model.space, model.sizes, broken) if broken else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    model: Model
+    new: Order
+    old: Order
+    reassociate: bool
+
+    def reversed(self, d: Dependence) -> isl.Map | None:
+        """{ s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
+        if d.first not in self.new or d.then not in self.new:
+            return None
+        bad = d.map.intersect(self.after(d.first, d.then))
+        return None if bad.is_empty() else bad
+
+    def after(self, first: str, then: str) -> isl.Map:
+        """{ s -> t : new(s) > new(t) }"""
+        return self.model.space.later(first, then, self.new[first], self.new[then])
+
+    def broken(self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None) -> Broken:
+        times = " ".join(" ".join((*p.time, p.when)) for n in (first, then) for p in self.new[n])
+        return Broken(first, then, bad, array, kind, reductions=not self.reassociate, mentions=times)
+
+    def locals(self) -> set[str]:
+        """The locals that listed statements assign."""
+        model = self.model
+        return {a.array for name in self.new for a in model.space.accesses[name] if a.write and a.array in model.stored}
+
+    def broken_local(self, array: str, expanded: bool) -> Iterator[Broken]:
+        """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
+        mine = [d for d in self.model.dependences if d.array == array and not (self.reassociate and d.op)]
+        turned = [(d, bad) for d in mine if (bad := self.reversed(d)) is not None]
+        if not turned:
+            return
+        flows = self.model.flows(array, reassociate=self.reassociate)
+        if self.crosses(flows.flows) or self.model.from_outside(array, self.new):
+            yield from (self.broken(d.first, d.then, bad, array) for d, bad in turned)
+            return
+        for flow in flows.flows:
+            if flow.write in self.new and not self.commutes(array, flow.write, flow.read):
+                yield from self.late(flow)
+            if flow.write in self.new and not expanded:
+                yield from self.between(flow)
+
+    def crosses(self, flows: Collection[Flow]) -> bool:
+        """A value goes into or out of the statements listed."""
+        return any((f.write in self.new) != (f.read in self.new) for f in flows)
+
+    def late(self, flow: Flow) -> Iterator[Broken]:
+        bad = flow.map.intersect(self.after(flow.write, flow.read))
+        if not bad.is_empty():
+            yield self.broken(flow.write, flow.read, bad, flow.array, "flow")
+
+    def between(self, flow: Flow) -> Iterator[Broken]:
+        """Writes x of the same element that were not between the write w and the read r, and now are."""
+        w, r, array, space = flow.write, flow.read, flow.array, self.model.space
+        for x in self.new:
+            if not any(a.write and a.array == array for a in space.accesses[x]):
+                continue
+            w_x = self.same(array, w, x, sink_writes=True).intersect(self.runs_before(w, x))  # { w -> x }
+            x_r = self.same(array, x, r, sink_writes=False).intersect(self.runs_before(x, r))  # { x -> r }
+            if not self.commutes(array, x, w):
+                was_first = w_x.intersect(space.before(x, w).reverse())
+                bad = was_first.intersect(flow.map.apply_range(x_r.reverse())).reverse()  # { x -> w }
+                if not bad.is_empty():
+                    yield self.broken(x, w, bad, array, "output")
+            if not self.commutes(array, r, x):
+                was_last = x_r.reverse().intersect(space.before(r, x))
+                bad = was_last.intersect(flow.map.reverse().apply_range(w_x))  # { r -> x }
+                if not bad.is_empty():
+                    yield self.broken(r, x, bad, array, "anti")
+
+    def commutes(self, array: str, s: str, t: str) -> bool:
+        """Both do nothing with the array but accumulate into it."""
+        mine = [[a for a in self.model.space.accesses[n] if a.array == array] for n in (s, t)]
+        return self.reassociate and shared_op(*mine) is not None and all(a.reduces for side in mine for a in side)
+
+    def same(self, array: str, s: str, t: str, *, sink_writes: bool) -> isl.Map:
+        """{ s -> t : s writes an element that t writes (or reads) }"""
+        pairs = [(a, b) for a in self.of(s, array) for b in self.of(t, array) if a.write and b.write == sink_writes]
+        return union(conflict(self.model.space, a, b) for a, b in pairs)
+
+    def of(self, statement: str, array: str) -> list[Access]:
+        return [a for a in self.model.space.accesses[statement] if a.array == array]
+
+    def runs_before(self, s: str, t: str) -> isl.Map:
+        """{ s -> t : s runs before t in the new order, ties as in the old }"""
+        return self.model.space.later(t, s, self.whole(t), self.whole(s)).reverse()
+
+    def whole(self, name: str) -> tuple[Piece, ...]:
+        length = max(len(p.time) for pieces in self.new.values() for p in pieces)
+
+        def then(p: Piece, q: Piece) -> Piece:
+            padding = ("0",) * (length - len(p.time))
+            return Piece((*p.time, *padding, *q.time), " and ".join(f"({c})" for c in (p.when, q.when) if c))
+
+        return tuple(then(p, q) for p in self.new[name] for q in self.old[name])
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """``variable op= ...`` in ``statement``."""
+
+    op: str
+    variable: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the iterations of a loop may run in any order; ``witness`` is a dependence that it carries.
+
+    ``private``: the locals of which each iteration needs its own.
+    """
+
+    kind: Literal["parallel", "reduction", "sequential"]
+    witness: Refused | None
+    reductions: tuple[Reduction, ...]
+    private: frozenset[str]
+
+
+def parallel(model: Model, statements: Collection[str], depth: int, *, order: Order | None = None) -> Verdict:
+    """The loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
+    loop = _Around(model, frozenset(statements), depth, order if order is not None else model.order())
+    carried = [(d, bad) for d in model.dependences if (bad := loop.carried(d)) is not None]
+    private = {array for array in {d.array for d, _ in carried} if array in model.stored and loop.owns(array)}
+    left = [(d, bad) for d, bad in carried if d.array not in private]
+    plain = [(d, bad) for d, bad in left if d.op is None]
+    if not left:
+        return Verdict("parallel", None, (), frozenset(private))
+    broken = [
+        Broken(d.first, d.then, bad, d.array, reductions=d.op is not None) for d, bad in (plain if plain else left)
+    ]
+    witness = refused(model.space, model.sizes, broken)
+    if plain:
+        return Verdict("sequential", witness, (), frozenset(private))
+    found = {Reduction(d.op, model.space.accesses[s][0].text, s) for d, _ in left if d.op for s in (d.first, d.then)}
+    ordered = sorted(found, key=lambda r: (list(model.statements).index(r.statement), r.op))
+    return Verdict("reduction", witness, tuple(ordered), frozenset(private))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Around:
+    """One loop, and the statements in it."""
+
+    model: Model
+    inside: frozenset[str]
+    depth: int
+    order: Mapping[str, tuple[Piece, ...]]
+
+    def carried(self, d: Dependence) -> isl.Map | None:
+        """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""
+        if d.first not in self.inside or d.then not in self.inside:
+            return None
+        near = d.map.intersect(self.together(d.first, d.then, self.depth))
+        bad = near.subtract(self.together(d.first, d.then, self.depth + 1))
+        return None if bad.is_empty() else bad
+
+    def together(self, s: str, t: str, length: int) -> isl.Map:
+        """{ s -> t : the first ``length`` entries of their times are equal }"""
+        cut = ({n: tuple(Piece(p.time[:length], p.when) for p in self.order[n])} for n in (s, t))
+        (a, b) = (self.model.space.time(n, pieces, length) for c in cut for n, pieces in c.items())
+        return a.apply_range(b.reverse())
+
+    def owns(self, array: str) -> bool:
+        """Every value of the local is written and read in one iteration of the loop."""
+        if self.model.from_outside(array, self.inside):
+            return False
+        for flow in self.model.flows(array).flows:
+            both = {flow.write, flow.read}
+            if both & self.inside and not (both <= self.inside and self.one_iteration(flow)):
+                return False
+        return True
+
+    def one_iteration(self, flow: Flow) -> bool:
+        return flow.map.is_subset(self.together(flow.write, flow.read, self.depth + 1))

@@ -1,0 +1,112 @@
+"""A codelet as isl sees it: statements, what they touch, what must stay in order. Built once, asked many times.
+
+build(codelet) -> Model       over-approximates what it cannot analyse, and says so in ``unknown``
+model.order()  -> Order       when each statement runs: (static, loop, static, loop, ..., static)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+from looptune.ir import Codelet, Loop, Scalar
+from looptune.poly.access import accesses, memory
+from looptune.poly.dependence import Dependence, dependences
+from looptune.poly.domain import Statement, Unknown, scan
+from looptune.poly.flow import Flows, flows
+from looptune.poly.space import Order, Piece, Space, union
+from looptune.poly.text import condition, name, text
+from looptune.scope import written
+from looptune.simplify import is_integer
+
+__all__ = ["Model", "Order", "Piece", "Statement", "Unknown", "build", "condition", "name", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Dependences and flows are found when first asked for, then kept."""
+
+    codelet: Codelet
+    space: Space
+    unknown: tuple[Unknown, ...]
+    _flows: dict[tuple[str, bool], Flows] = field(default_factory=dict, repr=False)
+
+    @property
+    def statements(self) -> Mapping[str, Statement]:
+        return self.space.nest.statements
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The integer scalar parameters that no statement assigns, by the user's names."""
+        assigned = written(self.codelet.body)
+        scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
+        return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """What only the codelet itself sees: its locals, and the scalar parameters it assigns."""
+        scalars = {p.name for p in self.codelet.params if isinstance(p, Scalar)}
+        return frozenset({v.name for v in self.codelet.locals} | scalars)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, str]:
+        """The user's name of each isl parameter."""
+        return {name(p): p for p in self.parameters}
+
+    def from_outside(self, array: str, statements: Collection[str]) -> bool:
+        """Whether one of the statements may read the value that a parameter had when the codelet was called."""
+        passed = any(p.name == array for p in self.codelet.params)
+        return passed and any(n in self.flows(array).unwritten for n in statements)
+
+    def order(self) -> Order:
+        return {s.name: (Piece(s.time),) for s in self.statements.values()}
+
+    @cached_property
+    def dependences(self) -> tuple[Dependence, ...]:
+        return dependences(self.space)
+
+    @cached_property
+    def constraints(self) -> Mapping[bool, tuple[Dependence, ...]]:
+        """By ``reassociate``: what must stay in order on arrays, as one map per pair of statements."""
+        return {flag: self._constraints(flag) for flag in (False, True)}
+
+    def _constraints(self, reassociate: bool) -> tuple[Dependence, ...]:
+        by_pair: dict[tuple[str, str], list[isl.Map]] = {}
+        for d in self.dependences:
+            if d.array not in self.stored and not (reassociate and d.op):
+                by_pair.setdefault((d.first, d.then), []).append(d.map)
+        return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
+
+    def flows(self, array: str, *, reassociate: bool = False) -> Flows:
+        """Where the reads of a local get their values from."""
+        key = (array, reassociate)
+        if key not in self._flows:
+            self._flows[key] = flows(self.space, self.codelet, array, reassociate=reassociate)
+        return self._flows[key]
+
+    def always_runs(self, loop: Loop) -> bool:
+        """Whether ``loop`` has an iteration whenever the code around it runs, for all sizes the codelet can have."""
+        for known, dims, domain, runs in self.space.nest.ranges:
+            if known is not loop and not (loop.number and known.number == loop.number):
+                continue
+            if runs is None:
+                return False
+            reached, nonempty = (
+                isl.Set(f"{self.space.prefix}{{ [{', '.join(dims)}] : {condition} }}")
+                for condition in (domain or "true", runs)
+            )
+            return reached.intersect_params(self.space.context()).is_subset(nonempty)
+        return False
+
+
+def build(codelet: Codelet) -> Model:
+    nest = scan(codelet)
+    storage = memory(codelet)
+    touched = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
+    found = list(nest.unknown)
+    for mine in touched.values():
+        found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
+    return Model(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))

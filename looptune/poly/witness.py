@@ -1,0 +1,181 @@
+"""The smallest example of a broken dependence: sizes first, then the earlier iteration, then the later one.
+
+{ S0[i, j] -> S0[i + 1, j - 1] : 1 <= i < n - 1 and 0 < j < n }   ->   n=3, (1, 1), (2, 0)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import islpy as isl
+
+from looptune.poly.access import Access
+from looptune.poly.dependence import conflict
+from looptune.poly.domain import Statement, Unknown
+from looptune.poly.space import Space
+from looptune.source import Span
+
+Kind = Literal["flow", "anti", "output"]
+_DONE = {"flow": ("written", "read"), "anti": ("read", "written"), "output": ("written", "written")}
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Two iterations that must stay in order, at the smallest ``sizes`` that show it.
+
+    ``because``: the code cannot be analysed there, and the dependence is only assumed.
+    """
+
+    array: str
+    kind: Kind
+    source: Span
+    sink: Span
+    source_text: str
+    sink_text: str
+    first: Mapping[str, int]
+    then: Mapping[str, int]
+    sizes: Mapping[str, int]
+    first_statement: str
+    then_statement: str
+    because: Unknown | None = None
+
+    def __str__(self) -> str:
+        """
+        >>> here = Span("f.c", 7, 5)
+        >>> str(Refused("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
+        'iteration (i=1) must run before (i=2) when n=3'
+        """
+        first, then = _at(self.first), _at(self.then)
+        if first == then and self.source.line != self.sink.line:
+            first, then = (f"{at} of line {s.line}".strip() for at, s in ((first, self.source), (then, self.sink)))
+        subject = f"iteration {first}" if self.first else f"line {self.source.line}"
+        given = f" when {_listed(self.sizes)}" if self.sizes else ""
+        return f"{subject} must run before {then if self.then else f'line {self.sink.line}'}{given}"
+
+    def detail(self) -> str:
+        """
+        >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
+        >>> Refused("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").detail()
+        'flow dependence on A: A[i] written at f.c:7:5, A[i - 1] read at f.c:7:15'
+        """
+        done, again = _DONE[self.kind]
+        ends = f"{self.source_text} {done} at {self.source}, {self.sink_text} {again} at {self.sink}"
+        assumed = f" (assumed: {self.because})" if self.because is not None else ""
+        return f"{self.kind} dependence on {self.array}: {ends}{assumed}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }. ``array`` "" is any,
+    ``kind`` None is any; ``reductions``: accumulations count too."""
+
+    first: str
+    then: str
+    map: isl.Map
+    array: str = ""
+    kind: Kind | None = None
+    reductions: bool = True
+    mentions: str = ""
+
+
+def refused(space: Space, names: Mapping[str, str], broken: list[Broken]) -> Refused:
+    """The smallest of the examples, one that is certain before one that is assumed.
+
+    ``names`` gives the user's name of each parameter.
+    """
+    return min((_example(space, names, b) for b in broken), key=_rank)
+
+
+def _rank(r: Refused) -> tuple[object, ...]:
+    sizes, first, then = (tuple(d.values()) for d in (r.sizes, r.first, r.then))
+    return r.because is not None, sum(sizes), sizes, first, then, r.first_statement, r.then_statement
+
+
+def _example(space: Space, names: Mapping[str, str], b: Broken) -> Refused:
+    s, t = space.nest.statements[b.first], space.nest.statements[b.then]
+    point = least_point(b.map)
+    n = len(space.nest.parameters)
+    sizes = dict(zip(space.nest.parameters, point[:n], strict=True))
+    first, then = point[n : n + len(s.dims)], point[n + len(s.dims) :]
+    a, c, kind = min(_ends(space, b, sizes, first, then), key=_end_rank)
+    mentioned = _mentioned(s, a) | _mentioned(t, c) | _words(b.mentions)
+    shown = {names[p]: v for p, v in sizes.items() if p in mentioned}
+    return Refused(a.array, kind, a.span, c.span, a.text, c.text, s.shown(first), t.shown(then), shown,
+                   b.first, b.then, a.unknown or c.unknown)  # fmt: skip
+
+
+def least_point(found: isl.Map) -> tuple[int, ...]:
+    """The parameters and both iterations: least sum of sizes, then sizes, then iterations, preferring none negative."""
+    counts = [found.dim(side) for side in (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.out)]
+    flat = found.move_dims(isl.dim_type.in_, 0, isl.dim_type.param, 0, counts[0]).wrap().flatten()
+    dims = [f"x{k}" for k in range(sum(counts))]
+    total = " + ".join(dims[: counts[0]]) or "0"
+    ranked = flat.apply(isl.Map(f"{{ [{', '.join(dims)}] -> [{', '.join([total, *dims])}] }}"))
+    natural = " and ".join(f"{d} >= 0" for d in dims) or "true"
+    small = ranked.intersect(isl.Set(f"{{ [{', '.join(['total', *dims])}] : {natural} }}"))
+    chosen = ranked if small.is_empty() else small
+    return min(_least(part) for part in chosen.get_basic_sets() if not part.is_empty())[1:]
+
+
+def _least(part: isl.BasicSet) -> tuple[int, ...]:
+    """The lexicographic minimum, any value where a dimension has none. (isl_set_lexmin gives void points at times.)"""
+    left, point = isl.Set.from_basic_set(part), []
+    for k in range(left.dim(isl.dim_type.set)):
+        least = left.dim_min_val(k)
+        if not least.is_int():
+            least = left.sample_point().get_coordinate_val(isl.dim_type.set, k)
+        left = left.fix_val(isl.dim_type.set, k, least)
+        point.append(least.to_python())
+    return tuple(point)
+
+
+def _ends(
+    space: Space, b: Broken, sizes: Mapping[str, int], first: tuple[int, ...], then: tuple[int, ...]
+) -> Iterator[tuple[Access, Access, Kind]]:
+    """The pairs of accesses that make these two iterations depend on each other."""
+    given = " and ".join(f"{p} = {v}" for p, v in sizes.items()) or "true"
+    here = isl.Map(f"{space.prefix}{{ {b.first}[{_commas(first)}] -> {b.then}[{_commas(then)}] : {given} }}")
+    for a in space.accesses[b.first]:
+        for c in space.accesses[b.then]:
+            kind = kind_of(a, c)
+            if kind is None or b.kind not in (None, kind) or (b.array and a.array != b.array):
+                continue
+            if not b.reductions and a.reduces is not None and a.reduces == c.reduces:
+                continue
+            if not conflict(space, a, c).intersect(here).is_empty():
+                yield a, c, kind
+
+
+def _end_rank(end: tuple[Access, Access, Kind]) -> tuple[object, ...]:
+    a, c, kind = end
+    return (a.unknown or c.unknown) is not None, tuple(_DONE).index(kind)
+
+
+def kind_of(a: Access, b: Access) -> Kind | None:
+    """What ``b`` after ``a`` is; None where both read, or they touch different arrays."""
+    if a.array != b.array or not (a.write or b.write):
+        return None
+    return "output" if a.write and b.write else "flow" if a.write else "anti"
+
+
+def _mentioned(s: Statement, a: Access) -> set[str]:
+    return _words(" ".join([s.domain, *(e for e in a.index if e is not None)]))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def _at(point: Mapping[str, int]) -> str:
+    return f"({_listed(point)})" if point else ""
+
+
+def _listed(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in values.items())
+
+
+def _commas(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))

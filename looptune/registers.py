@@ -1,0 +1,165 @@
+"""Accumulators in registers: an array element that a sequential loop keeps using lives in a local meanwhile.
+
+    for k: C[i][j] += A[i][k] * B[k][j]    ==>    C_r = C[i][j]; for k: C_r += A[i][k] * B[k][j]; C[i][j] = C_r
+
+Done for an element whose index does not change in the loop, that every iteration uses, and that no other access in
+the loop can touch: parameters do not alias, and two indices of one array are distinct where they differ by a
+constant or by a positive multiple of a bound some loop variable stays below. A loop that may not run at all gets its
+loads and stores under ``if (lo < hi)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.rewrite import rewrite, walk
+from looptune.scope import names_in, written
+
+Terms = tuple[dict[Expr, int], int]
+
+
+def linear(e: Expr) -> Terms:
+    """``e`` as a sum of integer multiples of atoms, and a constant.
+
+    >>> linear(Bin("+", Bin("*", Const(2), Var("i")), Const(1)))
+    ({Var(name='i', dtype='int32'): 2}, 1)
+    """
+    match e:
+        case Const(int(value)):
+            return {}, value
+        case Cast(_, arg):
+            return linear(arg)
+        case Bin("+" | "-" as op, lhs, rhs):
+            (a, c), (b, d) = linear(lhs), linear(rhs)
+            sign = 1 if op == "+" else -1
+            total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
+            return {t: k for t, k in total.items() if k}, c + sign * d
+        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+            terms, constant = linear(x)
+            return {t: k * v for t, v in terms.items() if k * v}, k * constant
+    return {e: 1}, 0
+
+
+def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
+    """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero."""
+    for x, y in zip(a, b, strict=True):
+        (p, c), (q, d) = linear(x), linear(y)
+        terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
+        signs = {k > 0 for k in terms.values()} | ({c - d > 0} if c != d else set())
+        if len(signs) == 1 and terms.keys() <= positive:
+            return True
+    return False
+
+
+def promote(
+    body: tuple[Stmt, ...], taken: set[str], bounds: Iterable[Expr] = ()
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """The statements of one thread with every such element in a local, and these locals.
+
+    ``taken`` are names in use (extended); ``bounds`` the expressions that a variable around ``body``, starting at 0
+    or more, stays below, and which are therefore positive.
+    """
+    made: list[Local] = []
+    return _block(body, taken, frozenset(bounds), made), tuple(made)
+
+
+def _block(body: tuple[Stmt, ...], taken: set[str], positive: frozenset[Expr], made: list[Local]) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Loop(_, lo, hi, inner):
+                above = positive | {hi} if _never_negative(lo) else positive
+                loop = replace(stmt, body=_block(inner, taken, above, made))
+                out.extend(_loop(loop, taken, above, made))
+            case If(_, then, other):
+                out.append(
+                    replace(stmt, then=_block(then, taken, positive, made), other=_block(other, taken, positive, made))
+                )
+            case While(_, inner):
+                out.append(replace(stmt, body=_block(inner, taken, positive, made)))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def _never_negative(e: Expr) -> bool:
+    match e:
+        case Const(value):
+            return value >= 0
+        case Bin("*" | "+", lhs, rhs):
+            return _never_negative(lhs) and _never_negative(rhs)
+    return isinstance(e, Var) and e.name.startswith("outer_")
+
+
+def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local]) -> tuple[Stmt, ...]:
+    chosen = _candidates(loop, positive)
+    if not chosen:
+        return (loop,)
+    env: dict[Load, Var] = {}
+    for element in chosen:
+        name = _fresh(f"{element.array}_r", taken)
+        env[element] = Var(name, element.dtype)
+        made.append(Local(name, element.dtype))
+    changed = written(loop.body)
+
+    def rule(n: Node) -> Node | None:
+        return env.get(n) if isinstance(n, Load) else None
+
+    loads = tuple(Assign(v, e) for e, v in env.items())
+    stores = tuple(Assign(e, v) for e, v in env.items() if e.array in changed and _assigns(loop.body, e))
+    around = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
+    match loop.lo, loop.hi:
+        case Const(lo), Const(hi) if lo < hi:
+            return around
+    return (If(Bin("<", loop.lo, loop.hi), around),)
+
+
+def _assigns(body: tuple[Stmt, ...], element: Load) -> bool:
+    return any(isinstance(n, Assign) and n.target == element for n in walk(body))
+
+
+def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[Load]:
+    """The elements to keep in registers, in the order of their first use."""
+    changing = written(loop.body) | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
+    certain = set(_certain(loop.body))
+    stored = set(_certain_stores(loop.body))
+    chosen = []
+    for element in used:
+        fixed = not names_in(element.index) & changing
+        if not fixed or element not in certain or any(isinstance(n, Load) for n in walk(element.index)):
+            continue
+        if _assigns(loop.body, element) and element not in stored:
+            continue
+        others = [o for o in used if o.array == element.array and o.index != element.index]
+        if element.array not in written(loop.body) or all(distinct(element.index, o.index, positive) for o in others):
+            chosen.append(element)
+    return chosen
+
+
+def _certain(body: tuple[Stmt, ...]) -> Iterable[Load]:
+    """The elements every iteration uses: those of the statements under no condition and in no inner loop."""
+    for stmt in body:
+        if isinstance(stmt, Assign):
+            lazy = {id(x) for n in walk(stmt) for b in _branches(n) for x in walk(b)}
+            yield from (n for n in walk((stmt.target, stmt.value)) if isinstance(n, Load) and id(n) not in lazy)
+
+
+def _branches(n: Node) -> tuple[Expr, ...]:
+    """The parts of an expression that may not be evaluated."""
+    match n:
+        case Bin("&&" | "||", _, rhs):
+            return (rhs,)
+    return (n.then, n.other) if hasattr(n, "cond") and hasattr(n, "other") and not isinstance(n, If) else ()
+
+
+def _certain_stores(body: tuple[Stmt, ...]) -> Iterable[Load]:
+    return (s.target for s in body if isinstance(s, Assign) and isinstance(s.target, Load))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    free = next(c for k in range(len(taken) + 2) if (c := f"{name}{k}" if k else name) not in taken)
+    taken.add(free)
+    return free

@@ -1,0 +1,80 @@
+"""What is reported of one kernel at one size: four times and what made the best of them.
+
+``record`` is the machine-readable contract: the same names in ``--json``, in the CSV's columns and in the JSON file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from looptune.runtime.machine import Facts
+from looptune.runtime.timing import Speedup, Summary
+
+VERSIONS = ("space", "timed", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the table. ``speedup`` is over the default; None where there is nothing to compare."""
+
+    name: str
+    times: Summary | None
+    speedup: Speedup | None
+    verified: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on."""
+
+    kernel: str
+    facts: Facts
+    target: str
+    dtype: str
+    sizes: Mapping[str, int]
+    entries: tuple[Entry, ...]
+    directives: str
+    ties: tuple[str, ...]
+    proof: str
+    versions: Mapping[str, int]
+    flops: int | None
+    command: str
+    interrupted: bool = False
+
+    def entry(self, name: str) -> Entry | None:
+        return next((e for e in self.entries if e.name == name), None)
+
+    def median_us(self, name: str) -> float | None:
+        found = self.entry(name)
+        return None if found is None or found.times is None else found.times.median_us
+
+    def gflops(self, entry: Entry) -> float | None:
+        """10^9 floating-point operations a second."""
+        if self.flops is None or entry.times is None or not entry.times.median_us:
+            return None
+        return self.flops / entry.times.median_us / 1e3
+
+    def record(self) -> dict[str, Any]:
+        tuned = self.entry("tuned")
+        spread = None if tuned is None else tuned.times
+        return {
+            "kernel": self.kernel,
+            "device": self.facts.name,
+            "target": self.target,
+            "dtype": self.dtype,
+            "sizes": dict(self.sizes),
+            "sequential_us": _rounded(self.median_us("sequential")),
+            "default_us": _rounded(self.median_us("default")),
+            "handwritten_us": _rounded(self.median_us("hand-written")),
+            "tuned_us": _rounded(self.median_us("tuned")),
+            "tuned_q1_us": None if spread is None else _rounded(spread.q1_us),
+            "tuned_q3_us": None if spread is None else _rounded(spread.q3_us),
+            "directives": self.directives,
+            "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,137 @@
+"""Results as text, Markdown, CSV and JSON, and the folder of a device that keeps them.
+
+``reports/<device>/<kernel>.csv`` has one row per kernel, size and type: a new result replaces the row of its own size.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from pathlib import Path
+from typing import Any
+
+from looptune.errors import UsageError
+from looptune.report.result import VERSIONS, Entry, Result
+
+HEADINGS = ("version", "time", "spread", "GFLOP/s", "over default", "verified")
+COLUMNS = (
+    "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
+    "tuned_q1_us", "tuned_q3_us", "directives", *VERSIONS,
+)  # fmt: skip
+
+
+def time_text(us: float) -> str:
+    """Microseconds in the unit a person reads.
+
+    >>> time_text(17.52), time_text(1234.5), time_text(2_500_000)
+    ('17.5 us', '1.23 ms', '2.5 s')
+    """
+    for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
+        if us < limit:
+            return f"{us / scale:.3g} {unit}"
+    return f"{us / 1e6:.3g} s"
+
+
+def row(result: Result, entry: Entry) -> tuple[str, ...]:
+    """One line of the table, a text for each of HEADINGS."""
+    if entry.times is None:
+        return entry.name, "-", "-", "-", "-", entry.verified
+    spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
+    rate = result.gflops(entry)
+    over = "-"
+    if entry.speedup is not None:
+        over = f"{entry.speedup.ratio:.3g}x {entry.speedup.verdict}"
+    return entry.name, time_text(entry.times.median_us), spread, "-" if rate is None else f"{rate:.4g}", over, entry.verified
+
+
+def title(result: Result) -> str:
+    sizes = " ".join(f"{n}={v}" for n, v in result.sizes.items())
+    return f"{result.kernel} {result.dtype} {sizes}, {result.facts.name} ({result.target})"
+
+
+def counts(result: Result) -> str:
+    parts = [f"{result.versions.get(n, 0)} {n.replace('_', ' ')}" for n in VERSIONS[1:] if result.versions.get(n)]
+    return f"{result.versions.get('space', 0)} in the space: {', '.join(parts) if parts else 'none measured'}"
+
+
+def plain(result: Result) -> str:
+    """The table as lines of text."""
+    rows = [HEADINGS, *(row(result, e) for e in result.entries)]
+    widths = [max(len(r[c]) for r in rows) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    return "\n".join([title(result), "", lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def markdown(result: Result) -> str:
+    rows = ["| " + " | ".join(row(result, e)) + " |" for e in result.entries]
+    head = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    won = result.directives if result.directives else "(none: the file as annotated)"
+    ties = [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""] if result.ties else []
+    return "\n".join([
+        f"# {title(result)}", "", *head, *rows, "", "Winning directives:", "", "```", won, "```", "", *ties,
+        f"Legality: {result.proof}.  ", f"Versions: {counts(result)}.  ",
+        f"Device: {result.facts.name}, {result.facts.arch}, {result.facts.cores} cores, driver {result.facts.driver}.  ",
+        f"Command: `{result.command}`", "",
+        "Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the "
+        "additions, multiplications and divisions of the original loops; in a sum, a factor that can be taken out of it "
+        "is not counted.", "",
+    ])  # fmt: skip
+
+
+def check_writable(folder: Path) -> None:
+    """UsageError, before anything is measured, where reports cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".looptune-probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write reports to {folder}: {error.strerror}; choose another folder with --reports") from error
+
+
+def write(result: Result, reports: Path) -> Path:
+    """Add the result to its device's folder; the path of the Markdown page."""
+    folder = reports / result.facts.slug
+    folder.mkdir(parents=True, exist_ok=True)
+    record = result.record()
+    _write_csv(folder / f"{result.kernel}.csv", _flat(record))
+    _write_json(folder / f"{result.kernel}.json", record | {"page": markdown(result)})
+    page = folder / f"{result.kernel}.md"
+    page.write_text("\n".join(r["page"] for r in _read_json(folder / f"{result.kernel}.json")))
+    return page
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    sizes = " ".join(f"{n}={v}" for n, v in record["sizes"].items())
+    flat = {k: v for k, v in record.items() if k not in ("versions", "sizes")} | record["versions"] | {"sizes": sizes}
+    return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
+
+
+def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return all(a[k] == b[k] for k in ("kernel", "device", "target", "dtype", "sizes"))
+
+
+def _write_csv(path: Path, record: dict[str, Any]) -> None:
+    rows: list[dict[str, Any]] = []
+    if path.exists():
+        with path.open(newline="") as held:
+            rows = [r for r in csv.DictReader(held) if set(COLUMNS) <= set(r) and not _same(r, record)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*rows, record])
+    path.write_text(out.getvalue())
+
+
+def _read_json(path: Path) -> list[dict[str, Any]]:
+    held = json.loads(path.read_text()) if path.exists() else []
+    return held if isinstance(held, list) else [held]
+
+
+def _write_json(path: Path, record: dict[str, Any]) -> None:
+    rows = [r for r in _read_json(path) if not _same(r, record)]
+    path.write_text(json.dumps([*rows, record], indent=1) + "\n")
+
+

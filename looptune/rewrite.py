@@ -1,0 +1,92 @@
+"""The one way to change a tree: a rule, applied bottom up, that returns None to keep a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from looptune.ir import Bin, Cast, Expr, Node, Un, Var
+from looptune.simplify import fold
+
+Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
+N = TypeVar("N", bound=Node)
+
+
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls) if f.name not in ("span", "directives"))
+
+
+def map_children(rule: Callable[[Node], Any], node: N) -> N:
+    """``node`` with ``rule`` applied to each child; the same object when nothing changed.
+
+    Where a child sits in a tuple, ``rule`` may return a tuple, which is spliced in.
+    """
+    changed: dict[str, Any] = {}
+    kind: Any = type(node)
+    for name in _names(kind):
+        match getattr(node, name):
+            case Node() as old:
+                new = rule(old)
+                if new is not old:
+                    changed[name] = new
+            case tuple(old):
+                listed = [x for o in old for x in _listed(rule(o) if isinstance(o, Node) else o)]
+                if len(listed) != len(old) or any(a is not b for a, b in zip(old, listed, strict=True)):
+                    changed[name] = tuple(listed)
+    return replace(node, **changed) if changed else node
+
+
+def rewrite(rule: Rule, node: Any) -> Any:
+    """Apply ``rule`` once to every node, children first. ``node`` may be a tuple of nodes.
+
+    The rule returns None (keep), a node (replace) or a tuple (splice); untouched subtrees stay the same object.
+    """
+    if isinstance(node, tuple):
+        return tuple(x for o in node for x in _listed(rewrite(rule, o)))
+    node = map_children(lambda child: rewrite(rule, child), node)
+    new = rule(node)
+    return node if new is None else new
+
+
+def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
+    """Replace each ``Var`` named in ``env``, folding the constants this makes.
+
+    >>> from looptune.ir import Const
+    >>> substitute(Bin("+", Var("i"), Const(1)), {"i": Const(2)})
+    Const(value=3, dtype='int32')
+    """
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name):
+                return env.get(name)
+            case Bin() | Un() | Cast():
+                folded = fold(n)
+                return None if folded is n else folded
+            case _:
+                return None
+
+    return rewrite(rule, node) if env else node
+
+
+def walk(node: Any) -> Iterator[Node]:
+    """Every node of a tree (or tuple of trees), parents first; directives are not part of the tree."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from walk(item)
+        return
+    if not isinstance(node, Node):
+        return
+    yield node
+    kind: Any = type(node)
+    for name in _names(kind):
+        value = getattr(node, name)
+        if isinstance(value, (Node, tuple)):
+            yield from walk(value)
+
+
+def _listed(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)

@@ -1,0 +1,186 @@
+"""Is what a version computed what the original loop computes?
+
+    |got - expected|  <=  c sqrt(K) eps (|expected| + median |expected|)      each element; K: length of the reductions
+
+eps is that of the array's dtype, so reordering a sum of K terms passes (its error grows like sqrt(K) eps) and a missing
+term does not. Integers must be equal. NaN and Inf must be where the original has them, and nowhere else. Inputs
+are random with a fixed seed for each array; canaries around an array show writes outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from looptune.errors import UsageError
+from looptune.ir import Array, Codelet, Const
+from looptune.rewrite import substitute
+
+# Two float sums of K random terms differ by about 0.5 sqrt(K) eps (one sigma); over 10^7 elements the largest is near
+# 3 sqrt(K) eps. A single missing term, 1/K of the value, stays visible up to K of about 6000 in float32.
+_C = 4.0
+# The handful of operations of a statement without a reduction: fused multiply-add and a few ulp of division or sqrt.
+_FEWEST_TERMS = 16
+
+
+def compare(
+    expected: Mapping[str, np.ndarray],
+    got: Mapping[str, np.ndarray],
+    *,
+    terms: int,
+    wider: Mapping[str, np.ndarray] | None = None,
+) -> str | None:
+    """None where every array of ``expected`` is met, else the worst element of the first array that is not.
+
+    ``terms`` is the longest chain of additions behind an element. ``wider`` may hold the original loop's results in
+    wider arithmetic: where the original itself is off by e in an array, 4 e is tolerated there.
+    """
+    for name, want in expected.items():
+        if name not in got:
+            return f"{name}: no result"
+        have = got[name]
+        if have.shape != want.shape or have.dtype != want.dtype:
+            return f"{name}: got {have.dtype}{list(have.shape)}, expected {want.dtype}{list(want.shape)}"
+        if want.dtype.kind == "f":
+            off = _compare_float(name, want, have, terms, None if wider is None else wider.get(name))
+        else:
+            off = _compare_exact(name, want, have)
+        if off is not None:
+            return off
+    return None
+
+
+def tolerance(expected: np.ndarray, terms: int, wider: np.ndarray | None = None) -> np.ndarray:
+    """The error allowed for each element, float64, of ``expected``'s shape."""
+    finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
+    nonzero = finite[finite > 0]
+    scale = float(np.median(nonzero)) if nonzero.size else 0.0
+    relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(expected.dtype).eps)
+    allowed = relative * (finite + scale)
+    if wider is None:
+        return allowed
+    error = np.abs(expected.astype(np.float64) - wider.astype(np.float64))
+    own = 4 * float(np.max(error, initial=0.0, where=np.isfinite(error)))
+    return np.maximum(allowed, own)
+
+
+def _compare_exact(name: str, want: np.ndarray, have: np.ndarray) -> str | None:
+    wrong = want != have
+    if not wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    return f"{_element(name, at)}: got {have[at]}, expected {want[at]} ({_count(wrong)})"
+
+
+def _compare_float(name: str, want: np.ndarray, have: np.ndarray, terms: int, wider: np.ndarray | None) -> str | None:
+    finite = np.isfinite(want)
+    with np.errstate(invalid="ignore"):
+        odd = np.where(finite, ~np.isfinite(have), ~((have == want) | (np.isnan(have) & np.isnan(want))))
+    if odd.any():
+        at = np.unravel_index(int(np.argmax(odd)), odd.shape)
+        return f"{_element(name, at)}: got {have[at]}, expected {want[at]} ({_count(odd)})"
+    error = np.abs(np.where(finite, have, 0).astype(np.float64) - np.where(finite, want, 0).astype(np.float64))
+    allowed = tolerance(want, terms, wider)
+    wrong = error > allowed
+    if not wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(np.where(wrong, error - allowed, -1))), wrong.shape)
+    return (
+        f"{_element(name, at)}: got {have[at]:.9g}, expected {want[at]:.9g}, "
+        f"error {error[at]:.3g}, tolerance {allowed[at]:.3g} ({_count(wrong)})"
+    )
+
+
+def _element(name: str, at: tuple[np.intp, ...]) -> str:
+    return name + "".join(f"[{int(i)}]" for i in at)
+
+
+def _count(wrong: np.ndarray) -> str:
+    return f"{int(wrong.sum())} of {wrong.size} elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """``whole`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
+
+    whole: np.ndarray
+    view: np.ndarray
+    pad: int
+
+    def check(self, whole: np.ndarray | None = None) -> str | None:
+        """None where the canaries of ``whole`` (a copy brought back from a device) are untouched."""
+        held = self.whole if whole is None else whole
+        for side, start in (("before", 0), ("after", self.pad + self.view.size)):
+            touched = np.flatnonzero(_bits(held[start : start + self.pad]) != _bits(_canary(1, held.dtype)))
+            if touched.size:
+                nearest = self.pad - int(touched[-1]) if side == "before" else int(touched[0]) + 1
+                return f"{touched.size} elements written {side} the array, the nearest {nearest} outside of it"
+        return None
+
+
+def padded(array: np.ndarray, pad: int = 64) -> Padded:
+    """A copy of ``array`` with ``pad`` canaries on both sides; 64 keep the alignment that vector loads need.
+
+    A float canary is NaN, so that a version which reads outside the array cannot verify either.
+    """
+    whole = _canary(array.size + 2 * pad, array.dtype)
+    view = whole[pad : pad + array.size].reshape(array.shape)
+    view[...] = array
+    return Padded(whole, view, pad)
+
+
+def _canary(count: int, dtype: np.dtype) -> np.ndarray:
+    pattern = 0xFF if dtype.kind == "f" else 0xA5
+    return np.full(count * dtype.itemsize, pattern, dtype=np.uint8).view(dtype)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def inputs(
+    codelet: Codelet,
+    values: Mapping[str, int | float],
+    seed: int,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> dict[str, np.ndarray]:
+    """Random contents for every array parameter, those only written too; the same for a name, shape and seed always.
+
+    Floats are uniform in [0.5, 1.5): no zeros, nothing constant, sums without cancellation. Square float matrices have
+    2 n added on the diagonal, so that factorisations and solvers stay stable. Integers are uniform in 1 .. 9.
+    ``values`` are the scalar parameters; ``shapes`` gives the arrays whose extents the C text does not declare.
+    """
+    given = {} if shapes is None else shapes
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    return {a.name: _fill(a, given[a.name] if a.name in given else extents(a, values), seed) for a in arrays}
+
+
+def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
+    """The array's shape for these sizes. UsageError where an extent is not declared, unknown or negative."""
+    sizes = {name: Const(int(value)) for name, value in values.items() if float(value).is_integer()}
+    shape = []
+    for extent in array.shape:
+        if extent is None:
+            raise UsageError(f"the extent of {array.name} is not declared: give its shape", array.span)
+        match substitute(extent, sizes):
+            case Const(int(value)) if value >= 0:
+                shape.append(value)
+            case Const(value):
+                raise UsageError(f"an extent of {array.name} is {value}", extent.span)
+            case _:
+                raise UsageError(f"an extent of {array.name} depends on a size that has no value", extent.span)
+    return tuple(shape)
+
+
+def _fill(array: Array, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    rng = np.random.default_rng((seed, crc32(array.name.encode())))
+    dtype = np.dtype(array.dtype)
+    if dtype.kind != "f":
+        return rng.integers(1, 10, size=shape).astype(dtype)
+    filled = rng.uniform(0.5, 1.5, size=shape)
+    if len(shape) == 2 and shape[0] == shape[1]:
+        filled[np.diag_indices(shape[0])] += 2.0 * shape[0]
+    return filled.astype(dtype)

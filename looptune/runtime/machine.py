@@ -1,0 +1,123 @@
+"""The device a sweep runs on: its facts, its memory, and how long one run takes on it.
+
+A ``Run`` is whatever is timed (a variant, the default, a hand-written kernel): called with a stream, it updates its
+arrays in place. ``Machine.sampler`` turns one into a function that gives microseconds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Run = Callable[[Any], None]
+Restore = Mapping[str, tuple[Any, Any]]
+"""For each array that is written: where it is, and a copy of its original contents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a device. ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU."""
+
+    name: str
+    target: str
+    arch: str
+    cores: int
+    memory_bytes: int
+    l2_bytes: int
+    driver: str
+
+    @property
+    def slug(self) -> str:
+        """The name as a folder: ``NVIDIA H200`` is ``nvidia-h200``."""
+        kept = "".join(ch.lower() if ch.isalnum() else "-" for ch in self.name)
+        return "-".join(part for part in kept.split("-") if part)
+
+
+class Machine(ABC):
+    facts: Facts
+
+    @abstractmethod
+    def place(self, array: np.ndarray) -> Any:
+        """A copy of ``array`` in the device's memory."""
+
+    @abstractmethod
+    def fetch(self, array: Any) -> np.ndarray:
+        """A copy in the host's memory, after all work queued has ended."""
+
+    @abstractmethod
+    def copy(self, source: Any, target: Any) -> None:
+        """Contents of one placed array into another of the same size."""
+
+    @abstractmethod
+    def inside(self, array: Any, start: int, shape: tuple[int, ...]) -> Any:
+        """The part of a one-dimensional placed array that begins at element ``start``, without a copy."""
+
+    @abstractmethod
+    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+        """A hand-written kernel as a Run."""
+
+    @abstractmethod
+    def once(self, run: Run) -> float:
+        """Run and wait; microseconds, host time included."""
+
+    @abstractmethod
+    def sampler(self, run: Run, restore: Restore, many: bool) -> Callable[[], float]:
+        """A function that runs once more and gives its microseconds.
+
+        ``restore`` names the arrays to be put back before every sample; ``many``: the run launches several kernels.
+        """
+
+
+class Cpu(Machine):
+    """The host's cores. Samples run with warm caches: nothing flushes a CPU's caches portably."""
+
+    def __init__(self) -> None:
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        cores = len(os.sched_getaffinity(0))
+        self.facts = Facts(_cpu_name(), "numba-cpu", platform.machine(), cores, pages, 0, platform.release())
+
+    def place(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, order="C", copy=True)
+
+    def fetch(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, copy=True)
+
+    def copy(self, source: np.ndarray, target: np.ndarray) -> None:
+        np.copyto(target, source)
+
+    def inside(self, array: np.ndarray, start: int, shape: tuple[int, ...]) -> np.ndarray:
+        return array[start : start + math.prod(shape)].reshape(shape)
+
+    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+        return lambda stream: call(*args)
+
+    def once(self, run: Run) -> float:
+        start = time.perf_counter_ns()
+        run(None)
+        return (time.perf_counter_ns() - start) / 1e3
+
+    def sampler(self, run: Run, restore: Restore, many: bool) -> Callable[[], float]:
+        def sample() -> float:
+            for target, source in restore.values():
+                self.copy(source, target)
+            return self.once(run)
+
+        return sample
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip().replace("(R)", "").replace("(TM)", "")
+    return platform.processor() if platform.processor() else platform.machine()

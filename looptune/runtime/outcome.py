@@ -1,0 +1,111 @@
+"""What became of one configuration: it was timed, or why it was not, with the evidence.
+
+    Outcome = Timed | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
+
+Every message is one or a few lines for a person. JSON is the stored form; ``from_json(to_json(o)) == o``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+Fact = tuple[str, int | float | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """``times_us`` are single runs; ``verified`` says against what; ``facts`` is what else was seen (registers)."""
+
+    status: ClassVar[str] = "timed"
+    times_us: tuple[float, ...]
+    median_us: float
+    q1_us: float
+    q3_us: float
+    verified: str
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Illegal:
+    """The dependences forbid it, or a directive does not fit its loop; ``message`` holds the witness."""
+
+    status: ClassVar[str] = "illegal"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotBuilt:
+    """The toolchain refused the source."""
+
+    status: ClassVar[str] = "not_built"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverLimit:
+    """It needs more of a resource than the device has; ``message`` holds both numbers."""
+
+    status: ClassVar[str] = "over_limit"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrongResult:
+    """It ran and computed something else: array and index, both values, error and tolerance."""
+
+    status: ClassVar[str] = "wrong"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The process or the device context died: the signal's name and the last lines it wrote."""
+
+    status: ClassVar[str] = "crashed"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """Killed ``limit_s`` seconds after it began."""
+
+    status: ClassVar[str] = "timed_out"
+    limit_s: float
+
+    @property
+    def message(self) -> str:
+        return f"killed after {self.limit_s:g} s"
+
+
+Outcome = Timed | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
+
+CLASSES: Mapping[str, type[Outcome]] = MappingProxyType(
+    {c.status: c for c in (Timed, Illegal, NotBuilt, OverLimit, WrongResult, Crashed, TimedOut)}
+)
+
+
+def to_json(outcome: Outcome) -> str:
+    """
+    >>> to_json(TimedOut(2.5))
+    '{"status": "timed_out", "limit_s": 2.5}'
+    """
+    return json.dumps({"status": outcome.status, **asdict(outcome)})
+
+
+def from_json(text: str) -> Outcome:
+    """ValueError where ``text`` is no outcome."""
+    match json.loads(text):
+        case {"status": str(status), **fields} if status in CLASSES:
+            try:
+                return CLASSES[status](**{str(name): _tuples(value) for name, value in fields.items()})
+            except TypeError as error:
+                raise ValueError(f"no fields of the outcome {status}: {text[:80]}") from error
+    raise ValueError(f"no outcome: {text[:80]}")
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(x) for x in value) if isinstance(value, list) else value

@@ -1,0 +1,172 @@
+"""The sizes a codelet is run at: those known, those missing, and odd ones that no factor divides.
+
+A version is timed at the user's sizes and verified there, and verified once more at distinct primes, where every
+remainder loop and guard has something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from looptune import interp
+from looptune.errors import UsageError
+from looptune.ir import (
+    Array,
+    Assign,
+    Bin,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
+from looptune.rewrite import walk
+from looptune.runtime.check import inputs
+from looptune.simplify import evaluate, is_integer
+
+_PRIMES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+
+Values = dict[str, int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One size of one codelet: the scalar parameters, and the shape of every array."""
+
+    values: Mapping[str, int | float]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def arrays(self, codelet: Codelet, seed: int) -> dict[str, np.ndarray]:
+        return inputs(codelet, self.values, seed, self.shapes)
+
+
+def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
+    """The problem at the sizes ``known``; UsageError naming an integer parameter that has none.
+
+    A floating-point parameter without a value gets one between 0.5 and 1.5, always the same for its name.
+    """
+    values: Values = {}
+    for p in codelet.params:
+        match p:
+            case Scalar(name) if name in known:
+                values[name] = known[name]
+            case Scalar(name, dtype) if is_integer(dtype):
+                raise UsageError(f"the value of {name} is not known: give it with -D {name}=VALUE", p.span)
+            case Scalar(name):
+                values[name] = 0.5 + crc32(name.encode()) / 2**32
+    return Problem(values, undeclared(codelet, values))
+
+
+def undeclared(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays whose first extent the C text leaves open: large enough for every access.
+
+    UsageError where an index cannot be bounded.
+    """
+    open_ = {p.name: p for p in codelet.params if isinstance(p, Array) and None in p.shape}
+    sizes = {n: int(v) for n, v in values.items() if float(v).is_integer()}
+    largest = dict.fromkeys(open_, 1)
+    for load, ranges in _accesses(codelet.body, {n: (v, v) for n, v in sizes.items()}):
+        if load.array in open_:
+            bounds = _range(load.index[0], ranges)
+            if bounds is None:
+                raise UsageError(f"the extent of {load.array} is not declared and this index has no bound", load.span)
+            largest[load.array] = max(largest[load.array], bounds[1] + 1)
+    env = {n: (v, v) for n, v in sizes.items()}
+    shapes = {}
+    for name, p in open_.items():
+        inner = [_range(e, env) for e in p.shape[1:] if e is not None]
+        shapes[name] = (largest[name], *(r[1] for r in inner if r is not None))
+    return shapes
+
+
+Ranges = Mapping[str, tuple[int, int]]
+
+
+def _accesses(body: Sequence[Stmt], ranges: Ranges) -> Iterator[tuple[Load, Ranges]]:
+    """Every array access with the ranges of the variables around it."""
+    for stmt in body:
+        match stmt:
+            case Assign(target, value):
+                yield from ((n, ranges) for n in walk((target, value)) if isinstance(n, Load))
+            case Loop(var, lo, hi, inner):
+                low, high = _range(lo, ranges), _range(hi, ranges)
+                yield from ((n, ranges) for n in walk((lo, hi)) if isinstance(n, Load))
+                if low is not None and high is not None and low[0] < high[1]:
+                    yield from _accesses(inner, {**ranges, var: (low[0], high[1] - 1)})
+                elif low is None or high is None:
+                    yield from _accesses(inner, {n: r for n, r in ranges.items() if n != var})
+            case If(cond, then, other):
+                yield from ((n, ranges) for n in walk(cond) if isinstance(n, Load))
+                yield from _accesses((*then, *other), ranges)
+            case While(cond, inner):
+                yield from ((n, ranges) for n in walk(cond) if isinstance(n, Load))
+                yield from _accesses(inner, ranges)
+
+
+def _range(e: Expr, ranges: Ranges) -> tuple[int, int] | None:
+    """The least and greatest value of an integer expression, None where it has no bound."""
+    match e:
+        case Const(value):
+            return int(value), int(value)
+        case Var(name):
+            return ranges.get(name)
+        case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
+            return _range(arg, ranges)
+        case Un("-", arg):
+            inner = _range(arg, ranges)
+            return None if inner is None else (-inner[1], -inner[0])
+        case Select(_, then, other):
+            a, b = _range(then, ranges), _range(other, ranges)
+            return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+        case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs):
+            a, b = _range(lhs, ranges), _range(rhs, ranges)
+            return None if a is None or b is None else _corners(op, a, b)
+    return None
+
+
+def _corners(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int] | None:
+    if op in "/%" and b[0] <= 0:
+        return None
+    if op == "%":
+        return (0 if a[0] >= 0 else 1 - b[1]), b[1] - 1
+    results = [r for x in a for y in b if (r := evaluate(op, x, y)) is not None]
+    return min(results), max(results)
+
+
+def odd(codelet: Codelet, known: Problem) -> Problem | None:
+    """Small sizes that no factor divides, at which the original loop stays inside its arrays; None if none are found.
+
+    First all integer parameters become different primes; where the program relies on an order or an equality between
+    them, they are replaced in that order. A codelet without integer parameters has only the sizes it was written for.
+    """
+    sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    if not sizes or min(sizes.values()) < 1:
+        return None
+    ranks = {v: _PRIMES[k % len(_PRIMES)] for k, v in enumerate(sorted(set(sizes.values())))}
+    different = {n: _PRIMES[k % len(_PRIMES)] for k, n in enumerate(sizes)}
+    for candidate in (different, {n: ranks[v] for n, v in sizes.items()}):
+        values = {**known.values, **candidate}
+        if _runs(codelet, values):
+            return Problem(values, undeclared(codelet, values))
+    return None
+
+
+def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
+    try:
+        small = Problem(values, undeclared(codelet, values))
+        interp.run(codelet, small.arrays(codelet, 0), small.values)
+    except (AssertionError, UsageError):
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""From single runs to a verdict: how often to run, what to report, when two versions differ.
+
+    screen     up to 5 runs of one version, given up early where it is hopeless         every configuration
+    finals     rounds; in each round every finalist runs once, in shuffled order        the best, default, hand-written
+    speedup    median(a) / median(b), bootstrap 95 % interval over the paired rounds    the verdict
+
+A sampler is a callable that runs its version once and returns microseconds. All times are microseconds, limits seconds.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Literal
+
+import numpy as np
+
+Sampler = Callable[[], float]
+Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Median and quartiles (linear interpolation) of ``n`` runs."""
+
+    median_us: float
+    q1_us: float
+    q3_us: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.median_us:.4g} us [{self.q1_us:.4g}, {self.q3_us:.4g}] n={self.n}"
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """``ratio`` of medians with its 95 % interval.
+
+    FAST, SLOW: the whole interval is beyond the margin around 1; SAME: inside it; AMBIGUOUS: it crosses the margin.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+def screen(sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0) -> tuple[float, ...]:
+    """The times of at most ``samples`` runs; fewer once their (lower) median is over ``hopeless`` times the best.
+
+    One slow run alone condemns no version, for it can be a hiccup, unless it is ten times over already.
+    """
+    times: list[float] = []
+    while len(times) < samples:
+        times.append(sample())
+        factor = hopeless if len(times) > 1 else 10 * hopeless
+        if best_us is not None and median_low(times) > factor * best_us:
+            break
+    return tuple(times)
+
+
+def finals(
+    samplers: Mapping[str, Sampler],
+    seed: int,
+    *,
+    rounds: int = 30,
+    seconds: float = 0.5,
+    spread: float = 0.01,
+    limit_s: float = 15.0,
+    patience_s: float = 120.0,
+    fewest: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, tuple[float, ...]]:
+    """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
+
+    At least ``rounds`` rounds and ``seconds`` of run time for each version, then on until the spread from minimum to
+    third quartile of each is below ``spread``, or ``limit_s`` has passed. Runs so slow that the least takes over
+    ``patience_s`` stop after ``fewest`` rounds.
+    """
+    order = sorted(samplers)
+    times: dict[str, list[float]] = {name: [] for name in order}
+    shuffler = random.Random(seed)
+    start = clock()
+    look = rounds
+    while order:
+        shuffler.shuffle(order)
+        for name in order:
+            times[name].append(samplers[name]())
+        elapsed = clock() - start
+        done = len(times[order[0]])
+        if done >= fewest and elapsed >= patience_s:
+            break
+        if done < look:
+            continue
+        # Looking costs time in proportion to the rounds so far, hence ever more seldom.
+        look = done + 1 + done // 10
+        enough = all(sum(t) >= seconds * 1e6 for t in times.values())
+        if enough and (elapsed >= limit_s or all(_spread(t) < spread for t in times.values())):
+            break
+    return {name: tuple(times[name]) for name in samplers}
+
+
+def summary(times_us: Sequence[float]) -> Summary:
+    """
+    >>> str(summary([4.0, 1.0, 2.0, 3.0, 5.0]))
+    '3 us [2, 4] n=5'
+    """
+    assert times_us, "a summary needs at least one run"
+    q1, middle, q3 = np.percentile(times_us, (25, 50, 75))
+    return Summary(float(middle), float(q1), float(q3), len(times_us))
+
+
+def speedup(
+    base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
+) -> Speedup:
+    """How many times faster ``other`` is than ``base``; run r of both was taken in the same round.
+
+    Rounds are drawn with replacement, the same ones for both, so that a drift common to both cancels.
+    """
+    assert len(base_us) == len(other_us) > 0, "the runs are paired by round"
+    base, other = np.asarray(base_us, dtype=np.float64), np.asarray(other_us, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    draws = (rng.integers(len(base), size=len(base)) for _ in range(resamples))
+    low, high = np.percentile(list(_ratios(base, other, draws)), (2.5, 97.5))
+    ratio = float(np.median(base) / np.median(other))
+    return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
+
+
+def _ratios(base: np.ndarray, other: np.ndarray, draws: Iterable[np.ndarray]) -> Iterable[float]:
+    for rounds in draws:
+        yield float(np.median(base[rounds]) / np.median(other[rounds]))
+
+
+def _verdict(low: float, high: float, margin: float) -> Verdict:
+    if low > 1 + margin:
+        return "FAST"
+    if high < 1 - margin:
+        return "SLOW"
+    if low >= 1 - margin and high <= 1 + margin:
+        return "SAME"
+    return "AMBIGUOUS"
+
+
+def _spread(times: Sequence[float]) -> float:
+    least = min(times)
+    return (float(np.percentile(times, 75)) - least) / least if least > 0 else 0.0

@@ -1,0 +1,151 @@
+"""Integer expressions made small: constants folded, ``x + 0``, ``x * 1``, ``(x + 1) + 1`` removed.
+
+Only integers are touched: a float expression keeps every operation, because rounding is part of its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from looptune.ir import Bin, Cast, Const, Expr, Un
+
+_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype in _BITS
+
+
+def wrap(value: int, dtype: str) -> int:
+    """``value`` as C stores it in ``dtype``: two's complement.
+
+    >>> wrap(2**31, "int32"), wrap(-1, "uint8")
+    (-2147483648, 255)
+    """
+    bits = _BITS[dtype]
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.startswith("i") and value >> (bits - 1) else value
+
+
+def truncdiv(a: int, b: int) -> int:
+    """C's integer division: toward zero.
+
+    >>> truncdiv(-7, 2), truncdiv(7, -2)
+    (-3, -3)
+    """
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def evaluate(op: str, a: int, b: int) -> int | None:
+    """``a op b`` on C integers, None where C leaves it undefined."""
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return truncdiv(a, b) if b else None
+        case "%":
+            return a - b * truncdiv(a, b) if b else None
+        case "min":
+            return min(a, b)
+        case "max":
+            return max(a, b)
+        case "<":
+            return int(a < b)
+        case "<=":
+            return int(a <= b)
+        case ">":
+            return int(a > b)
+        case ">=":
+            return int(a >= b)
+        case "==":
+            return int(a == b)
+        case "!=":
+            return int(a != b)
+        case "&&":
+            return int(bool(a and b))
+        case "||":
+            return int(bool(a or b))
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case "<<":
+            return a << b if 0 <= b < 64 else None
+        case ">>":
+            return a >> b if 0 <= b < 64 else None
+    raise AssertionError(f"unknown operator {op}")
+
+
+def fold(e: Expr) -> Expr:
+    """One node simplified, its children being simple already; the same object when nothing applies."""
+    match e:
+        case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
+            value = evaluate(op, int(a), int(b))
+            return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
+        case Bin(op, lhs, rhs) if is_integer(lhs.dtype):
+            return _fold_identity(e, op, lhs, rhs)
+        case Un("-", Const(int(a), dtype)) if is_integer(dtype):
+            return Const(wrap(-a, dtype), dtype, span=e.span)
+        case Cast(dtype, Const(int(a), of)) if is_integer(dtype) and is_integer(of):
+            return Const(wrap(a, dtype), dtype, span=e.span)
+        case Cast(dtype, arg) if arg.dtype == dtype:
+            return arg
+    return e
+
+
+def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
+    match op, lhs, rhs:
+        case ("+", Const(0), x) | ("+" | "-", x, Const(0)) | ("*", Const(1), x) | ("*" | "/", x, Const(1)):
+            return x
+        case ("*", Const(0), _) | ("*", _, Const(0)):
+            return Const(0, e.dtype)
+        case ("-", a, b) | ("min" | "max", a, b) if a == b:
+            return Const(0, e.dtype) if op == "-" else a
+        case "+", x, Const(int(b)) if b < 0:
+            return fold(replace(e, op="-", rhs=Const(-b, rhs.dtype)))
+        case "-", x, Const(int(b)) if b < 0:
+            return fold(replace(e, op="+", rhs=Const(-b, rhs.dtype)))
+        case "+" | "-", Bin("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
+            total = (a if inner == "+" else -a) + (b if op == "+" else -b)
+            return add(x, Const(total, e.dtype))
+        case "-", Bin("+", x, y), z if y == z:
+            return x
+        case "-", Bin("+", x, y), z if x == z:
+            return y
+    return e
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("+", a, b))
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("-", a, b))
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("*", a, b))
+
+
+def div(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("/", a, b))
+
+
+def mod(a: Expr, b: Expr) -> Expr:
+    if b == Const(1, b.dtype):
+        return Const(0, b.dtype)
+    return fold(Bin("%", a, b))
+
+
+def smallest(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("min", a, b))
+
+
+def largest(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("max", a, b))

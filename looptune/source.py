@@ -1,0 +1,40 @@
+"""Where things come from: spans of source text, and messages that point at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Columns ``[col, col + width)`` of one line; ``line`` and ``col`` count from 1.
+
+    ``text`` is the whole source line, so that a message needs no second look at the file.
+    """
+
+    file: str
+    line: int
+    col: int
+    width: int = 1
+    text: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col}" if self.line else self.file
+
+
+NOWHERE = Span("<built>", 0, 0, 0)
+
+
+def caret(span: Span, message: str) -> str:
+    """The message with its line and carets under the span, in the form compilers use.
+
+    >>> print(caret(Span("a.c", 1, 6, 3, "for (itr = 0;;)"), "unknown loop"))
+    a.c:1:6: unknown loop
+      for (itr = 0;;)
+           ^^^
+    """
+    if not span.text.strip():
+        return f"{span}: {message}"
+    width = max(1, min(span.width, len(span.text) - span.col + 1))
+    pad = "".join("\t" if ch == "\t" else " " for ch in span.text[: span.col - 1])
+    return f"{span}: {message}\n  {span.text}\n  {pad}{'^' * width}"

@@ -1,0 +1,157 @@
+"""What a transform is: its arguments, the order it produces, and the tree it produces.
+
+A directive is one file here: a frozen dataclass whose fields are the directive's arguments, and
+
+    parse(directive)   arguments from the pragma text, or a DirectiveError that points at the mistake
+    schedule(site)     the new execution order, judged by poly before anything is changed
+    apply(site)        the new tree; called only when the order was judged legal, and never fails
+    examples           its tests and its documentation
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Self
+
+from looptune.errors import DirectiveError
+from looptune.ir import Arg, Assign, Const, Directive, Expr, Local, Loop, Stmt
+from looptune.poly.model import Order, Piece, text
+from looptune.rewrite import walk
+from looptune.simplify import add, div, sub
+from looptune.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """``code`` is the body of a C function; ``after`` the body it becomes, or ``refused`` a part of the message."""
+
+    code: str
+    after: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
+
+    ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
+    iteration owns; ``taken`` the names a new loop or local must not have; ``nonempty`` the numbers of the loops known to run; ``values`` the sizes known already.
+    """
+
+    loop: Loop
+    order: Order
+    depth: int
+    private: frozenset[str]
+    taken: frozenset[str]
+    nonempty: Collection[int]
+    values: Mapping[str, int | float]
+    span: Span
+
+    def refuse(self, message: str) -> DirectiveError:
+        return DirectiveError(message, self.span)
+
+    def loop_span_text(self, e: Expr) -> str:
+        """``e`` as isl text; loops whose bounds are not affine cannot be reordered."""
+        affine = text(e)
+        if affine is None:
+            raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
+        return affine
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """The new order of the statements under a loop. Time beyond ``cut`` entries is as before, so only these are judged."""
+
+    order: Order
+    cut: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What takes the loop's place, and the locals this needs."""
+
+    body: tuple[Stmt, ...]
+    locals: tuple[Local, ...] = ()
+
+
+Stage = Literal["nest", "mode", "loop"]
+"""nest: the order of whole nests, resolved first · mode: how loops run · loop: one loop, innermost first."""
+
+
+@dataclass(frozen=True)
+class Transform(ABC):
+    """Subclasses are frozen dataclasses; their fields are the directive's arguments."""
+
+    name: ClassVar[str]
+    syntax: ClassVar[str]
+    stage: ClassVar[Stage]
+    examples: ClassVar[Mapping[str, Example]]
+    span: Span = field(kw_only=True, compare=False, repr=False)
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, directive: Directive) -> Self: ...
+
+    @classmethod
+    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+        """One directive for several loops as one for each, by the loop's name; "" is the loop it stands before."""
+        return (("", directive),)
+
+    def schedule(self, site: Site) -> Reorder | None:
+        """The new order; None where every statement keeps its place in time."""
+        return None
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
+        return ()
+
+    @abstractmethod
+    def apply(self, site: Site) -> Change: ...
+
+
+def wrong(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
+    """The error for an argument that ``cls`` does not know, with the nearest it does."""
+    given = arg.key or " ".join(str(v) for v in arg.values)
+    near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
+    hint = next((f"; did you mean '{w}'?" for w in words if near and w.lower() == near[0]), "")
+    return DirectiveError(f"{cls.name} has no argument '{given}'{hint} (syntax: {cls.syntax})", arg.span)
+
+
+def positive(arg: Arg, what: str) -> int:
+    """The one positive integer of an argument such as ``4`` or ``i:4``."""
+    match arg.values:
+        case (int(value),) if value >= 1:
+            return value
+        case (int(value),):
+            raise DirectiveError(f"{what} must be at least 1, got {value}", arg.span)
+        case (value,):
+            raise DirectiveError(f"{what} must be a whole number, got '{value}'", arg.span)
+    raise DirectiveError(f"{what} is missing", arg.span)
+
+
+def trips(loop: Loop) -> Expr:
+    """How many iterations ``loop`` has, where it has any: ``ceil((hi - lo) / step)``."""
+    span = sub(loop.hi, loop.lo)
+    return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """``name``, or ``name_2``, ``name_3``, ... where that is taken."""
+    candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(taken) + 3))
+    return next(c for c in candidates if c not in taken)
+
+
+def both(when: str, condition: str) -> str:
+    return f"({when}) and ({condition})" if when and condition else when or condition
+
+
+def statements(body: object) -> frozenset[str]:
+    """The names of the original statements in a tree."""
+    return frozenset(n.name for n in walk(body) if isinstance(n, Assign))
+
+
+def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:
+    return {n: pieces for n, pieces in order.items() if n in names}

@@ -1,0 +1,61 @@
+"""Grid blocksize: how many threads a block has, along x (the inner grid loop) and y.
+
+    #pragma hmppcg grid blocksize 32x8      covers its loop and the loops nested in it; default 32x8
+
+Legal when: always; the device's limit on threads per block is checked when the kernel is built.
+Gain: coalescing (x a multiple of 32), occupancy, reuse in L1. Cost: idle threads at the edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.errors import DirectiveError
+from looptune.ir import Arg, Directive, Loop, Node
+from looptune.rewrite import rewrite
+from looptune.transforms.base import Change, Example, Site, Transform, wrong
+
+
+def block_of(arg: Arg) -> tuple[int, ...]:
+    """The sizes of ``blocksize 32x8``, one to three positive integers."""
+    sizes = [v for v in arg.values if isinstance(v, int)]
+    if not 1 <= len(sizes) <= 2 or len(sizes) != len(arg.values) or min(sizes) < 1:
+        raise DirectiveError("a block size is one or two positive numbers, such as 32x8", arg.span)
+    return tuple(sizes)
+
+
+@dataclass(frozen=True)
+class Grid(Transform):
+    name: ClassVar = "grid"
+    syntax: ClassVar = "grid blocksize XxY"
+    stage: ClassVar = "mode"
+
+    block: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        match directive.args:
+            case (Arg(key) as arg,) if key.lower() == "blocksize":
+                return cls(block_of(arg), span=directive.span)
+            case (arg, *_):
+                raise wrong(cls, arg, ("blocksize",))
+        raise DirectiveError(f"grid needs a block size (syntax: {cls.syntax})", directive.span)
+
+    def apply(self, site: Site) -> Change:
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Loop():
+                    return replace(n, block=self.block)
+            return None
+
+        return Change((rewrite(rule, site.loop),))
+
+
+Grid.examples = {
+    "grid blocksize 64x4": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", """\
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "grid blocksize 0x4": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", refused="one or two positive numbers"),
+}  # fmt: skip

@@ -1,0 +1,264 @@
+"""Unroll: several iterations of a loop become the body of one.
+
+    for j in 0..N: S(j)      q = N div U, r = N mod U
+
+    contiguous  copy c runs U*j + c      split       copy c runs j + c*q   (a warp's accesses stay coalesced)
+    remainder   a second loop runs the last r iterations
+    guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
+    noremainder the user asserts r = 0
+    jam         the inner loops of the copies become one: each trip computes a tile of U rows in registers
+
+Legal when: contiguous without jam always; split and jam when no dependence is reversed.
+Gain: fewer branches, reuse in registers, instruction-level parallelism. Cost: registers, code, a remainder.
+Source: HMPP Workbench's directives as used by Grauer-Gray et al., InPar 2012, figure 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+from looptune.errors import DirectiveError
+from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var, While
+from looptune.poly.model import Piece
+from looptune.rewrite import rewrite, substitute, walk
+from looptune.simplify import add, div, mod, mul, sub
+from looptune.transforms.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    both,
+    fresh,
+    only,
+    positive,
+    statements,
+    trips,
+    wrong,
+)
+
+Scheme = Literal["contiguous", "split"]
+Rest = Literal["remainder", "guarded", "noremainder"]
+_WORDS = ("contiguous", "split", "remainder", "guarded", "noRemainder", "jam", "noJam")
+
+
+@dataclass(frozen=True)
+class Unroll(Transform):
+    name: ClassVar = "unroll"
+    syntax: ClassVar = "unroll U [, contiguous | split] [, remainder | guarded | noremainder] [, jam | noJam]"
+    stage: ClassVar = "loop"
+
+    factor: int
+    scheme: Scheme = "contiguous"
+    rest: Rest = "remainder"
+    jam: bool = False
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        factors = [a for a in directive.args if a.values]
+        if len(factors) != 1:
+            raise DirectiveError(f"unroll takes one factor, got {len(factors)} (syntax: {cls.syntax})", directive.span)
+        self = cls(positive(factors[0], "unroll factor"), span=directive.span)
+        for arg in directive.args:
+            match arg.key.lower():
+                case _ if arg.values:
+                    continue
+                case "contiguous" | "split" as scheme:
+                    self = replace(self, scheme=scheme)
+                case "remainder" | "guarded" | "noremainder" as rest:
+                    self = replace(self, rest=rest)
+                case "jam" | "nojam" as word:
+                    self = replace(self, jam=word == "jam")
+                case _:
+                    raise wrong(cls, arg, _WORDS)
+        return self
+
+    @classmethod
+    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+        """``unroll jj:3, ii:2, guarded`` unrolls both loops."""
+        named = [a for a in directive.args if a.key and a.values]
+        if not named:
+            return (("", directive),)
+        rest = tuple(a for a in directive.args if not a.values)
+        return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
+
+    def schedule(self, site: Site) -> Reorder | None:
+        moved = self.scheme == "split" or (self.jam and _has_loop(site.loop.body))
+        if self.factor == 1 or not moved:
+            return None
+        p, order = site.depth, only(site.order, statements(site.loop.body))
+        jam = self.jam and _has_loop(site.loop.body)
+        new = {
+            name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
+        }
+        return Reorder(new, None if jam else p + 3)
+
+    def _pieces(self, piece: Piece, site: Site, jam: bool) -> tuple[Piece, ...]:
+        """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
+        u, s, p = self.factor, site.loop.step, site.depth
+        lo = site.loop_span_text(site.loop.lo)
+        n = f"floor(({site.loop_span_text(site.loop.hi)} - ({lo}) + {s - 1})/{s})"
+        q = f"floor(({n})/{u})"
+        before, e, inner = piece.time[:p], piece.time[p], piece.time[p + 1 :]
+        x = f"floor(({e} - ({lo}))/{s})" if s > 1 else f"({e} - ({lo}))"
+
+        def timed(half: str, trip: str, copy: str, condition: str) -> Piece:
+            middle = (half, trip, *inner, copy) if jam else (half, trip, copy, *inner)
+            return Piece((*before, *middle), both(piece.when, condition))
+
+        rest = timed("1", x, "0", f"{x} >= {u}*{q}")
+        if self.scheme == "contiguous":
+            return timed("0", f"floor({x}/{u})", f"({x}) mod {u}", f"{x} < {u}*{q}"), rest
+        copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(u))
+        return (*copies, rest)
+
+    def apply(self, site: Site) -> Change:
+        loop, u = site.loop, self.factor
+        n = trips(loop)
+        factor = Const(u, loop.dtype)
+        q, r = div(n, factor), mod(n, factor)
+        self._check_noremainder(site, n, r)
+        if u == 1:
+            return Change((loop,))
+        trip = Var(loop.var, loop.dtype)
+        places = [
+            add(mul(factor, trip), Const(c, loop.dtype))
+            if self.scheme == "contiguous"
+            else add(trip, mul(Const(c, loop.dtype), q))
+            for c in range(u)
+        ]
+        copies, locals_ = self._copies(site, places)
+        main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies)
+        if self.rest == "noremainder" or r == Const(0, loop.dtype):
+            return Change((main,), locals_)
+        if self.rest == "remainder":
+            start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
+            last = replace(loop, lo=start, hi=n, step=1, body=_at(loop, trip))
+            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_)
+        single = _at(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
+        guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
+        return Change((replace(main, hi=add(q, r), body=guarded),), locals_)
+
+    def _check_noremainder(self, site: Site, n: Expr, r: Expr) -> None:
+        """The user asserts that nothing is left over: refused where that is known to be false."""
+        known = {k: Const(int(v)) for k, v in site.values.items() if float(v).is_integer()}
+        match substitute((n, r), known):
+            case (Const(count), Const(left)) if self.rest == "noremainder" and left:
+                raise site.refuse(
+                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, {left} over"
+                )
+
+    def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+        bodies = [_at(site.loop, place) for place in places]
+        if not (self.jam and _has_loop(site.loop.body)):
+            return tuple(s for b in bodies for s in b), ()
+        renamed, locals_ = _own_locals(bodies, site)
+        return _fused(renamed, site), locals_
+
+
+def _at(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
+    """The body of the iteration that is ``trip`` steps from the loop's start."""
+    value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
+    return loop.body if value == Var(loop.var, loop.dtype) else substitute(loop.body, {loop.var: value})
+
+
+def _has_loop(body: tuple[Stmt, ...]) -> bool:
+    return any(isinstance(n, (Loop, While)) for n in walk(body))
+
+
+def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...]]:
+    """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
+    out, made, taken = [bodies[0]], [], set(site.taken)
+    dtypes = {n.name: n.dtype for n in walk(bodies[0]) if isinstance(n, Var) and n.name in site.private}
+    for c, body in enumerate(bodies[1:], 1):
+        env = {}
+        for name in sorted(dtypes):
+            env[name] = fresh(f"{name}_{c}", taken)
+            taken.add(env[name])
+            made.append(Local(env[name], dtypes[name]))
+        out.append(
+            rewrite(
+                lambda n, env=env: replace(n, name=env[n.name]) if isinstance(n, Var) and n.name in env else None, body
+            )
+        )
+    return out, tuple(made)
+
+
+def _fused(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
+    """The copies side by side, statement by statement, their loops made one."""
+    out: list[Stmt] = []
+    for stmts in zip(*bodies, strict=True):
+        match stmts[0]:
+            case Loop(_, lo, hi, step=step) as first:
+                if any((s.lo, s.hi, s.step) != (lo, hi, step) for s in stmts):
+                    raise site.refuse(
+                        f"unroll of {site.loop.var} with jam: the bounds of loop {first.var} depend on {site.loop.var}"
+                    )
+                out.append(replace(first, body=_fused([s.body for s in stmts], site)))
+            case If(cond) as first if all(s.cond == cond for s in stmts):
+                out.append(
+                    replace(
+                        first, then=_fused([s.then for s in stmts], site), other=_fused([s.other for s in stmts], site)
+                    )
+                )
+            case If() | While() if _has_loop((stmts[0],)):
+                raise site.refuse(
+                    f"unroll of {site.loop.var} with jam: it holds a loop under a condition that differs from copy to copy"
+                )
+            case _:
+                out.extend(stmts)
+    return tuple(out)
+
+
+def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:
+    """``if (cond) many else one``, moved into the loops both share so that a jammed nest stays a nest."""
+    match many, one:
+        case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2),) if sink and (lo, hi, step) == (
+            lo2,
+            hi2,
+            step2,
+        ):
+            return (replace(loop, body=_guard(cond, inner, other, sink=True)),)
+    return (If(cond, many, one),)
+
+
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_ROWS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = D[i][j] + E[j];"
+
+Unroll.examples = {
+    "unroll 2": Example(_COPY, """\
+for (int i = 0; i < n / 2; i++) {
+  B[2 * i] = A[2 * i];
+  B[2 * i + 1] = A[2 * i + 1];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 2, split": Example(_COPY, """\
+for (int i = 0; i < n / 2; i++) {
+  B[i] = A[i];
+  B[i + n / 2] = A[i + n / 2];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 2, split, guarded": Example(_COPY, """\
+for (int i = 0; i < n / 2 + n % 2; i++) {
+  if (i < n / 2) {
+    B[i] = A[i];
+    B[i + n / 2] = A[i + n / 2];
+  } else {
+    B[i + n / 2] = A[i + n / 2];
+  }
+}"""),
+    "unroll 2, noremainder, jam": Example(_ROWS, """\
+for (int i = 0; i < n / 2; i++) {
+  for (int j = 0; j < m; j++) {
+    D[2 * i][j] += E[j];
+    D[2 * i + 1][j] += E[j];
+  }
+}"""),
+    "unroll 4, split": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="(i=1) must run before (i=2)"),
+}  # fmt: skip

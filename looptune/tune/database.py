@@ -1,0 +1,124 @@
+"""Opening the results database: a sound SQLite file of ours with the present schema, in WAL mode.
+
+none ──▶ made        damaged ──▶ moved aside, a new one made        older ──▶ migrated        newer, foreign ──▶ refused
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from looptune.errors import StoreError
+
+APPLICATION = 0x6C6F6F70
+_BUSY_S = 30.0
+
+# One script a schema version; number n brings a file of version n - 1 to version n.
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        key TEXT PRIMARY KEY, context TEXT NOT NULL,
+        kernel TEXT NOT NULL, source_hash TEXT NOT NULL, lowering TEXT NOT NULL, toolchain TEXT NOT NULL,
+        capability TEXT NOT NULL, device TEXT NOT NULL, target TEXT NOT NULL, sizes TEXT NOT NULL, dtype TEXT NOT NULL,
+        options TEXT NOT NULL, directives TEXT NOT NULL, role TEXT NOT NULL, sweep TEXT NOT NULL, emitted TEXT NOT NULL,
+        status TEXT NOT NULL, outcome TEXT, same_as TEXT, median_us REAL, owner TEXT NOT NULL,
+        started REAL NOT NULL, finished REAL
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE INDEX runs_emitted ON runs (context, emitted);
+    CREATE INDEX runs_best ON runs (kernel, device, median_us);
+    """,
+)
+
+
+def connect(path: Path) -> tuple[sqlite3.Connection, tuple[str, ...]]:
+    """A connection to the database at ``path`` and what the user should know; StoreError where it cannot be."""
+    with refusals(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return _connect(path), ()
+        except sqlite3.DatabaseError as error:
+            if not _damaged(error):
+                raise
+            aside = _move_aside(path)
+            warning = f"{path} was damaged ({error}); it is kept as {aside}, a new one was begun"
+            return _connect(path), (warning,)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """What SQLite or the file system refuses, as a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """An open connection to a file that is sound and has the present schema."""
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        # Files of another program must stay as they are, so whose file it is comes first.
+        _migrate(connection, path)
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    application, version = (connection.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
+    if application != APPLICATION and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise StoreError(f"{path} is a database of another program")
+    if version > len(MIGRATIONS):
+        raise StoreError(f"{path} has schema version {version}, this looptune reads up to {len(MIGRATIONS)}: update it")
+    sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if sound != "ok":
+        raise sqlite3.DatabaseError(f"malformed: {sound}")
+    for script in MIGRATIONS[version:]:
+        for statement in script.split(";"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("COMMIT")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Changing the journal's mode needs the file for itself and does not wait for it: ask again until it is free."""
+    give_up = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
+def _damaged(error: sqlite3.DatabaseError) -> bool:
+    return "not a database" in str(error) or "malformed" in str(error)
+
+
+def _move_aside(path: Path) -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    aside = Path(f"{path}.corrupt-{stamp}")
+    count = 1
+    while aside.exists():
+        count += 1
+        aside = Path(f"{path}.corrupt-{stamp}-{count}")
+    for suffix in ("", "-wal", "-shm"):
+        file = Path(f"{path}{suffix}")
+        if file.exists():
+            file.rename(f"{aside}{suffix}")
+    return aside

@@ -1,0 +1,80 @@
+"""A space for a file that comes without one: from its loops and what the dependences allow.
+
+    each nest   the legal orders of its loops        x  unroll of its innermost loop
+    each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
+    codelet     block sizes
+
+What comes out is the text of a space file, so that a user can start from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+from looptune.errors import DirectiveError, IllegalTransform
+from looptune.frontend.placed import parse_lines
+from looptune.ir import If, Loop, Stmt, While
+from looptune.rewrite import walk
+from looptune.schedule import Analysis, schedule
+
+BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
+UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
+DEEPEST = 4
+"""Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
+
+
+def derive(analysis: Analysis) -> str:
+    """The space as text, one section a line of thought."""
+    sections = [*_nests(analysis), *_loops(analysis), *([BLOCKS] if _loops_of(analysis.codelet.body) else [])]
+    return "\nor\n".join(sections) + "\n"
+
+
+def _nests(analysis: Analysis) -> Iterator[str]:
+    for outer in _loops_of(analysis.codelet.body):
+        band = _band(outer)
+        orders = list(_legal(analysis, band)) if 2 <= len(band) <= DEEPEST else []
+        inner = band[-1].number
+        lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
+        if len(orders) > 1:
+            lines.insert(0, f"loop {outer.number}: permute {{{' | '.join(orders)}}}")
+        yield "\n".join(lines)
+
+
+def _loops(analysis: Analysis) -> Iterator[str]:
+    for loop in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
+        jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
+        yield f"loop {loop.number}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+
+
+def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:
+    """The outermost loops, those under a condition included."""
+    found: list[Loop] = []
+    for stmt in body:
+        match stmt:
+            case Loop():
+                found.append(stmt)
+            case If(_, then, other):
+                found += _loops_of((*then, *other))
+            case While(_, inner):
+                found += _loops_of(inner)
+    return found
+
+
+def _band(loop: Loop) -> list[Loop]:
+    """The loop and, as long as there is just one, the loop inside."""
+    band = [loop]
+    while len(inner := [s for s in band[-1].body if isinstance(s, Loop)]) == 1:
+        band.append(inner[0])
+    return band
+
+
+def _legal(analysis: Analysis, band: list[Loop]) -> Iterator[str]:
+    names = [f.var for f in band]
+    for order in permutations(names):
+        text = ", ".join(order)
+        try:
+            schedule(analysis, parse_lines([f"loop {band[0].number}: permute {text}"]))
+        except (DirectiveError, IllegalTransform):
+            continue
+        yield text

@@ -1,0 +1,340 @@
+"""One configuration from its directives to an Outcome, split where processes meet.
+
+    coordinator         schedule, map, emit                       Illegal | the plans
+    compiling worker    the plan timed, and the same at odd sizes NotBuilt | OverLimit | Built
+    measuring worker    run at odd sizes, compare; run at the     WrongResult | Timed
+                        user's sizes, compare; time
+
+Everything is compared with the original loops: at odd sizes run by the interpreter, at the user's sizes by the same
+loops compiled without reassociation. A ``Job`` is all a worker needs to know, and picklable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune import interp
+from looptune.backends.base import Backend, Binary
+from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Array, Codelet, Loop, Node, Scalar
+from looptune.mapping import Plan, launches, plan
+from looptune.rewrite import rewrite, walk
+from looptune.runtime.check import compare, padded
+from looptune.runtime.machine import Cpu, Machine, Run
+from looptune.runtime.outcome import Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.sizes import Problem
+from looptune.runtime.timing import finals, screen, summary
+from looptune.schedule import Analysis, Scheduled, bake, schedule
+from looptune.simplify import is_integer
+from looptune.tune.space import Configuration
+from looptune.tune.store import Context
+from looptune.tune.sweep import Prepared
+from looptune.tune.workers import Setup
+
+REGISTERS_PER_BLOCK = 65536
+"""On every NVIDIA GPU since compute capability 5.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to make the backend and the machine of a target, in whichever process needs them."""
+
+    name: str
+    backend: Callable[[], Backend]
+    reference: Callable[[], Backend]
+    machine: Callable[[], Machine]
+    bakes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none."""
+
+    codelet: Codelet
+    problem: Problem
+    odd: Problem | None
+    target: Target
+    cache: Path
+    seed: int = 0
+    reassociate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    timed: Plan
+    odd: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    timed: Binary
+    odd: Binary | None
+
+
+@dataclass(slots=True)
+class KernelLab:
+    """The sweep's view of a job; see ``sweep.Lab``."""
+
+    job: Job
+    context: Context
+    analysis: Analysis = field(init=False)
+    backend: Backend = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.analysis = Analysis(self.job.codelet, self.job.reassociate)
+        self.backend = self.job.target.backend()
+
+    @property
+    def compile_setup(self) -> Setup:
+        return partial(compiler, self.job)
+
+    @property
+    def measure_setup(self) -> Setup:
+        return partial(measurer, self.job)
+
+    def scheduled(self, configuration: Configuration) -> Scheduled:
+        placed = parse_lines(configuration.lines, "configuration")
+        return schedule(self.analysis, placed, self.job.problem.values)
+
+    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
+        try:
+            done = self.scheduled(configuration)
+        except (DirectiveError, IllegalTransform, ParseError) as error:
+            return Illegal(error.message)
+        plans = plans_of(self.job, done.codelet, configuration.text)
+        emitted = self.backend.emit(replace(plans.timed, note=""))
+        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), plans)
+
+
+def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
+    """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
+    if not job.target.bakes:
+        return Plans(plan(codelet, note), None)
+    odd = None if job.odd is None else plan(bake(codelet, job.odd.values), note)
+    return Plans(plan(bake(codelet, job.problem.values), note), odd)
+
+
+def compiler(job: Job) -> Callable[[Plans], Built | Outcome]:
+    """The set-up of a compiling worker."""
+    backend = job.target.backend()
+
+    def build(plans: Plans) -> Built | Outcome:
+        try:
+            built = Built(backend.build(plans.timed), None if plans.odd is None else backend.build(plans.odd))
+        except ResourceError as error:
+            return OverLimit(error.message)
+        for used in built.timed.resources:
+            if used.registers * used.threads > REGISTERS_PER_BLOCK:
+                return OverLimit(f"{used.kernel} needs {used.registers * used.threads} registers per block, "
+                                 f"the limit is {REGISTERS_PER_BLOCK}")  # fmt: skip
+        return built
+
+    return build
+
+
+def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
+    """The set-up of the measuring worker."""
+    return Bench(job).measure
+
+
+def finalist(job: Job) -> Callable[..., dict[str, tuple[float, ...]]]:
+    """The set-up of the worker that runs the finals."""
+    return Bench(job).finals
+
+
+@dataclass(slots=True)
+class Bench:
+    """The device, the inputs on it, and what the original loops make of them."""
+
+    job: Job
+    machine: Machine = field(init=False)
+    backend: Backend = field(init=False)
+    terms: int = field(init=False)
+    arrays: dict[str, Any] = field(init=False, default_factory=dict)
+    originals: dict[str, Any] = field(init=False, default_factory=dict)
+    expected: dict[str, np.ndarray] = field(init=False, default_factory=dict)
+    odd_inputs: dict[str, np.ndarray] = field(init=False, default_factory=dict)
+    odd_expected: dict[str, np.ndarray] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        job = self.job
+        self.machine, self.backend = job.target.machine(), job.target.backend()
+        host = job.problem.arrays(job.codelet, job.seed)
+        self.expected = {k: v for k, v in reference(job, host).items() if k in outputs(job.codelet)}
+        self.arrays = {name: self.machine.place(a) for name, a in host.items()}
+        self.originals = {name: self.machine.place(host[name]) for name in self.expected}
+        self.terms = reduction_terms(job.codelet, job.problem.values)
+        if job.odd is not None:
+            self.odd_inputs = job.odd.arrays(job.codelet, job.seed + 1)
+            whole = {name: a.copy() for name, a in self.odd_inputs.items()}
+            interp.run(job.codelet, whole, job.odd.values)
+            self.odd_expected = {name: whole[name] for name in self.expected}
+
+    def measure(self, built: Built, best_us: float | None) -> Outcome:
+        wrong = self.wrong_at_odd_sizes(built)
+        if wrong is not None:
+            return WrongResult(wrong)
+        run = self.run_of(built.timed)
+        self.restore()
+        self.machine.once(run)
+        wrong = self.wrong()
+        if wrong is not None:
+            return WrongResult(wrong)
+        times = screen(self.sampler(run, built.timed), best_us)
+        s = summary(times)
+        where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
+        return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
+
+    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> dict[str, tuple[float, ...]]:
+        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library".
+
+        A hand-written kernel whose result is wrong has no times.
+        """
+        samplers = {}
+        for text, planned in plans.items():
+            binary = self.backend.build(planned.timed)
+            samplers[text] = self.sampler(self.run_of(binary), binary)
+        for name, run in self.handwritten(by_hand).items() if by_hand is not None else ():
+            self.restore()
+            self.machine.once(run)
+            if self.wrong() is None:
+                samplers[name] = self.machine.sampler(run, self._pairs(), False)
+        return finals(samplers, seed)
+
+    def sampler(self, run: Run, binary: Binary) -> Callable[[], float]:
+        sizes = _integers(self.job.codelet, self.job.problem)
+        steps = launches(binary.plan.steps, sizes)
+        many = next(steps, None) is not None and next(steps, None) is not None
+        return self.machine.sampler(run, self._pairs(), many)
+
+    def run_of(self, binary: Binary) -> Run:
+        program = self.backend.load(binary)
+        return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
+
+    def handwritten(self, path: Path) -> dict[str, Run]:
+        """The hand-written kernels of a file, called with the C function's parameters."""
+        spec = importlib.util.spec_from_file_location(f"handwritten_{path.stem}", path)
+        assert spec is not None and spec.loader is not None, f"{path} cannot be imported"
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        codelet, values = self.job.codelet, self.job.problem.values
+        dtype = next(p.dtype for p in codelet.params if isinstance(p, Array))
+        args = [self.arrays[p.name] if isinstance(p, Array) else values[p.name] for p in codelet.params]
+        own = "cuda" if self.job.target.name == "numba-cuda" else "cpu"
+        makers = {"hand-written": getattr(module, own, None), "library": getattr(module, f"library_{own}", None)}
+        calls = {name: make(dtype) for name, make in makers.items() if make is not None}
+        return {name: self.machine.foreign(call, args) for name, call in calls.items() if call is not None}
+
+    def wrong_at_odd_sizes(self, built: Built) -> str | None:
+        """The first element that differs at sizes no factor divides, or a write outside an array."""
+        if self.job.odd is None:
+            return None
+        guarded = {name: padded(a) for name, a in self.odd_inputs.items()}
+        placed = {name: self.machine.place(p.whole) for name, p in guarded.items()}
+        inside = {name: self.machine.inside(placed[name], p.pad, p.view.shape) for name, p in guarded.items()}
+        program = self.backend.load(built.timed if built.odd is None else built.odd)
+        values = self.job.odd.values
+        self.machine.once(lambda stream: program.run(inside, values, stream))
+        for name, p in guarded.items():
+            whole = self.machine.fetch(placed[name])
+            outside = p.check(whole)
+            if outside is not None:
+                return f"{name}: {outside}"
+            p.view[...] = whole[p.pad : p.pad + p.view.size].reshape(p.view.shape)
+        got = {name: guarded[name].view for name in self.odd_expected}
+        off = compare(self.odd_expected, got, terms=reduction_terms(self.job.codelet, values))
+        return None if off is None else f"{off} at {_sizes(self.job.odd)}"
+
+    def wrong(self) -> str | None:
+        return compare(self.expected, {n: self.machine.fetch(self.arrays[n]) for n in self.expected}, terms=self.terms)
+
+    def restore(self) -> None:
+        for name, source in self.originals.items():
+            self.machine.copy(source, self.arrays[name])
+
+    def _pairs(self) -> dict[str, tuple[Any, Any]]:
+        return {name: (self.arrays[name], source) for name, source in self.originals.items()}
+
+
+def outputs(codelet: Codelet) -> set[str]:
+    return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
+
+
+def reference(job: Job, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The original loops run on ``inputs``, on the CPU, kept in a file: a restarted worker need not run them again."""
+    backend = job.target.reference()
+    plain = plan(schedule(Analysis(job.codelet, reassociate=False)).codelet)
+    facts = (
+        backend.emit(plain),
+        sorted(job.problem.values.items()),
+        sorted((n, a.shape) for n, a in inputs.items()),
+        job.seed,
+    )
+    path = job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
+    if path.exists():
+        with np.load(path) as held:
+            return {name: held[name] for name in held.files}
+    arrays = {name: a.copy() for name, a in inputs.items()}
+    backend.load(backend.build(plain)).run(arrays, job.problem.values)
+    written = {name: arrays[name] for name in sorted(outputs(job.codelet))}
+    job.cache.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part.npz")
+    np.savez(part, **written)  # type: ignore[arg-type]
+    part.replace(path)
+    return written
+
+
+def sequential_us(job: Job) -> float:
+    """The time of the original loops on one core, one run."""
+    backend = job.target.reference()
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop():
+                return replace(n, mode="sequential")
+        return None
+
+    program = backend.load(backend.build(plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
+    arrays = job.problem.arrays(job.codelet, job.seed)
+    return Cpu().once(lambda stream: program.run(arrays, job.problem.values, stream))
+
+
+def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
+    """The longest loop: a bound on the additions behind one element, per loop that reduces."""
+    from_sizes = [
+        int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
+    ]
+    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
+    return max([1, *from_sizes, *constants])
+
+
+def _integers(codelet: Codelet, problem: Problem) -> dict[str, int]:
+    return {
+        p.name: int(problem.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)
+    }
+
+
+def _sizes(problem: Problem) -> str:
+    return " ".join(f"{n}={v}" for n, v in problem.values.items() if isinstance(v, int))
+
+
+def _facts(binary: Binary) -> tuple[tuple[str, int | float | str], ...]:
+    most = max(binary.resources, key=lambda r: r.registers, default=None)
+    took: tuple[tuple[str, int | float | str], ...] = (("compile_s", round(binary.compile_s, 3)),)
+    if most is None:
+        return took
+    return (
+        *took,
+        ("registers", most.registers),
+        ("local_bytes", most.local_bytes),
+        ("shared_bytes", most.shared_bytes),
+    )

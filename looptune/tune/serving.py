@@ -1,0 +1,94 @@
+"""The inside of a worker process: set up once, then run task after task until the coordinator is gone."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+READY = "ready"
+BROKEN = "broken"
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception inside the task. ``message`` is its last line, ``trace`` all of it."""
+
+    message: str
+    trace: str
+
+
+def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
+    """The main function of a worker; what it and its libraries print goes to the file ``log``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    _redirect(log)
+    faulthandler.enable(all_threads=False)
+    try:
+        run = setup()
+    except Exception as error:
+        link.send((BROKEN, _raised(error).message))
+        return
+    link.send((READY, ""))
+    while True:
+        try:
+            task = link.recv_bytes()
+        except (EOFError, OSError):
+            return
+        # The last lines kept for a crash are then those of the task that crashed.
+        os.ftruncate(2, 0)
+        link.send_bytes(_answer(run, task))
+
+
+def _answer(run: Callable[..., Any], task: bytes) -> bytes:
+    """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
+    try:
+        return pickle.dumps(Returned(run(*pickle.loads(task))))
+    except Exception as error:
+        return pickle.dumps(_raised(error))
+
+
+def _raised(error: Exception) -> Raised:
+    message = "".join(traceback.format_exception_only(error)).strip()
+    return Raised(message, "".join(traceback.format_exception(error)))
+
+
+def _redirect(log: str) -> None:
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    # The coordinator holds the file open; without a name it cannot be left behind.
+    os.unlink(log)
+
+
+def _die_with_parent() -> None:
+    # Two ways, for neither covers all: the signal reaches a process whose interpreter is stuck in native code, the
+    # thread works on every system, and where the parent was gone before the signal was asked for.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_exit_after_parent, daemon=True).start()
+
+
+def _exit_after_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "a worker is spawned"
+    parent.join()
+    os._exit(1)

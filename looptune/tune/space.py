@@ -1,0 +1,191 @@
+"""The space of configurations a file describes: directives with choices, addressed from outside the C text.
+
+    loop k: { unroll {2..8}, {contiguous, split} | tile k:{2..8} | }     14 + 7 + 1 = 22 choices
+    nest i: permute {i, j | j, i}                                      x  2
+    where unroll(k) <= 4                                               drops some, not counted
+    or
+    codelet: grid blocksize {32x8, 64x4}                               +  2  =  46
+
+A section is the product of its lines, the file the union of its sections, which a line ``or`` separates. Configurations
+are numbered in the order written, the last choice turning fastest, and each is found from its number: the product
+is never stored. ParseError points at the line and column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+
+from looptune.errors import LooptuneError, ParseError
+from looptune.frontend.placed import Address, inside, numbered, parse_address, parse_lines
+from looptune.source import Span, caret
+from looptune.tune import constraint, template
+from looptune.tune.constraint import Constraint, Value
+from looptune.tune.template import Choice, Template
+
+Slots = tuple[tuple[str, Value], ...]
+
+_WHERE = re.compile(r"where\b\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Concrete directives, one a line, each of which can be pasted back. ``slots`` says which choices made them.
+
+    >>> Configuration(("loop k: unroll 4, split", "nest i: permute j, i")).text
+    'loop k: unroll 4, split\\nnest i: permute j, i'
+    """
+
+    lines: tuple[str, ...] = ()
+    slots: Slots = field(default=(), compare=False)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+DEFAULT = Configuration()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    address: Address
+    template: Template
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    lines: tuple[Line, ...]
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(line.template.size for line in self.lines)
+
+    def configuration(self, index: int) -> Configuration | None:
+        naming = _Naming()
+        digits = []
+        for line in reversed(self.lines):
+            index, digit = divmod(index, line.template.size)
+            digits.append(digit)
+        picked = [naming.pick(line, digit) for line, digit in zip(self.lines, reversed(digits), strict=True)]
+        lines = tuple(text for text in picked if text)
+        if self.constraints:
+            known = {name: value for line in lines for name, value in _facts(line)}
+            if not all(condition.holds(known) for condition in self.constraints):
+                return None
+        return Configuration(lines, tuple(naming.slots))
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """``warnings`` are messages about what is written but can have no effect."""
+
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are: exact before ``where`` and before equal texts are dropped."""
+        return sum(section.size for section in self.sections)
+
+    def __getitem__(self, index: int) -> Configuration | None:
+        """Configuration number ``index``; None where a ``where`` forbids it."""
+        if index < 0:
+            raise IndexError(index)
+        for section in self.sections:
+            if index < section.size:
+                return section.configuration(index)
+            index -= section.size
+        raise IndexError(index)
+
+    def __iter__(self) -> Iterator[Configuration]:
+        """Every allowed configuration in the fixed order."""
+        for section in self.sections:
+            for index in range(section.size):
+                configuration = section.configuration(index)
+                if configuration is not None:
+                    yield configuration
+
+
+def parse(text: str, file: str) -> Space:
+    """The space ``text`` describes; ``file`` names it in messages."""
+    written: list[tuple[list[Line], list[Constraint]]] = [([], [])]
+    for content, span in numbered(text.splitlines(), file):
+        where = _WHERE.match(content)
+        if content.strip().lower() == "or":
+            written.append(([], []))
+        elif where is not None:
+            condition = content[where.end() :]
+            written[-1][1].append(constraint.parse(condition, inside(span, where.end(), len(condition))))
+        else:
+            written[-1][0].append(_line(content, span))
+    sections = tuple(Section(tuple(lines), tuple(conditions)) for lines, conditions in written)
+    return Space(sections, tuple(message for section in sections for message in _examine(section)))
+
+
+def _line(content: str, span: Span) -> Line:
+    address, rest, after = parse_address(content, span)
+    if not rest:
+        raise ParseError(f"a directive is missing after `{address}:`", span)
+    return Line(address, template.parse(rest, after), after)
+
+
+def _examine(section: Section) -> Iterator[str]:
+    """Refuse a directive that does not parse, trying every alternative once; warn of conditions on what nobody says."""
+    said = set()
+    for line in section.lines:
+        for index in line.template.cover():
+            try:
+                said |= {name for name, _ in _facts(_concrete(line, line.template.pick(index)))}
+            except LooptuneError as error:
+                chosen = _canonical(line.template.pick(index))
+                detail = error.message if line.template.size == 1 else f"{error.message} (chosen: `{chosen}`)"
+                raise ParseError(detail, line.span) from error
+    for condition in section.constraints:
+        for directive, loop in condition.names:
+            if (directive, loop) not in said:
+                yield caret(condition.span, f"{directive}({loop}) is always 1: no line of this section gives it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    """Names the slots of one configuration: ``unroll(k)``, the next choice of that directive ``unroll(k).2``."""
+
+    slots: list[tuple[str, Value]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def pick(self, line: Line, index: int) -> str:
+        return _concrete(line, line.template.pick(index, lambda choice, value: self._add(line, choice, value)))
+
+    def _add(self, line: Line, choice: Choice, value: Value) -> None:
+        loop = line.address.loop
+        match choice.directive:
+            case "":
+                name = str(line.address)
+            case directive:
+                name = f"{directive}({loop})" if loop else directive
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        self.slots.append((name if count == 1 else f"{name}.{count}", value))
+
+
+def _concrete(line: Line, text: str) -> str:
+    """``loop k: unroll 4, split`` with canonical spacing; empty where no directive was chosen."""
+    chosen = _canonical(text)
+    return f"{line.address}: {chosen}" if chosen else ""
+
+
+def _canonical(text: str) -> str:
+    """One blank after a comma, none before; items left empty by an optional part are gone."""
+    items = [" ".join(item.split()) for item in text.split(",")]
+    return re.sub(r"\s*:\s*", ":", ", ".join(item for item in items if item))
+
+
+# Lines repeat all through a product, and reading one costs more than everything else about a configuration.
+@lru_cache(maxsize=16384)
+def _facts(line: str) -> tuple[tuple[tuple[str, str], Value], ...]:
+    return tuple(constraint.facts(parse_lines((line,) if line else ())).items())

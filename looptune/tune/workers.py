@@ -1,0 +1,230 @@
+"""Processes that may be killed: a task that crashes or hangs costs its process, never the coordinator.
+
+    coordinator                                     worker (spawned)
+      submit(key, *task) ── pipe ──▶ run(*task)
+      wait([worker, …])  ◀─ pipe ── Returned(value) | Raised(message)      or, seen from outside: Crashed | TimedOut
+
+``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
+the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running. Workers ignore
+Ctrl-C, which is the coordinator's to handle, and die with it even when it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Self
+
+from looptune.errors import TargetError
+from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.serving import BROKEN, READY, Raised, Returned, serve
+
+Setup = Callable[[], Callable[..., Any]]
+Reply = Returned | Raised | Crashed | TimedOut
+
+_LAST_LINES = 24
+_LAST_BYTES = 8192
+
+
+@dataclass(slots=True)
+class _Life:
+    """One process of a worker, from spawn to death; ``log`` is what it writes on stdout and stderr."""
+
+    process: SpawnProcess
+    link: connection.Connection
+    log: int
+    log_path: Path
+    deadline: float
+    ready: bool = False
+
+
+class Worker:
+    """One process, started when first needed and again after its death; one task at a time."""
+
+    def __init__(self, setup: Setup, limit_s: float, start_limit_s: float = 300.0) -> None:
+        self.limit_s = limit_s
+        self.start_limit_s = start_limit_s
+        self._setup = setup
+        self._life: _Life | None = None
+        self._task: tuple[Any, bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def idle(self) -> bool:
+        return self._task is None
+
+    @property
+    def waiting_for(self) -> _Life | None:
+        """The process something is expected from: its readiness or its reply."""
+        life = self._life
+        return life if life is not None and (self._task is not None or not life.ready) else None
+
+    def start(self) -> None:
+        """Begin setting up, so that it is done when the first task comes."""
+        if self._life is None or not self._life.process.is_alive():
+            self.close()
+            self._life = _spawn(self._setup, time.monotonic() + self.start_limit_s)
+
+    def submit(self, key: Any, *task: Any) -> None:
+        """Run the task; its reply will bear ``key``."""
+        assert self._task is None, "a worker runs one task at a time"
+        self.start()
+        self._task = (key, pickle.dumps(task))
+        if self._life is not None and self._life.ready:
+            self._send(self._life)
+
+    def collect(self) -> tuple[Any, Reply] | None:
+        """What the process has said or, past its deadline, a TimedOut. TargetError where it cannot even set up."""
+        life = self._life
+        assert life is not None, "only a started worker is waited for"
+        if not life.link.poll() and time.monotonic() < life.deadline:
+            return None
+        message = self._receive(life)
+        match message:
+            case (code, text) if code == READY:
+                life.ready = True
+                if self._task is not None:
+                    self._send(life)
+                return None
+            case (code, text) if code == BROKEN:
+                self.close()
+                raise TargetError(f"a worker process cannot start: {text}")
+            case Crashed() | TimedOut() if not life.ready:
+                self.close()
+                raise TargetError(f"a worker process cannot start: {message.message}")
+        assert self._task is not None, "a reply follows a task"
+        key = self._task[0]
+        self._task = None
+        if isinstance(message, Crashed | TimedOut):
+            self.close()
+        return key, message
+
+    def close(self) -> None:
+        """Kill the process, and with it whatever it runs. The worker may be used again."""
+        life, self._life, self._task = self._life, None, None
+        if life is None:
+            return
+        life.link.close()
+        life.process.kill()
+        life.process.join()
+        life.process.close()
+        os.close(life.log)
+        life.log_path.unlink(missing_ok=True)
+
+    def _send(self, life: _Life) -> None:
+        assert self._task is not None, "there is a task to send"
+        life.deadline = time.monotonic() + self.limit_s
+        # A process that died since it was last heard of shows as the end of its pipe when its reply is read.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            life.link.send_bytes(self._task[1])
+
+    def _receive(self, life: _Life) -> Any:
+        if not life.link.poll():
+            return TimedOut(self.limit_s if life.ready else self.start_limit_s)
+        try:
+            return pickle.loads(life.link.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            life.process.join(timeout=5.0)
+            life.process.kill()
+            life.process.join()
+            return Crashed(_epitaph(life))
+
+
+class Pool:
+    """``size`` workers and a queue of tasks before them."""
+
+    def __init__(self, setup: Setup, size: int, limit_s: float) -> None:
+        self.workers = tuple(Worker(setup, limit_s) for _ in range(size))
+        self._queue: deque[tuple[Any, tuple[Any, ...]]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def load(self) -> int:
+        """Tasks submitted and not yet replied to."""
+        return len(self._queue) + sum(not worker.idle for worker in self.workers)
+
+    def submit(self, key: Any, *task: Any) -> None:
+        self._queue.append((key, task))
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Hand queued tasks to idle workers; to be called after each wait."""
+        # Workers are taken in order, so that a short queue starts few processes.
+        for worker in self.workers:
+            if self._queue and worker.idle:
+                key, task = self._queue.popleft()
+                worker.submit(key, *task)
+
+    def close(self) -> None:
+        self._queue.clear()
+        for worker in self.workers:
+            worker.close()
+
+
+def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tuple[Worker, Any, Reply]]:
+    """The replies there are, after at most ``timeout_s``; none at once when no worker has anything to do."""
+    expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
+    if not expected:
+        return []
+    until = min(life.deadline for _, life in expected) - time.monotonic()
+    limit = until if timeout_s is None else min(until, timeout_s)
+    connection.wait([life.link for _, life in expected], timeout=max(0.0, limit))
+    collected = [(worker, worker.collect()) for worker, _ in expected]
+    return [(worker, *reply) for worker, reply in collected if reply is not None]
+
+
+def default_jobs() -> int:
+    """All cores this process may use but one, which the coordinator and the measured program need."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)
+
+
+def _spawn(setup: Setup, deadline: float) -> _Life:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    log, path = tempfile.mkstemp(prefix="looptune-worker-")
+    process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
+    # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        theirs.close()
+    return _Life(process, ours, log, Path(path), deadline)
+
+
+def _epitaph(life: _Life) -> str:
+    """``SIGSEGV`` or ``exit code 3``, and the last lines the process wrote."""
+    code = life.process.exitcode
+    assert code is not None, "the process was waited for"
+    size = os.fstat(life.log).st_size
+    written = os.pread(life.log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
+    lines: Sequence[str] = [line for line in written.splitlines() if line.strip()][-_LAST_LINES:]
+    return "\n".join((_signal(-code) if code < 0 else f"exit code {code}", *lines))
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

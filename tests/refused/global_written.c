@@ -1,0 +1,9 @@
+/* expect:
+FILE:8:31: a write to sum, which is no variable of the codelet's own, is not accepted in a codelet: write *sum, a pointer parameter, instead
+    for (int i = 0; i < n; i++) sum += x[i];
+                                ^^^
+*/
+double sum;
+void f(int n, double *x) {
+  for (int i = 0; i < n; i++) sum += x[i];
+}

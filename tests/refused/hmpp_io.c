@@ -1,0 +1,9 @@
+/* expect:
+FILE:6:25: io is in, out or inout, not 'both'
+  #pragma hmpp f codelet, args[x].io=both
+                          ^^^^^^^^^^^^^^^
+*/
+#pragma hmpp f codelet, args[x].io=both
+void f(int n, double *x) {
+  for (int i = 0; i < n; i++) x[i] = 1;
+}

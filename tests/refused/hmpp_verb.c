@@ -1,0 +1,9 @@
+/* expect:
+FILE:6:14: an hmpp directive is one of codelet, callsite, synchronize, acquire, allocate, release, advancedload, delegatedstore, group, map, mapbyname, region
+  #pragma hmpp f codelt, target=CUDA
+               ^^^^^^^^
+*/
+#pragma hmpp f codelt, target=CUDA
+void f(int n, double *x) {
+  for (int i = 0; i < n; i++) x[i] = 1;
+}

@@ -1,0 +1,5 @@
+/* expect:
+no loop in FILE
+*/
+
+

@@ -1,0 +1,4 @@
+/* expect:
+no loop in FILE
+*/
+int main(void) { return 0; }

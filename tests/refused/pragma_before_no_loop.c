@@ -1,0 +1,12 @@
+/* expect:
+FILE:9:20: unroll stands before no loop
+      #pragma hmppcg unroll 4
+                     ^^^^^^^^
+*/
+void f(int n, double *x) {
+  for (int i = 0; i < n; i++) {
+    x[i] = 1;
+    #pragma hmppcg unroll 4
+    x[i] = 2;
+  }
+}

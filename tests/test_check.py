@@ -1,0 +1,179 @@
+"""Verification: rounding passes, bugs do not, and writes outside an array show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from looptune.errors import UsageError
+from looptune.ir import Array, Bin, Codelet, Const, Scalar, Var
+from looptune.runtime.check import compare, extents, inputs, padded
+
+RNG = np.random.default_rng(1)
+
+
+def products(dtype: str, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """C = A B with k terms a sum: first to last, last to first, and without the last term."""
+    a, b = (RNG.uniform(0.5, 1.5, size=s).astype(dtype) for s in ((24, k), (k, 24)))
+    found = []
+    for order in (range(k), reversed(range(k)), range(k - 1)):
+        c = np.zeros((24, 24), dtype)
+        for n in order:
+            c += np.outer(a[:, n], b[n])
+        found.append(c)
+    return found[0], found[1], found[2]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [2, 64, 1000, 4000])
+def test_reordering_passes_and_a_missing_term_does_not(dtype: str, k: int):
+    """The tolerance grows with sqrt(K): above what another order of the sum changes, below one term of it."""
+    forward, backward, short = products(dtype, k)
+    assert compare({"C": forward}, {"C": backward}, terms=k) is None
+    off = compare({"C": forward}, {"C": short}, terms=k)
+    assert off is not None
+    assert off.startswith("C[")
+    assert "of 576 elements" in off
+
+
+def test_one_wrong_element_is_found_and_named():
+    """A single element off by a thousandth, in a large array, is reported with index, values and tolerance."""
+    want = RNG.uniform(0.5, 1.5, size=(300, 200)).astype("float32")
+    got = want.copy()
+    got[17, 4] *= 1.001
+    off = compare({"B": want}, {"B": got}, terms=1)
+    assert off is not None
+    assert off.startswith("B[17][4]: got ")
+    assert "error" in off
+    assert "tolerance" in off
+    assert "(1 of 60000 elements)" in off
+
+
+def test_a_huge_element_hides_nothing():
+    """The scale is the median: one value of 1e30 does not make the others' errors tolerable."""
+    want = np.ones(100, "float32")
+    want[0] = 1e30
+    got = want.copy()
+    got[50] = 1.01
+    assert compare({"x": want}, {"x": got}, terms=1) is not None
+
+
+def test_integers_are_exact():
+    """One off is wrong."""
+    want = np.arange(12, dtype="int32").reshape(3, 4)
+    got = want.copy()
+    assert compare({"n": want}, {"n": got}, terms=1000) is None
+    got[1, 2] += 1
+    assert compare({"n": want}, {"n": got}, terms=1000) == "n[1][2]: got 7, expected 6 (1 of 12 elements)"
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "passes"),
+    [
+        (1.0, np.nan, False),
+        (1.0, np.inf, False),
+        (np.nan, np.nan, True),
+        (np.inf, np.inf, True),
+        (np.inf, -np.inf, False),
+        (np.inf, np.nan, False),
+        (np.nan, 1.0, False),
+        (np.inf, 1.0, False),
+    ],
+)
+def test_nan_and_inf_stand_where_the_original_has_them(want: float, got: float, passes: bool):
+    """Neither is ever within a tolerance, and an infinite expectation does not excuse a finite result."""
+    off = compare({"x": np.array([1.0, want])}, {"x": np.array([1.0, got])}, terms=10)
+    assert (off is None) == passes
+
+
+def test_wider_arithmetic_measures_the_original_itself():
+    """Where the original is ill conditioned, its own error against wider arithmetic is tolerated, four times over."""
+    want = np.array([1.0, 1.0], "float32")
+    wide = np.array([1.001, 1.0], "float64")
+    near, far = np.array([1.0, 1.003], "float32"), np.array([1.0, 1.005], "float32")
+    assert compare({"x": want}, {"x": near}, terms=1) is not None
+    assert compare({"x": want}, {"x": near}, terms=1, wider={"x": wide}) is None
+    assert compare({"x": want}, {"x": far}, terms=1, wider={"x": wide}) is not None
+
+
+@pytest.mark.parametrize("got", [{}, {"x": np.ones(3)}, {"x": np.ones(2, "float32")}])
+def test_a_missing_or_different_array_is_wrong(got: dict[str, np.ndarray]):
+    """Name, shape and dtype belong to the result."""
+    assert compare({"x": np.ones(2)}, got, terms=1) is not None
+
+
+def test_arrays_without_elements_and_of_zeros():
+    """Nothing to compare is equal; around zero only zero is right."""
+    assert compare({"x": np.ones((0, 3))}, {"x": np.ones((0, 3))}, terms=1) is None
+    assert compare({"x": np.zeros(3)}, {"x": np.zeros(3)}, terms=1) is None
+    assert compare({"x": np.zeros(3)}, {"x": np.full(3, 1e-300)}, terms=1) is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+def test_canaries(dtype: str):
+    """Writes inside are free; one element before or after is reported with its distance."""
+    array = np.arange(12).astype(dtype).reshape(3, 4)
+    guarded = padded(array, pad=8)
+    assert (guarded.view == array).all()
+    guarded.view[...] = 0
+    assert guarded.check() is None
+    guarded.whole[8 + 12 + 2] = 0
+    assert guarded.check() == "1 elements written after the array, the nearest 3 outside of it"
+    copy = padded(array, pad=8)
+    brought = copy.whole.copy()
+    brought[7] = 1
+    assert copy.check() is None
+    assert copy.check(brought) == "1 elements written before the array, the nearest 1 outside of it"
+
+
+def test_reading_a_float_canary_spoils_the_result():
+    """A canary is NaN, so an out-of-bounds read cannot verify."""
+    assert np.isnan(padded(np.ones(4, "float32"), pad=2).whole[[0, 1, 6, 7]]).all()
+
+
+N, M = Var("n"), Var("m")
+CODELET = Codelet(
+    "f",
+    (
+        Scalar("n", "int32"),
+        Scalar("m", "int32"),
+        Array("A", "float32", (N, N)),
+        Array("B", "float32", (N, Bin("+", M, Const(1))), "out"),
+        Array("k", "int32", (Const(50),)),
+    ),
+    (),
+    (),
+)
+
+
+def test_inputs_are_reproducible_by_name():
+    """The same seed gives an array the same contents whatever the others are; another seed, others."""
+    values = {"n": 40, "m": 6}
+    both = inputs(CODELET, values, 3)
+    alone = inputs(Codelet("g", CODELET.params[:3], (), ()), values, 3)
+    assert set(both) == {"A", "B", "k"}
+    assert both["B"].shape == (40, 7)
+    np.testing.assert_array_equal(both["A"], alone["A"])
+    assert (both["A"] != inputs(CODELET, values, 4)["A"]).any()
+
+
+def test_inputs_are_well_conditioned():
+    """No zeros, not constant, a dominant diagonal on square matrices; small positive integers."""
+    arrays = inputs(CODELET, {"n": 40, "m": 6}, 3)
+    assert arrays["A"].dtype == np.float32
+    assert ((arrays["B"] >= 0.5) & (arrays["B"] <= 1.5)).all()
+    assert np.unique(arrays["B"]).size > 100
+    assert np.linalg.cond(arrays["A"].astype("float64")) < 10
+    assert set(np.unique(arrays["k"])) <= set(range(1, 10))
+
+
+def test_extents_without_a_value_are_refused():
+    """An undeclared extent, an unknown size and a negative one are the user's mistakes; a given shape helps."""
+    undeclared = Codelet("f", (Array("x", "float64", (None, N)),), (), ())
+    with pytest.raises(UsageError, match="not declared"):
+        inputs(undeclared, {"n": 3}, 0)
+    assert inputs(undeclared, {"n": 3}, 0, {"x": (2, 3)})["x"].shape == (2, 3)
+    with pytest.raises(UsageError, match="has no value"):
+        inputs(CODELET, {"n": 3}, 0)
+    with pytest.raises(UsageError, match="is -1"):
+        extents(Array("x", "float64", (Bin("-", N, Const(4)),)), {"n": 3})

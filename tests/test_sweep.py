@@ -1,0 +1,439 @@
+"""The coordinator, with a made-up laboratory whose kernels sleep, crash, hang or lie as their directives say."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from looptune.errors import StoreError, TargetError, UsageError
+from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
+from looptune.tune.space import DEFAULT, Configuration, parse
+from looptune.tune.store import Context, Store
+from looptune.tune.strategies import ALL
+from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.sweep import Budget, Prepared, Progress, SweepResult, parse_budget, sweep
+from looptune.tune.workers import Setup
+
+CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
+
+
+def timed(median_us: float) -> Timed:
+    return Timed((median_us,), median_us, median_us, median_us, "original")
+
+
+@dataclass(frozen=True)
+class FakeLab:
+    """`unroll U` takes 100 / U us; what the first loop's `parallel` says happens instead. ``journal`` logs what ran."""
+
+    journal: Path
+    compile_s: float = 0.0
+    measure_s: float = 0.0
+    context: Context = CONTEXT
+
+    @property
+    def compile_setup(self) -> Setup:
+        return partial(compiler, self.journal, self.compile_s)
+
+    @property
+    def measure_setup(self) -> Setup:
+        return partial(measurer, self.journal, self.measure_s)
+
+    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
+        if "illegal" in configuration.text:
+            return Illegal("iteration (i=1) must run before (i=2)")
+        # `unroll 1` changes nothing: the same source as without it.
+        return Prepared(configuration.text.replace("loop k: unroll 1", ""), configuration.text)
+
+
+def write(journal: Path, text: str) -> None:
+    with journal.open("a") as file:
+        file.write(f"{text}\n")
+
+
+def compiler(journal: Path, seconds: float) -> Callable[[str], Any]:
+    def build(text: str) -> Any:
+        write(journal, f"compile {text!r}")
+        time.sleep(seconds)
+        match text:
+            case "loop k: nobuild":
+                raise RuntimeError("ptxas said no")
+            case "loop k: overlimit":
+                return OverLimit("needs 2048 threads per block, the limit is 1024")
+            case "loop k: killcompiler":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "loop k: hangcompiler":
+                time.sleep(60)
+        return ("built", text)
+
+    return build
+
+
+def measurer(journal: Path, seconds: float) -> Callable[[Any, float | None], Outcome]:
+    lost = []
+
+    def measure(built: Any, best_us: float | None) -> Outcome:
+        _, text = built
+        write(journal, f"measure {text!r} pid={os.getpid()} best={best_us}")
+        time.sleep(seconds)
+        if lost:
+            return Crashed("the device context was lost before this")
+        match text:
+            case "loop k: segfault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "loop k: forever":
+                while True:
+                    pass
+            case "loop k: wrong":
+                return WrongResult("C[0][0]: got 1, expected 2")
+            case "loop k: lostcontext":
+                lost.append(text)
+                raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+        found = re.search(r"unroll (\d+)", text)
+        return timed(100.0 / int(found[1]) if found else 100.0)
+
+    return measure
+
+
+BAD = "nobuild | overlimit | killcompiler | hangcompiler | segfault | forever | wrong | lostcontext | illegal"
+SPACE = parse(f"loop k: {{ unroll {{1..4}} | {BAD} | unroll 8 }}", "s")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> FakeLab:
+    return FakeLab(tmp_path / "journal")
+
+
+def run(lab: FakeLab, tmp_path: Path, source: Any = SPACE, count: int | None = None, **options: Any) -> SweepResult:
+    given: dict[str, Any] = {"budget": Budget(count), "jobs": 1, "timeout_s": 1.0, "progress": lambda p: None}
+    strategy = options.pop("strategy", None) or Exhaustive(source)
+    with Store.open(tmp_path / "store") as store:
+        return sweep(lab, strategy, store, **{**given, **options})
+
+
+def ran(lab: FakeLab, what: str) -> list[str]:
+    lines = lab.journal.read_text().splitlines() if lab.journal.exists() else []
+    return [line for line in lines if line.startswith(what)]
+
+
+def test_every_configuration_ends_as_an_outcome(lab: FakeLab, tmp_path: Path):
+    """Crashes, hangs, lies and refusals each cost one configuration; the others are timed, and all are stored."""
+    seen: list[Progress] = []
+    result = run(lab, tmp_path, progress=seen.append)
+    assert result.counts == {
+        "space": 14,
+        "timed": 5,  # default, unroll 2, 3, 4, 8
+        "illegal": 1,
+        "not_built": 1,
+        "over_limit": 1,
+        "wrong": 1,
+        "crashed": 3,
+        "timed_out": 2,
+        "duplicate": 1,  # unroll 1 is the default
+    }
+    assert [row.directives.rpartition(" ")[2] for row in result.timed] == ["8", "4", "3", "2", ""]
+    assert result.best is not None
+    assert result.best.median_us == 12.5
+    assert result.default is not None
+    assert (result.default.median_us, result.default.role) == (100.0, "default")
+    assert not result.interrupted
+    assert [p.done for p in seen] == list(range(1, 15))
+    assert seen[-1].total == 14
+    assert seen[-1].best == result.best
+    assert seen[-1].eta_s == 0.0
+    with Store.open(tmp_path / "store") as store:
+        rows = {row.directives.removeprefix("loop k: "): row for row in store.rows()}
+    assert len(rows) == 15
+    assert rows["nobuild"].outcome == NotBuilt("RuntimeError: ptxas said no")
+    assert rows["forever"].outcome == rows["hangcompiler"].outcome == TimedOut(1.0)
+    assert rows["lostcontext"].outcome == Crashed("RuntimeError: CUDA_ERROR_ILLEGAL_ADDRESS")
+    for name, opening in (("segfault", "SIGSEGV"), ("killcompiler", "while it compiled: SIGSEGV")):
+        outcome = rows[name].outcome
+        assert isinstance(outcome, Crashed)
+        assert outcome.message.startswith(opening)
+    assert rows["unroll 1"].same_as == rows[""].key
+
+
+def test_the_best_so_far_reaches_the_measurement(lab: FakeLab, tmp_path: Path):
+    """Each measurement knows the best before it, so that it can stop early."""
+    run(lab, tmp_path, parse("loop k: unroll {2..4}", "s"))
+    found = [float(line.rpartition("=")[2]) for line in ran(lab, "measure")[1:]]
+    assert found == [100.0, 50.0, pytest.approx(100 / 3)]
+
+
+def test_a_second_identical_sweep_runs_nothing(lab: FakeLab, tmp_path: Path):
+    """Resumed rows count toward the budget and give the same result; --fresh runs them again."""
+    first = run(lab, tmp_path, count=9)
+    before = len(ran(lab, ""))
+    again = run(lab, tmp_path, count=9)
+    assert len(ran(lab, "")) == before
+    assert again.counts == first.counts
+    assert sum(first.counts[c] for c in first.counts if c not in ("space", "duplicate")) == 9
+    assert again.resumed == 9
+    assert [r.key for r in again.timed] == [r.key for r in first.timed]
+    more = run(lab, tmp_path, count=14)
+    assert more.resumed == 9
+    assert more.counts["timed"] == 5
+    measured = len(ran(lab, "measure"))
+    fresh = run(lab, tmp_path, parse("loop k: unroll {1..4}", "s"), fresh=True)
+    assert fresh.resumed == 0
+    assert fresh.counts["duplicate"] == 1
+    assert len(ran(lab, "measure")) == measured + 4
+
+
+def test_the_same_source_elsewhere_is_not_run_again(lab: FakeLab, tmp_path: Path):
+    """Another space that leads to a source measured before takes its outcome; another device does not."""
+    run(lab, tmp_path, parse("loop k: unroll {2..3}", "s"))
+    before = len(ran(lab, "measure"))
+    result = run(lab, tmp_path, parse("nest i: permute i\nloop k: unroll {1..1}", "s"), first=())
+    assert len(ran(lab, "measure")) == before + 1
+    result = run(lab, tmp_path, parse("loop k: unroll 1", "s"), first=())
+    assert len(ran(lab, "measure")) == before + 1
+    assert (result.counts["timed"], result.resumed, result.timed[0].median_us) == (1, 1, 100.0)
+    other = FakeLab(
+        lab.journal, context=Context("gemm", "c0ffee", "1", "numba", "8.0", "A100", "cuda", "{}", "float32")
+    )
+    run(other, tmp_path, parse("loop k: unroll 2", "s"), first=())
+    assert len(ran(lab, "measure")) == before + 2
+
+
+def test_texts_written_twice_are_run_once(lab: FakeLab, tmp_path: Path):
+    """Overlapping sections and repeated items are duplicates, in a resumed sweep as well."""
+    space = parse("loop k: unroll {2, 2, 3}\nor\nloop k: unroll {2..3}", "s")
+    for _ in range(2):
+        result = run(lab, tmp_path, space)
+        assert (result.counts["timed"], result.counts["duplicate"]) == (3, 3)
+    assert len(ran(lab, "measure")) == 3
+
+
+class Learner(Exhaustive):
+    """Remembers the order of questions and answers."""
+
+    name: ClassVar[str] = "learner"
+    window: ClassVar[int] = 3
+
+    def __init__(self, space: Any, seed: int = 0) -> None:
+        super().__init__(space, seed)
+        self.log: list[tuple[str, str, float | None]] = []
+
+    def ask(self) -> Configuration | None:
+        configuration = super().ask()
+        if configuration is not None:
+            self.log.append(("ask", configuration.text.removeprefix("loop k: "), None))
+        return configuration
+
+    def tell(self, configuration: Configuration, cost_us: float | None) -> None:
+        self.log.append(("tell", configuration.text.removeprefix("loop k: "), cost_us))
+
+
+def test_a_strategy_sees_the_same_order_whatever_the_speed(tmp_path: Path):
+    """With a window of 3: three questions, then answer n just before question n + 3; also when resumed."""
+    logs = []
+    for jobs, folder in ((1, "a"), (3, "b"), (2, "a")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        lab = FakeLab(tmp_path / folder / "journal", compile_s=0.01)
+        learner = Learner(parse("loop k: { unroll {1..3} | illegal | unroll 8 }", "s"))
+        run(lab, tmp_path / folder, jobs=jobs, strategy=learner, first=())
+        logs.append(learner.log)
+    assert logs[0] == logs[1] == logs[2]
+    assert [kind for kind, _, _ in logs[0]] == ["ask"] * 3 + ["tell", "ask"] * 2 + ["tell"] * 3
+    assert [(t, c) for kind, t, c in logs[0] if kind == "tell"] == [
+        ("unroll 1", 100.0),
+        ("unroll 2", 50.0),
+        ("unroll 3", pytest.approx(100 / 3)),
+        ("illegal", None),
+        ("unroll 8", 12.5),
+    ]
+
+
+def test_duplicates_are_told_the_cost_of_the_first(lab: FakeLab, tmp_path: Path):
+    """A strategy learns from a duplicate as much as from the version itself."""
+    learner = Learner(parse("loop k: unroll {2, 1, 2}", "s"))
+    run(lab, tmp_path, strategy=learner)
+    assert [(t, c) for kind, t, c in learner.log if kind == "tell"] == [
+        ("unroll 2", 50.0),
+        ("unroll 1", 100.0),
+        ("unroll 2", 50.0),
+    ]
+
+
+def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
+    """A version compiles while another is measured; with overlap off never."""
+    slow = FakeLab(lab.journal, compile_s=0.05, measure_s=0.05)
+    space = parse("loop k: unroll {2..9}", "s")
+    run(slow, tmp_path, space, jobs=2)
+    order = [line.split()[0] for line in ran(lab, "")]
+    assert order.index("measure") < len(order) - 1 - order[::-1].index("compile")
+    lab.journal.unlink()
+    result = run(slow, tmp_path, space, jobs=2, overlap=False, fresh=True)
+    assert result.counts["timed"] == 9
+    groups = re.sub(r"(.)\1*", r"\1", "".join(line[0] for line in ran(lab, "")))
+    assert len(groups) <= 6
+    assert set(groups) == {"c", "m"}
+
+
+def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path):
+    """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
+    slow = FakeLab(lab.journal, measure_s=0.2)
+    result = run(slow, tmp_path, parse("loop k: unroll {2..1000}", "s"), budget=Budget(seconds=2.0))
+    assert 2.0 <= result.elapsed_s < 3.0
+    assert 1 <= result.counts["timed"] < 20
+    assert len(ran(lab, "measure")) == result.counts["timed"]
+    with Store.open(tmp_path / "store") as store:
+        assert {row.status for row in store.rows()} == {"timed"}
+
+
+def test_ctrl_c_keeps_everything_measured(lab: FakeLab, tmp_path: Path):
+    """KeyboardInterrupt anywhere: the result says so, and what was being measured is no crash but run again."""
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 3:
+            time.sleep(0.3)  # the fourth is being measured by now
+            raise KeyboardInterrupt
+
+    slow = FakeLab(lab.journal, measure_s=0.5)
+    space = parse("loop k: unroll {2..6}", "s")
+    result = run(slow, tmp_path, space, progress=interrupt)
+    assert result.interrupted
+    assert result.counts["timed"] == 3
+    again = run(lab, tmp_path, space)
+    assert (again.resumed, again.counts["timed"], again.counts["crashed"]) == (3, 6, 0)
+
+
+SWEEP = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_sweep import *
+tmp = Path(sys.argv[2])
+lab = FakeLab(tmp / "journal", measure_s=float(sys.argv[3]))
+result = run(lab, tmp, parse("loop k: unroll {2..9}", "s"), timeout_s=60)
+print("interrupted" if result.interrupted else "done", result.counts["timed"], flush=True)
+"""
+
+
+def in_another_process(tmp_path: Path, measure_s: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SWEEP, str(Path(__file__).parent), str(tmp_path), str(measure_s)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for_measurements(lab: FakeLab, count: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(ran(lab, "measure")) < count and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(ran(lab, "measure")) >= count
+
+
+def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: Path):
+    """Killed in the fourth measurement: it reads as Crashed, is not run again, and the three before are not lost."""
+    process = in_another_process(tmp_path, 0.3)
+    wait_for_measurements(lab, 4)
+    process.kill()
+    process.communicate()
+    result = run(lab, tmp_path, parse("loop k: unroll {2..9}", "s"))
+    assert (result.resumed, result.counts["timed"], result.counts["crashed"]) == (4, 8, 1)
+    assert len(ran(lab, "measure")) == 9
+    with Store.open(tmp_path / "store") as store:
+        (culprit,) = [row for row in store.rows() if row.status == "crashed"]
+    assert culprit.outcome == Crashed("the process died while this ran")
+    assert repr(culprit.directives) in ran(lab, "measure")[3]
+
+
+def test_ctrl_c_on_the_terminal_is_quiet(lab: FakeLab, tmp_path: Path):
+    """SIGINT to the whole process group, as a terminal sends it: workers print no traceback, the result stands."""
+    process = in_another_process(tmp_path, 0.3)
+    wait_for_measurements(lab, 3)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (out, err) == ("interrupted 2\n", "")
+
+
+def test_a_laboratory_that_cannot_start_ends_the_sweep(lab: FakeLab, tmp_path: Path):
+    """No device is the user's to know at once, not a crash of every configuration."""
+    with pytest.raises(TargetError, match="cannot start"):
+        run(NoDevice(lab.journal), tmp_path)
+    with Store.open(tmp_path / "store") as store:
+        assert [row.status for row in store.rows() if row.status not in ("illegal", "duplicate")] == []
+
+
+class NoDevice(FakeLab):
+    @property
+    def measure_setup(self) -> Setup:
+        return no_device
+
+
+def no_device() -> Any:
+    raise RuntimeError("no CUDA device")
+
+
+def test_a_full_disk_ends_the_sweep_with_its_rows(lab: FakeLab, tmp_path: Path):
+    """A StoreError, no worker left, and every row before it in place."""
+    with Store.open(tmp_path / "store") as store:
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
+        space = parse("loop k: { illegal {1..1000} }", "s")
+        with pytest.raises(StoreError, match="full"):
+            sweep(
+                lab, Exhaustive(space), store, budget=Budget(), jobs=1, timeout_s=1, progress=lambda p: None, first=()
+            )
+        assert len(list(store.rows())) > 5
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_the_coordinator_is_cheap_and_small(lab: FakeLab, tmp_path: Path, name: str):
+    """A million points: under 2 ms a configuration, and memory for those visited only."""
+    space = parse("loop k: illegal {1..1000}\nloop j: unroll {1..1000}", "s")
+    tracemalloc.start()
+    start = time.perf_counter()
+    result = run(lab, tmp_path, count=1500, strategy=ALL[name](space, 1), first=())
+    each_ms = (time.perf_counter() - start) / 1500 * 1e3
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.counts["illegal"] == 1500
+    assert result.counts["space"] == 10**6
+    assert each_ms < 2.0
+    assert peak < 12e6
+
+
+def test_the_default_alone(lab: FakeLab, tmp_path: Path):
+    """An empty space is the default configuration, once."""
+    result = run(lab, tmp_path, parse("", "s"))
+    assert (result.counts["timed"], result.counts["duplicate"]) == (1, 1)
+    assert result.timed[0].directives == DEFAULT.text
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("60", Budget(count=60)),
+        (" 1 ", Budget(count=1)),
+        ("90s", Budget(seconds=90)),
+        ("10m", Budget(seconds=600)),
+        ("1h", Budget(seconds=3600)),
+        ("1.5 h", Budget(seconds=5400)),
+        ("1h30m", Budget(seconds=5400)),
+        ("2 Min", Budget(seconds=120)),
+    ],
+)
+def test_budgets(text: str, budget: Budget):
+    """Counts and times."""
+    assert parse_budget(text) == budget
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-5", "ten", "5d", "1.5", "m", "0s", "10 m 5", "1e3", "nan", "inf", "1h-5m", "٣"]
+)
+def test_nonsense_is_no_budget(text: str):
+    """Everything else is a UsageError that quotes it."""
+    with pytest.raises(UsageError, match="is no budget"):
+        parse_budget(text)

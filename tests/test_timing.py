@@ -1,0 +1,163 @@
+"""The statistics and the stopping rules, on made-up clocks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from looptune.runtime.outcome import (
+    Crashed,
+    Illegal,
+    NotBuilt,
+    Outcome,
+    OverLimit,
+    Timed,
+    TimedOut,
+    WrongResult,
+    from_json,
+    to_json,
+)
+from looptune.runtime.timing import finals, screen, speedup, summary
+
+
+class Bench:
+    """A clock that samplers move: each run takes base_us * (1 + noise)."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.now = 0.0
+        self.log: list[str] = []
+        self.rng = random.Random(seed)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sampler(self, name: str, base_us: float, noise: float = 0.0) -> Callable[[], float]:
+        def run() -> float:
+            took = base_us * (1 + noise * self.rng.random())
+            self.now += took / 1e6
+            self.log.append(name)
+            return took
+
+        return run
+
+
+def test_screen_takes_five_of_a_promising_version():
+    """Without a best, or near it, all samples are taken."""
+    bench = Bench()
+    assert screen(bench.sampler("a", 10), None) == (10,) * 5
+    assert screen(bench.sampler("a", 10), 6.0) == (10,) * 5
+
+
+def test_screen_stops_early_when_hopeless():
+    """Over twice the best: two samples; over twenty times: one; one slow first run alone condemns nobody."""
+    bench = Bench()
+    assert len(screen(bench.sampler("a", 21), 10.0)) == 2
+    assert len(screen(bench.sampler("a", 300), 10.0)) == 1
+    runs = iter([90.0, 10.0, 10.0, 10.0, 10.0])
+    assert screen(lambda: next(runs), 10.0) == (90.0, 10.0, 10.0, 10.0, 10.0)
+
+
+def test_finals_are_paired_and_shuffled():
+    """Every round runs each version once, not always in the same order, and the seed fixes the orders."""
+    logs = []
+    for _ in range(2):
+        bench = Bench()
+        found = finals({n: bench.sampler(n, 20_000) for n in "abc"}, 7, clock=bench.clock)
+        assert list(found) == ["a", "b", "c"]
+        assert len({len(times) for times in found.values()}) == 1
+        rounds = [tuple(bench.log[k : k + 3]) for k in range(0, len(bench.log), 3)]
+        assert all(sorted(r) == ["a", "b", "c"] for r in rounds)
+        assert len(set(rounds)) == 6
+        logs.append(bench.log)
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize(
+    ("base_us", "noise", "least", "most"),
+    [
+        (20_000, 0.0, 30, 30),  # quiet: the minimum of rounds
+        (100, 0.0, 5000, 5600),  # short: until 0.5 s of runs
+        (20_000, 0.5, 595, 700),  # noisy: until 15 s
+        (30e6, 0.0, 5, 5),  # 30 s a run: patience ends before 30 rounds
+    ],
+)
+def test_finals_stop(base_us: float, noise: float, least: int, most: int):
+    """At least 30 rounds and 0.5 s, then until quiet or 15 s; very slow runs end at the fewest rounds."""
+    bench = Bench()
+    found = finals({"a": bench.sampler("a", base_us, noise)}, 1, clock=bench.clock)
+    assert least <= len(found["a"]) <= most
+
+
+def test_finals_of_nothing():
+    """No finalists, no rounds."""
+    assert finals({}, 0) == {}
+
+
+def test_summary():
+    """Median and quartiles interpolate linearly."""
+    found = summary([1.0, 2.0, 3.0, 4.0])
+    assert (found.median_us, found.q1_us, found.q3_us, found.n) == (2.5, 1.75, 3.25, 4)
+
+
+def noisy(base_us: float, seed: int, drift: list[float], noise: float = 0.02) -> list[float]:
+    rng = random.Random(seed)
+    return [base_us * d * (1 + noise * rng.random()) for d in drift]
+
+
+@pytest.mark.parametrize(
+    ("other_us", "noise", "verdict"),
+    [(50.0, 0.02, "FAST"), (150.0, 0.02, "SLOW"), (100.0, 0.005, "SAME"), (99.0, 0.1, "AMBIGUOUS")],
+)
+def test_verdicts(other_us: float, noise: float, verdict: str):
+    """A clear gain, a clear loss, equality within a percent, and what the noise does not decide."""
+    flat = [1.0] * 40
+    found = speedup(noisy(100.0, 1, flat, noise), noisy(other_us, 2, flat, noise), seed=3)
+    assert found.verdict == verdict
+    assert found.low <= found.ratio <= found.high
+    assert abs(found.ratio - 100.0 / other_us) < 0.05 * found.ratio
+
+
+def test_a_common_drift_cancels():
+    """Both slow down by half on the way: paired rounds still tell 3 per cent apart."""
+    drift = [1.0 + 0.5 * k / 60 for k in range(60)]
+    base, other = noisy(103.0, 1, drift, 0.0), noisy(100.0, 2, drift, 0.0)
+    assert speedup(base, other, seed=1).verdict == "FAST"
+    assert speedup(base, sorted(other, reverse=True), seed=1).verdict == "AMBIGUOUS"
+
+
+def test_the_interval_covers():
+    """The 95 % interval holds the true ratio in 95 of 100 experiments, give or take."""
+    held = 0
+    for seed in range(100):
+        rng = random.Random(seed)
+        base = [100 * rng.lognormvariate(0, 0.05) for _ in range(40)]
+        other = [80 * rng.lognormvariate(0, 0.05) for _ in range(40)]
+        found = speedup(base, other, seed, resamples=300)
+        held += found.low <= 1.25 <= found.high
+    assert 88 <= held <= 100
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Timed((1.0, 2.5), 1.75, 1.0, 2.5, "original, 2 seeds", (("registers", 32), ("clock", "boost"))),
+        Illegal("iteration (i=1) must run before (i=2)"),
+        NotBuilt("ptxas: \u201cno\u201d"),
+        OverLimit("needs 2048 threads per block, the limit is 1024"),
+        WrongResult("C[1][2]: got 1, expected 2"),
+        Crashed("SIGSEGV\nline"),
+        TimedOut(2.5),
+    ],
+)
+def test_outcomes_round_trip(outcome: Outcome):
+    """JSON keeps every field of every class."""
+    assert from_json(to_json(outcome)) == outcome
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"status": "no"}', '{"status": "timed"}', "nonsense"])
+def test_a_damaged_outcome_is_a_value_error(text: str):
+    """What is no outcome is refused, not guessed."""
+    with pytest.raises(ValueError, match=r"."):
+        from_json(text)

@@ -1,0 +1,246 @@
+"""Workers: whatever a task does to its process, the coordinator gets a reply, and nothing is left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from looptune.errors import TargetError
+from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, wait
+
+
+def setup(base: int = 0) -> Callable[..., Any]:
+    return partial(act, base)
+
+
+def act(base: int, what: str, *values: Any) -> Any:
+    match what:
+        case "add":
+            return base + sum(values)
+        case "pid":
+            return os.getpid()
+        case "kill":
+            print("before the end", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), values[0])
+        case "segfault":
+            ctypes.string_at(0)
+        case "exit":
+            os._exit(3)
+        case "raise":
+            raise ValueError("no such thing")
+        case "unpicklable":
+            return lambda: None
+        case "sleep":
+            time.sleep(values[0])
+        case "spin":
+            # Native code that keeps the interpreter lock.
+            ctypes.PyDLL(None).sleep(values[0])
+        case "large":
+            return bytes(values[0])
+    return what
+
+
+def broken_setup() -> Callable[..., Any]:
+    raise RuntimeError("no device here")
+
+
+def dying_setup() -> Callable[..., Any]:
+    print("driver trouble", file=sys.stderr, flush=True)
+    os._exit(9)
+
+
+def one(worker: Worker, *task: Any) -> Reply:
+    worker.submit("key", *task)
+    while not (replies := wait([worker])):
+        pass
+    ((who, key, reply),) = replies
+    assert (who, key) == (worker, "key")
+    return reply
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(partial(setup, 100), limit_s=1.0) as worker:
+        yield worker
+
+
+def test_values_come_back(worker: Worker):
+    """The set-up runs once, in the process, and its function answers every task."""
+    assert one(worker, "add", 1, 2) == Returned(103)
+    assert one(worker, "pid") == one(worker, "pid") != Returned(os.getpid())
+
+
+def test_large_values_pass(worker: Worker):
+    """A reply and a task far beyond a pipe's buffer."""
+    reply = one(worker, "large", 20_000_000)
+    assert isinstance(reply, Returned)
+    assert one(worker, "x", reply.value) == Returned("x")
+
+
+@pytest.mark.parametrize("what", ["raise", "unpicklable"])
+def test_exceptions_come_back_as_text(worker: Worker, what: str):
+    """The process lives on; the last line and the whole trace are kept."""
+    before = one(worker, "pid")
+    reply = one(worker, what)
+    assert isinstance(reply, Raised)
+    assert ("ValueError: no such thing" if what == "raise" else "pickle") in reply.message
+    assert reply.trace.startswith("Traceback")
+    assert one(worker, "pid") == before
+
+
+@pytest.mark.parametrize(
+    ("task", "first", "evidence"),
+    [
+        (("kill", signal.SIGKILL), "SIGKILL", "before the end"),
+        (("kill", signal.SIGABRT), "SIGABRT", "before the end"),
+        (("segfault",), "SIGSEGV", "in string_at"),
+        (("exit",), "exit code 3", ""),
+    ],
+)
+def test_a_death_is_a_crash_with_its_name(worker: Worker, task: tuple[Any, ...], first: str, evidence: str):
+    """The signal's name, then the last lines written; the next task gets a new process."""
+    reply = one(worker, *task)
+    assert isinstance(reply, Crashed)
+    assert reply.message.splitlines()[0] == first
+    assert evidence in reply.message
+    assert one(worker, "add", 1) == Returned(101)
+
+
+def test_only_the_crashing_task_is_quoted(worker: Worker):
+    """What an earlier task wrote is not evidence against a later one."""
+    one(worker, "raise")
+    reply = one(worker, "exit")
+    assert reply == Crashed("exit code 3")
+
+
+@pytest.mark.parametrize("what", ["sleep", "spin"])
+def test_a_hanging_task_is_killed(worker: Worker, what: str):
+    """In Python or in native code: killed at its limit, and the next task runs."""
+    one(worker, "add")
+    start = time.monotonic()
+    assert one(worker, what, 60) == TimedOut(1.0)
+    assert 0.9 < time.monotonic() - start < 3.0
+    assert one(worker, "add", 1) == Returned(101)
+
+
+def test_an_idle_worker_that_died_is_replaced(worker: Worker):
+    """A process killed between tasks costs no task."""
+    reply = one(worker, "pid")
+    assert isinstance(reply, Returned)
+    os.kill(reply.value, signal.SIGKILL)
+    time.sleep(0.2)
+    assert one(worker, "add", 1) == Returned(101)
+
+
+@pytest.mark.parametrize(("make", "why"), [(broken_setup, "no device here"), (dying_setup, "driver trouble")])
+def test_a_worker_that_cannot_start_is_the_users_to_know(make: Any, why: str):
+    """A set-up that raises or dies is a TargetError with its evidence, not a crash of the task."""
+    with Worker(make, limit_s=5.0) as worker, pytest.raises(TargetError, match=why):
+        one(worker, "add")
+
+
+def test_setting_up_does_not_count_as_running():
+    """A set-up longer than the limit of a task is no timeout; one longer than its own limit is."""
+    with Worker(partial(slow_setup, 1.0), limit_s=0.5) as worker:
+        assert one(worker, "add", 1) == Returned(1)
+    with (
+        Worker(partial(slow_setup, 60.0), limit_s=0.5, start_limit_s=0.5) as worker,
+        pytest.raises(TargetError, match=r"0\.5 s"),
+    ):
+        one(worker, "add", 1)
+
+
+def slow_setup(seconds: float) -> Callable[..., Any]:
+    time.sleep(seconds)
+    return setup()
+
+
+def test_a_pool_runs_everything_at_once():
+    """More tasks than workers, some deadly: one reply for each key, from two processes at the same time."""
+    with Pool(setup, 2, limit_s=5.0) as pool:
+        for n in range(8):
+            pool.submit(n, *(("kill", signal.SIGKILL) if n == 3 else ("sleep", 0.05)))
+        assert pool.load == 8
+        replies: dict[int, Reply] = {}
+        while pool.load:
+            for _, key, reply in wait(pool.workers):
+                replies[key] = reply
+            pool.dispatch()
+    assert sorted(replies) == list(range(8))
+    assert [n for n, reply in replies.items() if isinstance(reply, Crashed)] == [3]
+
+
+def test_waiting_for_nothing_returns_at_once():
+    """No task, no wait."""
+    assert wait([Worker(setup, 1.0)]) == []
+
+
+def test_closing_leaves_no_process_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Busy or idle, a closed worker's process is gone and reaped, its descriptors and its log too."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(os.listdir("/proc/self/fd"))
+    worker = Worker(setup, limit_s=60.0)
+    reply = one(worker, "pid")
+    assert isinstance(reply, Returned)
+    worker.submit("busy", "spin", 60)
+    wait([worker], 0.2)
+    worker.close()
+    assert not Path(f"/proc/{reply.value}").exists()
+    assert list(tmp_path.iterdir()) == []
+    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # multiprocessing's own resource tracker
+
+
+ORPHANS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_workers import *
+pool = Pool(setup, 3, 60.0)
+pids = []
+for n in range(3):
+    pool.submit(n, "sleep", 0.5)
+while pool.load:
+    wait(pool.workers)
+for n, worker in enumerate(pool.workers):
+    pids.append(one(worker, "pid").value)
+pool.workers[1].submit(1, "sleep", 60)
+pool.workers[2].submit(2, "spin", 60)
+wait(pool.workers, 0.3)
+print(*pids, flush=True)
+time.sleep(60)
+"""
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_workers_die_with_a_killed_coordinator():
+    """kill -9 of the coordinator: idle, busy in Python and stuck in native code, no worker outlives it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHANS, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 3
+    assert not any(gone(pid) for pid in pids)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 5.0
+    while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert all(gone(pid) for pid in pids)
