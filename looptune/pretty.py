@@ -124,14 +124,23 @@ def assignment(target: Var | Load, value: Expr) -> str:
     return f"{show(target)} = {show(plain)};"
 
 
-def statements(block: tuple[Stmt, ...], locals_: dict[str, Local], indent: str = "  ", pragmas: bool = False) -> str:
-    """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs."""
+def statements(
+    block: tuple[Stmt, ...],
+    locals_: dict[str, Local],
+    indent: str = "  ",
+    pragmas: bool = False,
+    around: tuple[int, ...] = (),
+) -> str:
+    """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
+
+    ``pragmas``: loops say how they run, and the thread block where it is not that of the loop ``around``.
+    """
     here = declared(block, set(locals_))
     lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
     inner = {n: v for n, v in locals_.items() if n not in here}
     for stmt in block:
         mine = {n: v for n, v in inner.items() if any(_names(x) == n for x in walk(stmt))}
-        lines.append(_statement(stmt, mine, indent, pragmas))
+        lines.append(_statement(stmt, mine, indent, pragmas, around))
     return "\n".join(lines)
 
 
@@ -142,10 +151,12 @@ def _names(node: object) -> str:
     return ""
 
 
-def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool) -> str:
+def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: tuple[int, ...]) -> str:
+    inside = stmt.block if isinstance(stmt, Loop) and stmt.block else around
+
     def block(body: tuple[Stmt, ...]) -> str:
         held = {n: v for n, v in mine.items() if any(_names(x) == n for x in walk(body))}
-        return statements(body, held, indent + "  ", pragmas)
+        return statements(body, held, indent + "  ", pragmas, inside)
 
     match stmt:
         case Assign(target, value):
@@ -154,6 +165,9 @@ def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool) -
             by = f"{var}++" if step == 1 else f"{var} += {step}"
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
+            if pragmas and stmt.block and stmt.block != around:
+                size = "x".join(str(n) for n in stmt.block)
+                pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"
             return f"{pragma}{head}\n{block(body)}\n{indent}}}"
         case While(cond, body):

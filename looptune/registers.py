@@ -10,10 +10,10 @@ loads and stores under ``if (lo < hi)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.rewrite import rewrite, walk
 from looptune.scope import names_in, written
 
@@ -102,13 +102,13 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
         name = _fresh(f"{element.array}_r", taken)
         env[element] = Var(name, element.dtype)
         made.append(Local(name, element.dtype))
-    changed = written(loop.body)
+    targets = _targets(loop.body)
 
     def rule(n: Node) -> Node | None:
         return env.get(n) if isinstance(n, Load) else None
 
     loads = tuple(Assign(v, e) for e, v in env.items())
-    stores = tuple(Assign(e, v) for e, v in env.items() if e.array in changed and _assigns(loop.body, e))
+    stores = tuple(Assign(e, v) for e, v in env.items() if e in targets)
     around = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
     match loop.lo, loop.hi:
         case Const(lo), Const(hi) if lo < hi:
@@ -116,35 +116,47 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
     return (If(Bin("<", loop.lo, loop.hi), around),)
 
 
-def _assigns(body: tuple[Stmt, ...], element: Load) -> bool:
-    return any(isinstance(n, Assign) and n.target == element for n in walk(body))
+def _targets(body: tuple[Stmt, ...]) -> set[Load]:
+    return {n.target for n in walk(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
 
 
 def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[Load]:
     """The elements to keep in registers, in the order of their first use."""
-    changing = written(loop.body) | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    changed = written(loop.body)
+    changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
-    certain = set(_certain(loop.body))
-    stored = set(_certain_stores(loop.body))
+    targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
     chosen = []
     for element in used:
-        fixed = not names_in(element.index) & changing
-        if not fixed or element not in certain or any(isinstance(n, Load) for n in walk(element.index)):
+        if element not in certain or (element in targets and element not in stored):
             continue
-        if _assigns(loop.body, element) and element not in stored:
+        if names_in(element.index) & changing or any(isinstance(n, Load) for n in walk(element.index)):
             continue
         others = [o for o in used if o.array == element.array and o.index != element.index]
-        if element.array not in written(loop.body) or all(distinct(element.index, o.index, positive) for o in others):
+        if element.array not in changed or all(distinct(element.index, o.index, positive) for o in others):
             chosen.append(element)
     return chosen
 
 
-def _certain(body: tuple[Stmt, ...]) -> Iterable[Load]:
-    """The elements every iteration uses: those of the statements under no condition and in no inner loop."""
+def _certain(body: tuple[Stmt, ...], of: Callable[[Assign], set[Load]]) -> set[Load]:
+    """The elements every iteration uses (or stores): those of no inner loop, and of both branches of a condition."""
+    found: set[Load] = set()
     for stmt in body:
-        if isinstance(stmt, Assign):
-            lazy = {id(x) for n in walk(stmt) for b in _branches(n) for x in walk(b)}
-            yield from (n for n in walk((stmt.target, stmt.value)) if isinstance(n, Load) and id(n) not in lazy)
+        match stmt:
+            case Assign():
+                found |= of(stmt)
+            case If(_, then, other):
+                found |= _certain(then, of) & _certain(other, of)
+    return found
+
+
+def _uses(assign: Assign) -> set[Load]:
+    lazy = {id(x) for n in walk(assign) for b in _branches(n) for x in walk(b)}
+    return {n for n in walk(assign) if isinstance(n, Load) and id(n) not in lazy}
+
+
+def _stores(assign: Assign) -> set[Load]:
+    return {assign.target} if isinstance(assign.target, Load) else set()
 
 
 def _branches(n: Node) -> tuple[Expr, ...]:
@@ -152,11 +164,9 @@ def _branches(n: Node) -> tuple[Expr, ...]:
     match n:
         case Bin("&&" | "||", _, rhs):
             return (rhs,)
-    return (n.then, n.other) if hasattr(n, "cond") and hasattr(n, "other") and not isinstance(n, If) else ()
-
-
-def _certain_stores(body: tuple[Stmt, ...]) -> Iterable[Load]:
-    return (s.target for s in body if isinstance(s, Assign) and isinstance(s.target, Load))
+        case Select(_, then, other):
+            return then, other
+    return ()
 
 
 def _fresh(name: str, taken: set[str]) -> str:

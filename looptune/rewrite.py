@@ -72,20 +72,26 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
     return rewrite(rule, node) if env else node
 
 
+@cache
+def _parts(cls: Any) -> tuple[str, ...]:
+    """The fields of a node class that can hold nodes; ``at`` only says which instance a statement is."""
+    plain = ("str", "int", "Mode", "Literal", "tuple[int", "tuple[str")
+    return tuple(
+        f.name for f in fields(cls) if f.name not in ("span", "directives", "at") and not str(f.type).startswith(plain)
+    )
+
+
 def walk(node: Any) -> Iterator[Node]:
-    """Every node of a tree (or tuple of trees), parents first; directives are not part of the tree."""
-    if isinstance(node, tuple):
-        for item in node:
-            yield from walk(item)
-        return
-    if not isinstance(node, Node):
-        return
-    yield node
-    kind: Any = type(node)
-    for name in _names(kind):
-        value = getattr(node, name)
-        if isinstance(value, (Node, tuple)):
-            yield from walk(value)
+    """Every node of a tree (or tuple of trees), parents first, in textual order; directives are not part of it."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, tuple):
+            stack.extend(reversed(here))
+        elif isinstance(here, Node):
+            yield here
+            kind: Any = type(here)
+            stack.extend(getattr(here, name) for name in reversed(_parts(kind)))
 
 
 def _listed(x: Any) -> tuple[Any, ...]:

@@ -240,10 +240,11 @@ def test_a_local_written_on_both_sides_of_a_condition_is_private() -> None:
 
 
 def test_an_assigned_parameter_flows_in() -> None:
-    """A scalar parameter has a value before the loop, so conditionally writing it is seen from outside."""
-    code = "for i in range(n):\n    B[i] = s\n    s = A[i]"
-    model = build(nest(code, {"A": ("n",), "B": ("n",)}, None, {"s": "float64"}))
-    assert verdict(model, 1) == "sequential"
+    """A parameter has a value before the loop that an iteration may read; a local that is not written has none."""
+    code = "for i in range(n):\n    if i > 0:\n        s = A[i]\n    B[i] = s"
+    arrays = {"A": ("n",), "B": ("n",)}
+    assert verdict(build(nest(code, arrays, None, {"s": "float64"})), 1) == "sequential"
+    assert verdict(build(nest(code, arrays, {"s": ()})), 1) == "parallel"
 
 
 # --- reductions -----------------------------------------------------------------------------------------------------
@@ -304,7 +305,7 @@ def test_a_sum_stays_between_its_start_and_its_use() -> None:
     assert judge(model, order(S0="0, i, 1, 0", S1="0, i, 0, k", S2="0, i, 2, 0")).array == "s"
     assert judge(model, order(S0="0, 0, i, 0", S1="1, k, i, 0", S2="2, 0, i, 0")).array == "s"
     assert judge(model, order(S0="0, 0, i", S1="1, k, i", S2="2, 0, i"), expanded=frozenset({"s"})) is None
-    late = {"S0": (Piece(("0", "i", "0")),), "S1": (Piece(("0", "i", "3"), "k < 1"), Piece(("0", "i", "1"), "k >= 1")),
+    late = {"S0": (Piece(("0", "i", "0")),), "S1": (Piece(("0", "i", "3"), "k < n - 1"), Piece(("0", "i", "1"), "k = n - 1")),
             "S2": (Piece(("0", "i", "2")),)}  # fmt: skip
     assert (judge(model, late).first_statement, judge(model, late).then_statement) == ("S1", "S2")
 

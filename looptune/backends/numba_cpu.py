@@ -21,7 +21,7 @@ from typing import Any
 from numba import get_num_threads
 
 from looptune.backends.base import Backend, Binary, Program, header
-from looptune.backends.text import DTYPES, HELPERS, Writer, ident, never_negative, stripped
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, ident, never_negative
 from looptune.ir import Array, Const, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
@@ -41,10 +41,10 @@ class _Writer(Writer):
                 return str(int(value))
             case Var(name) if name in self.nonnegative:
                 return ident(name)
-        return f"uintp({stripped(self.bound(e))})"  # type: ignore[arg-type]
+        return f"uintp({self.bound(e)})"  # type: ignore[arg-type]
 
     def loop(self, loop: Loop, indent: str) -> Iterator[str]:
-        lo, hi = stripped(self.bound(loop.lo)), stripped(self.bound(loop.hi))
+        lo, hi = self.bound(loop.lo), self.bound(loop.hi)
         step = "" if loop.step == 1 else f", {loop.step}"
         start = "" if lo == "0" and not step else f"{lo}, "
         yield f"{indent}for {ident(loop.var)} in range({start}{hi}{step}):"
@@ -125,7 +125,7 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
             step = "" if axis.step == 1 else f", {axis.step}"
             yield f"{indent}for {ident(axis.var)} in range(start, stop{step}):"
         else:
-            lo, hi = stripped(writer.bound(axis.lo)), stripped(writer.bound(axis.hi))
+            lo, hi = writer.bound(axis.lo), writer.bound(axis.hi)
             step = "" if axis.step == 1 else f", {axis.step}"
             yield f"{indent}for {ident(axis.var)} in range({lo}, {hi}{step}):"
         if never_negative(axis.lo, writer.nonnegative):
@@ -142,7 +142,7 @@ def _driver(plan: Plan, writer: _Writer) -> Iterator[str]:
     yield f"@njit({_signature(plan)!r}, parallel={parallel}, **OPTIONS)"
     yield f"def {ident(plan.codelet.name)}({params}, cores):".replace("(, ", "(")
     for local in plan.resident:
-        shape = ", ".join(stripped(writer.bound(e)) for e in local.shape) if local.shape else "1"
+        shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {local.dtype})"
     yield from _steps(plan.steps, writer, "    ")
 
@@ -170,13 +170,16 @@ def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
         yield f"{indent}{kernel.name}({names})"
         return
     axis = kernel.axes[0]
-    lo, hi, step = writer.bound(axis.lo), writer.bound(axis.hi), axis.step
-    count = f"({hi} - {lo} + {step - 1}) // {step}" if step > 1 else f"{hi} - {lo}"
+    lo, hi, step = writer.bound(axis.lo), writer.bound(axis.hi, LEVEL["-"]), axis.step
+    span = hi if lo == "0" else f"{hi} - {writer.bound(axis.lo, LEVEL['*'])}"
+    count = f"({span} + {step - 1}) // {step}" if step > 1 else span
+    start = ("" if lo == "0" else f"{lo} + ") + (f"{step} * " if step > 1 else "")
+    part, end = "int64(chunk) * trips // chunks", "(int64(chunk) + 1) * trips // chunks"
     yield f"{indent}trips = max(0, {count})"
     yield f"{indent}chunks = min(trips, {CHUNKS_PER_CORE} * cores)"
     yield f"{indent}for chunk in prange(chunks):"
-    yield f"{indent}    first = {lo} + {step} * (int64(chunk) * trips // chunks)"
-    yield f"{indent}    last = {lo} + {step} * ((int64(chunk) + 1) * trips // chunks)"
+    yield f"{indent}    first = {start}({part})" if start else f"{indent}    first = {part}"
+    yield f"{indent}    last = {start}({end})" if start else f"{indent}    last = {end}"
     yield f"{indent}    {kernel.name}(first, last, {names})"
 
 

@@ -19,7 +19,7 @@ from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, S
 from numba import cuda, types
 
 from looptune.backends.base import Backend, Binary, Program, Resources, header
-from looptune.backends.text import DTYPES, HELPERS, Writer, ident, never_negative, stripped
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, enclosed, ident, never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches, value
@@ -52,9 +52,9 @@ class _Writer(Writer):
                 return str(int(n))
             case Var(name) if name in self.unsigned:
                 return ident(name)
-        return f"uint32({stripped(self.index(e))})"
+        return f"uint32({self.index(e)})"
 
-    def index(self, e: Expr) -> str:
+    def index(self, e: Expr, level: int = 0) -> str:
         """``e`` modulo 2**32: sums and products need no sign."""
         match e:
             case Const(n):
@@ -62,8 +62,9 @@ class _Writer(Writer):
             case Var(name):
                 return ident(name)
             case Bin("+" | "-" | "*" as op, lhs, rhs):
-                return f"({self.index(lhs)} {op} {self.index(rhs)})"
-        return self.bound(e)
+                own = LEVEL[op]
+                return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
+        return self.bound(e, level)
 
     def wide_variable(self, name: str) -> str:
         return f"int64({ident(name)})" if name in self.unsigned else ident(name)
@@ -72,18 +73,24 @@ class _Writer(Writer):
         var = ident(loop.var)
         unsigned = never_negative(loop.lo, self.nonnegative)
         kind = "uint32" if unsigned else "int64"
-        yield f"{indent}{var} = {kind}({stripped(self.bound(loop.lo))})"
-        yield f"{indent}{var}__end = {kind}({self.end(loop, unsigned)})"
+        yield f"{indent}{var} = {kind}({self.bound(loop.lo)})"
+        end = self.limit(loop, unsigned)
+        if not isinstance(loop.hi, (Const, Var)):
+            yield f"{indent}{var}__end = {end}"
+            end = f"{var}__end"
         self.bind(loop.var, unsigned)
-        yield f"{indent}while {var} < {var}__end:"
+        yield f"{indent}while {var} < {end}:"
         yield from self.block(loop.body, indent + "    ")
         yield f"{indent}    {var} = {kind}({var} + {loop.step})"
         self.unbind(loop.var)
 
-    def end(self, loop: Loop, unsigned: bool) -> str:
+    def limit(self, loop: Loop, unsigned: bool) -> str:
         """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
-        hi = stripped(self.bound(loop.hi))
-        return hi if not unsigned or never_negative(loop.hi, self.nonnegative) else f"max({self.bound(loop.lo)}, {hi})"
+        if not unsigned:
+            return f"int64({self.bound(loop.hi)})"
+        if never_negative(loop.hi, self.nonnegative):
+            return self.unsigned_index(loop.hi) if not isinstance(loop.hi, Const) else f"uint32({self.bound(loop.hi)})"
+        return f"uint32(max({self.bound(loop.lo)}, {self.bound(loop.hi)}))"
 
     def bind(self, var: str, unsigned: bool) -> None:
         if unsigned:
@@ -270,7 +277,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
         scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
         lo = writer.bound(axis.lo)
         yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
-        bounds.append(f"{var} >= {kind}({stripped(writer.bound(axis.hi))})")
+        bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
     for axis in kernel.axes:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
     if bounds:
@@ -318,9 +325,9 @@ def _steps(plan: Plan, steps: tuple[Step, ...], writer: _Writer, indent: str) ->
 def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
     def count(axis: Loop, threads: int) -> str:
         per = axis.step * threads
-        lo, hi = writer.bound(axis.lo), writer.bound(axis.hi)
+        lo, hi = writer.bound(axis.lo, LEVEL["*"]), writer.bound(axis.hi, LEVEL["-"])
         span = hi if lo == "0" else f"{hi} - {lo}"
-        return f"({span} + {per - 1}) // {per}"
+        return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
     args = [ident(n) for n in kernel.arrays]
     args += [f"np.{str(_type(plan, n))}({ident(n)})" for n in kernel.scalars]

@@ -57,6 +57,11 @@ _RESERVED = frozenset({*keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit
                        "np", "numba", "stream", "print", "len", "int", "float", "uintp"})  # fmt: skip
 
 
+LEVEL = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+UNARY, ATOM = 7, 8
+"""How tightly Python's operators bind."""
+
+
 def ident(name: str) -> str:
     """A C name as a Python name that shadows nothing."""
     return f"{name}_" if name in _RESERVED else name
@@ -145,17 +150,11 @@ class Writer(ABC):
                 return self.plain(lhs) and self.plain(rhs)
         return False
 
-    def value(self, e: Expr, exact: bool = False) -> str:
+    def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
         """``e`` with C's value; ``exact``: in exactly its dtype, where a variable is about to take its type from it."""
         match e:
-            case Const(value, dtype):
-                if dtype == "float64":
-                    return _float(float(value))
-                return (
-                    f"{dtype}({_float(float(value)) if dtype == 'float32' else int(value)})"
-                    if exact or dtype == "float32"
-                    else str(int(value))
-                )
+            case Const():
+                return literal(e, exact)
             case Var(name, dtype):
                 return f"{dtype}({ident(name)})" if exact and is_integer(dtype) else ident(name)
             case Load():
@@ -167,15 +166,14 @@ class Writer(ABC):
             case Call(fn, args, dtype):
                 return self.call(fn, [self.value(a) for a in args], dtype)
             case Un("-" | "~" as op, arg):
-                text = f"{op}{self.value(arg)}"
-                return f"{e.dtype}({text})" if is_integer(e.dtype) else f"({text})"
-            case Bin(op) if op in COMPARISONS:
-                return f"int32({self.condition(e)})"
-            case Un("!"):
+                text = f"{op}{self.value(arg, level=UNARY)}"
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, UNARY, level)
+            case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"int32({self.condition(e)})"
             case Bin(op, lhs, rhs):
-                text = self.binary(op, self.value(lhs), self.value(rhs), lhs, rhs)
-                return f"{e.dtype}({text})" if is_integer(e.dtype) else f"({text})"
+                own = LEVEL.get(op, ATOM)
+                text = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, own, level)
         raise AssertionError(f"no Python for {e}")
 
     def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> str:
@@ -202,7 +200,7 @@ class Writer(ABC):
         text = spelled.format(*args) if spelled is not None else f"math.{fn}({', '.join(args)})"
         return f"{dtype}({text})"
 
-    def bound(self, e: Expr) -> str:
+    def bound(self, e: Expr, level: int = 0) -> str:
         """``e`` as a number that is not wrapped."""
         match e:
             case Const(value):
@@ -210,12 +208,13 @@ class Writer(ABC):
             case Var(name):
                 return self.wide_variable(name)
             case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
-                return self.bound(arg)
+                return self.bound(arg, level)
             case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if is_integer(lhs.dtype):
-                text = self.binary(op, self.bound(lhs), self.bound(rhs), lhs, rhs)
-                return text if op in ("min", "max") else f"({text})"
+                own = LEVEL.get(op, 0)
+                text = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
+                return text if op in ("min", "max") or text.startswith("c_") else enclosed(text, own, level)
             case Un("-", arg) if is_integer(arg.dtype):
-                return f"(-{self.bound(arg)})"
+                return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
         return self.wide(self.value(e))
@@ -224,16 +223,17 @@ class Writer(ABC):
         return ident(name)
 
 
-def stripped(text: str) -> str:
-    """Without the one pair of parentheses around the whole."""
-    if not text.startswith("("):
-        return text
-    depth = 0
-    for k, ch in enumerate(text):
-        depth += (ch == "(") - (ch == ")")
-        if depth == 0:
-            return text[1:-1] if k == len(text) - 1 else text
-    return text
+def enclosed(text: str, own: int, level: int) -> str:
+    """``text``, whose operator binds as ``own``, where the text around it binds as ``level``."""
+    return f"({text})" if own < level else text
+
+
+def literal(c: Const, exact: bool) -> str:
+    """A constant; its type is written out where a variable takes it, and always for float32."""
+    if c.dtype == "float64":
+        return _float(float(c.value))
+    number = _float(float(c.value)) if c.dtype == "float32" else str(int(c.value))
+    return f"{c.dtype}({number})" if exact or c.dtype == "float32" else number
 
 
 def _float(value: float) -> str:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pycparser import c_ast
+from pycparser.c_lexer import CLexer
 from pycparser.c_parser import CParser
 from pycparser.c_parser import ParseError as SyntaxProblem
 
@@ -46,11 +47,12 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     prelude = "".join(f"typedef int {name};" for name in _HEADER_TYPES)
     text = source.text
     while True:
+        parser = CParser(lexer=_Lexer)
         try:
             # the prelude stands on a line of its own: lines of the text are one off, columns are right
-            tree = CParser().parse(prelude + "\n" + text, "")
+            tree = parser.parse(prelude + "\n" + text, "")
         except SyntaxProblem as problem:
-            error, at = _explain(source, problem)
+            error, at = _explain(source, str(problem), parser.clex.last)
             hole = _hole(source, at, needed)
             if hole is None or text[slice(*hole)].isspace():
                 raise error from None
@@ -59,15 +61,27 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
         return _Reader(source, dtype).file(tree)
 
 
-def _explain(source: Preprocessed, problem: SyntaxProblem) -> tuple[ParseError, int]:
+class _Lexer(CLexer):
+    """pycparser's lexer, which remembers its last token: some complaints come without their place."""
+
+    last: Any = None
+
+    def token(self) -> Any:
+        self.last = super().token()
+        return self.last
+
+
+def _explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, int]:
     """pycparser's complaint in words, and the index of the token it stumbled over."""
     if not source.tokens:
         return ParseError("the file holds no C"), 0
-    place = re.match(r"(?P<file>.*?):(?P<line>\d+):(?P<col>\d+): (?P<what>.*)", str(problem), re.DOTALL)
-    if place is None or "end of input" in str(problem).lower():
-        last = len(source.tokens) - 1
-        return ParseError("unexpected end of file: a '}' or ';' is missing", source.tokens[last].span), last
-    at = source.token_at(int(place["line"]) - 1, int(place["col"]))
+    place = re.match(r"(?:.*?:(?P<line>\d+):(?P<col>\d+): |:? ?)(?P<what>.*)", problem, re.DOTALL)
+    assert place is not None, "the pattern matches any text"
+    if last is None and place["line"] is None:
+        end = len(source.tokens) - 1
+        return ParseError("unexpected end of file: a '}' or ';' is missing", source.tokens[end].span), end
+    line, col = (last.lineno, last.column) if place["line"] is None else (int(place["line"]), int(place["col"]))
+    at = source.token_at(line - 1, col)
     token = source.tokens[at]
     before = source.tokens[at - 1] if at else None
     message, stumbled = _message(place["what"], token, before)
@@ -76,7 +90,9 @@ def _explain(source: Preprocessed, problem: SyntaxProblem) -> tuple[ParseError, 
 
 def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:
     """The complaint, and the token to point at."""
-    if not what.startswith("before:"):
+    if what == "Invalid declaration" and re.match(r"[A-Za-z_]", token.text):
+        return f"unknown type name {token.text!r}", token
+    if not what.startswith(("before:", "Invalid")):
         return what[0].lower() + what[1:], token
     if before is None or not re.match(r"\w|[)\]]", before.text):
         return f"syntax error before {token.text!r}", token

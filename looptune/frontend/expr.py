@@ -196,6 +196,10 @@ class Expressions:
                 return self.moved(op, lhs, rhs, e.span)
             case s.Strange(what, instead):
                 raise refuse(what, instead, e.span)
+            case s.Unary("&"):
+                raise refuse("taking an address", "the array's name and its indices", e.span)
+            case s.Unary("++" | "--") | s.Store():
+                raise refuse("moving a pointer", "an index", e.span)
             case _:
                 raise refuse("this pointer expression", "an array and its indices", e.span)
 

@@ -193,6 +193,8 @@ class Statements:
                 element = self.exprs.load(target)
                 new = cast(self.combined(op, element, self.exprs.value(value), span), element.dtype)
                 return (Assign(element, new, span=span),)
+            case s.Strange(what, instead):
+                raise refuse(what, instead, target.span)
             case _:
                 raise refuse("this assignment", "a variable or an array element on its left", span)
 

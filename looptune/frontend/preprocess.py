@@ -146,7 +146,8 @@ class _Preprocessor(pcpp.Preprocessor):
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         shown = file if file in self.sources else self.main
-        raise ParseError(msg[0].lower() + msg[1:], self.line_span(shown, line))
+        words = " ".join(msg.split())
+        raise ParseError(words[0].lower() + words[1:], self.line_span(shown, line))
 
     def on_file_open(self, is_system_include: bool, includepath: str) -> io.StringIO:
         if self.include_depth > _DEEPEST:

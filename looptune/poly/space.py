@@ -62,12 +62,9 @@ class Space:
 
     def _touched(self, access: Access) -> isl.Map:
         s = self.nest.statements[access.statement]
-        index = ", ".join(f"any{k}" if e is None else e for k, e in enumerate(access.index))
-        return (
-            isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
-            .intersect_domain(self.domain(s.name))
-            .coalesce()
-        )
+        index = ", ".join(f"any{k}'" if e is None else e for k, e in enumerate(access.index))  # no C name has a '
+        everywhere = isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
+        return everywhere.intersect_domain(self.domain(s.name)).coalesce()
 
     def time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
         """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""

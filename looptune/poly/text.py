@@ -22,10 +22,10 @@ Least = Mapping[str, int]
 
 NOTHING: Least = MappingProxyType({})
 
-_KEYWORDS = frozenset(
-    ("and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity", "infty", "max", "min")
-    + ("mod", "nan", "not", "or", "rat", "true")
-)
+_KEYWORDS = frozenset({
+    "and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity", "infty", "max", "min",
+    "mod", "nan", "not", "or", "rat", "true",
+})  # fmt: skip
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 

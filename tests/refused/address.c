@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:32: this pointer expression is not accepted in a codelet: write an array and its indices instead
+FILE:7:32: taking an address is not accepted in a codelet: write the array's name and its indices instead
     for (int i = 0; i < n; i++) (&x[1])[i] = 1;
                                  ^^^^^
 */

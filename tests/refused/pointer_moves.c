@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:32: this pointer expression is not accepted in a codelet: write an array and its indices instead
+FILE:7:32: moving a pointer is not accepted in a codelet: write an index instead
     for (int i = 0; i < n; i++) *x++ = 1;
                                  ^
 */

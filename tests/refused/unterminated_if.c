@@ -1,6 +1,5 @@
 /* expect:
-FILE:7:1: unterminated #ifdef N
-
+FILE:6:1: unterminated #ifdef N
   #ifdef N
   ^^^^^^^^
 */
