@@ -1,6 +1,6 @@
 """looptune: annotated C loop nests to proved, verified and tuned GPU and CPU kernels.
 
-``compile`` and ``Kernel`` come from ``looptune.api``, loaded when first asked for, so that the command line starts fast.
+``compile`` and ``Kernel`` are those of ``looptune.api``, loaded when first asked for: the command line starts fast.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The library: ``looptune.compile`` turns a C loop nest into a callable.
 
-    kernel = looptune.compile("gemm.c", directives=["loop k: unroll 4, split, guarded"])
-    kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order; arrays updated in place
+kernel = looptune.compile("gemm.c", directives=["loop k: unroll 4, split, guarded"])
+kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order; arrays updated in place
 """
 
 from __future__ import annotations
@@ -95,7 +95,13 @@ def compile(
     "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
     ``loop k: unroll 4, jam``, besides the pragmas in the text. Raises a LooptuneError for every mistake.
     """
-    unit = load(path_or_source, kernel=kernel, defines=defines if defines is not None else {}, include_dirs=include_dirs, dtype=dtype)
+    unit = load(
+        path_or_source,
+        kernel=kernel,
+        defines=defines if defines is not None else {},
+        include_dirs=include_dirs,
+        dtype=dtype,
+    )
     chosen = targets.resolve(target, CACHE)
     done = scheduled(unit, directives)
     backend, note = chosen.backend(), lines_of(directives)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -39,10 +40,21 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How a C file is read; the same for every command that takes one."""
     options = (
         click.option("--kernel", metavar="NAME", help="Function or hmpp label, where the file has several."),
-        click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."),
-        click.option("-I", "include_dirs", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A folder of headers."),
+        click.option(
+            "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
+        ),
+        click.option(
+            "-I",
+            "include_dirs",
+            metavar="DIR",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="A folder of headers.",
+        ),
         click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
-        click.option("--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."),
+        click.option(
+            "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -55,7 +67,9 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
     for text in defines:
         name, equals, value = text.partition("=")
         if not name.isidentifier() or not name.isascii():
-            raise UsageError(f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}")
+            raise UsageError(
+                f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}"
+            )
         made[name] = value if equals else None
     if dataset is not None:
         made[f"{dataset.upper().removesuffix('_DATASET')}_DATASET"] = None
@@ -66,19 +80,47 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @file_options
 @click.option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
-@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
+@click.option(
+    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
+)
 @click.option("--target", default="auto", show_default=True, help="auto, numba-cuda or numba-cpu.")
-@click.option("--space", metavar="FILE", type=click.Path(path_type=Path), help="Directives with choices; default: pragmas/NAME.pragmas, else derived.")
+@click.option(
+    "--space",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
+)
 @click.option("--strategy", metavar="NAME", help="exhaustive or random; default: the one the budget allows.")
 @click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 150 on a CPU.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
-@click.option("--timeout", metavar="S", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds a version may take.")
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    help="Seconds a version may take.",
+)
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of inputs, samples and rounds.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
-@click.option("--db", metavar="PATH", type=click.Path(path_type=Path), default=Path(".looptune/results.sqlite"), show_default=True, help="The results database.")
-@click.option("--reports", metavar="DIR", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, help="Where tables are written.")
+@click.option(
+    "--db",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    default=Path(".looptune/results.sqlite"),
+    show_default=True,
+    help="The results database.",
+)
+@click.option(
+    "--reports",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("reports"),
+    show_default=True,
+    help="Where tables are written.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
@@ -110,7 +152,10 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             page = tables.write(result, reports)
             say("\n" + tables.plain(result))
             if result.directives:
-                say("\nwinning directives (add them with --with):\n" + "\n".join(f"  {x}" for x in result.directives.splitlines()))
+                say(
+                    "\nwinning directives (add them with --with):\n"
+                    + "\n".join(f"  {x}" for x in result.directives.splitlines())
+                )
             say(f"\n{tables.counts(result)}\nlegality: {result.proof}\nreport: {page}")
         if result.interrupted:
             break
@@ -138,8 +183,12 @@ def _progress(silent: bool) -> Callable[[Any], None]:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
-@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
-@click.option("--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives.")
+@click.option(
+    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
+)
+@click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
 def transform(file: Path, directives: tuple[str, ...], config: Path | None, output: Path | None, **options: Any) -> int:
     """Print FILE with its directives applied, as C that compiles."""
@@ -174,18 +223,26 @@ def configured(config: Path | None, file: Path) -> tuple[str, ...]:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
-@click.option("--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'.")
-@click.option("--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives.")
+@click.option(
+    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
+)
+@click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
+)
 @click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
-def emit(file: Path, directives: tuple[str, ...], config: Path | None, target: str, arch: str, ptx: bool, **options: Any) -> int:
+def emit(
+    file: Path, directives: tuple[str, ...], config: Path | None, target: str, arch: str, ptx: bool, **options: Any
+) -> int:
     """Print the source of the kernels made of FILE."""
     from looptune import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config, file))
-    click.echo(source_to_source.emit(file, lines, target=target, arch=arch, ptx=ptx, defines=defines, **options), nl=False)
+    click.echo(
+        source_to_source.emit(file, lines, target=target, arch=arch, ptx=ptx, defines=defines, **options), nl=False
+    )
     return 0
 
 
@@ -203,7 +260,9 @@ def devices(as_json: bool) -> int:
         return 0
     for f in found:
         memory = f"{f.memory_bytes / 2**30:.0f} GiB"
-        click.echo(f"{f.target}  {f.name}: {f.arch}, {f.cores} {'SMs' if f.target == 'numba-cuda' else 'cores'}, {memory}")
+        click.echo(
+            f"{f.target}  {f.name}: {f.arch}, {f.cores} {'SMs' if f.target == 'numba-cuda' else 'cores'}, {memory}"
+        )
     missing = targets.gpu_missing()
     if missing:
         click.echo(f"no GPU: {missing}")
@@ -224,7 +283,8 @@ def doctor() -> int:
 
 
 def main() -> None:
-    """The program ``looptune``."""
+    """The program ``looptune``. A request to end (SIGTERM) ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = cli.main(standalone_mode=False)
     except LooptuneError as error:

@@ -1,6 +1,6 @@
 """One file at one size on one target: sequential, default, hand-written and tuned, measured and put side by side.
 
-    file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
+file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from looptune.api import CACHE
 from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.ir import Array, Directive, Loop, Scalar
-from looptune.rewrite import walk
 from looptune.report.result import Entry, Result
+from looptune.rewrite import walk
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
 from looptune.runtime.sizes import odd, problem
@@ -28,7 +28,7 @@ from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
 from looptune.tune.evaluate import Job, KernelLab, Plans, finalist, plans_of, sequential_us
-from looptune.tune.space import DEFAULT, Configuration, Space, parse
+from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
 from looptune.tune.sweep import Progress, SweepResult, sweep
 from looptune.tune.workers import Raised, Returned, Worker, default_jobs, wait
@@ -84,7 +84,11 @@ class Prepared:
 def prepare(request: Request) -> Prepared:
     """Read, analyse and choose the target; every user error shows here, before anything is measured."""
     unit = load(
-        request.file, kernel=request.kernel, defines=request.defines, include_dirs=request.include_dirs, dtype=request.dtype
+        request.file,
+        kernel=request.kernel,
+        defines=request.defines,
+        include_dirs=request.include_dirs,
+        dtype=request.dtype,
     )
     target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
     size = problem(unit.codelet, unit.values)
@@ -121,7 +125,9 @@ def finish(prepared: Prepared, lab: KernelLab, searched: SweepResult) -> Result:
     """The finals, and the result with its tables' entries."""
     rows = finalists(searched.timed)
     default = prepared.annotated.text
-    chosen = {row.directives for row in rows} | ({default} if any(r.directives == default for r in searched.timed) else set())
+    chosen = {row.directives for row in rows} | (
+        {default} if any(r.directives == default for r in searched.timed) else set()
+    )
     times: dict[str, tuple[float, ...]] = {}
     if not searched.interrupted and chosen:
         times = _finals(prepared, lab, sorted(chosen))
@@ -174,7 +180,7 @@ def handwritten(file: Path) -> Path | None:
 def winner(
     times: Mapping[str, tuple[float, ...]], rows: tuple[Row, ...], searched: SweepResult
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The best configuration: of those no slower than the fastest within the measurement, the plainest; and the others."""
+    """The best configuration, the plainest of those that the measurement cannot tell apart; and the others of these."""
     if not times:
         return (searched.best.directives if searched.best is not None else None), ()
     candidates = [row.directives for row in rows if row.directives in times]
@@ -185,7 +191,11 @@ def winner(
 
 
 def _entries(
-    prepared: Prepared, times: Mapping[str, tuple[float, ...]], default: str, best: str | None, verified: Mapping[str, str]
+    prepared: Prepared,
+    times: Mapping[str, tuple[float, ...]],
+    default: str,
+    best: str | None,
+    verified: Mapping[str, str],
 ) -> tuple[Entry, ...]:
     base = times.get(default)
 
@@ -213,10 +223,12 @@ def _entries(
 
 def _sequential(prepared: Prepared) -> Summary | None:
     """The original loops on one core; None where they would take longer than anyone waits."""
-    work = flops.count(prepared.unit.codelet.body, {n: int(v) for n, v in prepared.job.problem.values.items() if float(v).is_integer()})
+    work = flops.count(
+        prepared.unit.codelet.body, {n: int(v) for n, v in prepared.job.problem.values.items() if float(v).is_integer()}
+    )
     if work is not None and work > SLOWEST_FLOPS:
         return None
-    return summary([sequential_us(prepared.job)])
+    return summary(sequential_us(prepared.job))
 
 
 def _verified(row: Row) -> str:
@@ -264,7 +276,7 @@ def _context(unit: Unit, job: Job, facts: Facts) -> Context:
     return Context(
         kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
         lowering=LOWERING, toolchain=_versions(), capability=facts.arch, device=facts.name, target=job.target.name,
-        sizes=packed({n: v for n, v in job.problem.values.items()}), dtype=arrays[0] if arrays else "",
+        sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
         options=packed({"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores}),
     )  # fmt: skip
 
@@ -275,4 +287,6 @@ def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
 
 def _versions() -> str:
     installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
-    return packed({n: installed[n] for n in ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm") if n in installed})
+    return packed(
+        {n: installed[n] for n in ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm") if n in installed}
+    )

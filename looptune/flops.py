@@ -82,7 +82,9 @@ def _factors(e: Expr) -> int:
     match e:
         case Bin("*", lhs, rhs):
             a, b = _plain(lhs), _plain(rhs)
-            return sum(isinstance(x, (Var, Const)) and not is_integer(x.dtype) for x in (a, b)) + _factors(a) + _factors(b)
+            return (
+                sum(isinstance(x, (Var, Const)) and not is_integer(x.dtype) for x in (a, b)) + _factors(a) + _factors(b)
+            )
     return 0
 
 
@@ -93,5 +95,3 @@ def _plain(e: Expr) -> Expr:
         case Un("-", arg):
             return _plain(arg)
     return e
-
-

@@ -97,8 +97,7 @@ class Plan:
         return tuple(_kernels(self.steps))
 
     def array(self, name: str) -> Array | Local:
-        found = (*(p for p in self.codelet.params if isinstance(p, Array)), *self.resident)
-        return next(a for a in found if a.name == name)
+        return next(a for a in _arrays(self.codelet, self.resident) if a.name == name)
 
     def dtype(self, scalar: str) -> str:
         """The type of a scalar parameter or host loop variable."""

@@ -109,7 +109,7 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
 
     loads = tuple(Assign(v, e) for e, v in env.items())
     stores = tuple(Assign(e, v) for e, v in env.items() if e in targets)
-    around = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
+    around: tuple[Stmt, ...] = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
     match loop.lo, loop.hi:
         case Const(lo), Const(hi) if lo < hi:
             return around

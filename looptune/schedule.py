@@ -110,7 +110,7 @@ def schedule(
     inner_first = sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.number))
     for b in inner_first:
         run.apply(b)
-    return Scheduled(run.codelet, tuple(run.steps))
+    return Scheduled(prune(run.codelet), tuple(run.steps))
 
 
 def bind(codelet: Codelet, placed: Sequence[Placed], target: str) -> list[_Bound]:
@@ -333,6 +333,8 @@ def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
 
 
 def prune(codelet: Codelet) -> Codelet:
+    """Without loops that never run and branches never taken."""
+
     def rule(n: Node) -> tuple[Node, ...] | None:
         match n:
             case Loop(_, Const(lo), Const(hi)) if lo >= hi:

@@ -88,6 +88,12 @@ def fold(e: Expr) -> Expr:
         case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
             value = evaluate(op, int(a), int(b))
             return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
+        case Bin("==", Bin("+", Bin("*", Const(int(a)), _), Const(int(b))), Const(int(c))) if a and (c - b) % a:
+            return Const(0, span=e.span)
+        case Bin("==", Bin("*", Const(int(a)), x), Const(0)) if a:
+            return replace(e, lhs=x)
+        case Bin("&&", Const(0) as no, _) | Bin("&&", _, Const(0) as no):
+            return no
         case Bin(op, lhs, rhs) if is_integer(lhs.dtype):
             return _fold_identity(e, op, lhs, rhs)
         case Un("-", Const(int(a), dtype)) if is_integer(dtype):

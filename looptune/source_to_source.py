@@ -25,8 +25,9 @@ def transform(
     unit = load(file, kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
     codelet = scheduled(unit, lines).codelet
     start, end = unit.body
-    body = "{\n" + pretty.body(codelet, pragmas=True) + "\n}"
-    return _head(unit, lines) + unit.text[:start] + body + unit.text[end:]
+    body = pretty.body(codelet, pragmas=True)
+    whole = f"{{\n{body}\n}}" if unit.text[start] == "{" else f"{body}\n"
+    return _head(unit, lines) + unit.text[:start] + whole + unit.text[end:]
 
 
 def _head(unit: Unit, lines: Sequence[str]) -> str:

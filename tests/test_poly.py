@@ -305,8 +305,8 @@ def test_a_sum_stays_between_its_start_and_its_use() -> None:
     assert judge(model, order(S0="0, i, 1, 0", S1="0, i, 0, k", S2="0, i, 2, 0")).array == "s"
     assert judge(model, order(S0="0, 0, i, 0", S1="1, k, i, 0", S2="2, 0, i, 0")).array == "s"
     assert judge(model, order(S0="0, 0, i", S1="1, k, i", S2="2, 0, i"), expanded=frozenset({"s"})) is None
-    late = {"S0": (Piece(("0", "i", "0")),), "S1": (Piece(("0", "i", "3"), "k < n - 1"), Piece(("0", "i", "1"), "k = n - 1")),
-            "S2": (Piece(("0", "i", "2")),)}  # fmt: skip
+    late = order(S0="0, i, 0", S1="0, i, 1", S2="0, i, 2")
+    late["S1"] = (Piece(("0", "i", "3"), "k < n - 1"), Piece(("0", "i", "1"), "k = n - 1"))
     assert (judge(model, late).first_statement, judge(model, late).then_statement) == ("S1", "S2")
 
 
@@ -363,10 +363,30 @@ def test_a_condition_reads_what_it_tests() -> None:
     assert verdict(model_of(code.replace("A[i - 1]", "A[i]"), "A n, B n"), 1) == "parallel"
 
 
-def test_a_product_as_subscript_is_not_affine() -> None:
-    """A[i * n + j] over a flat array is over-approximated."""
-    model = build(nest("for i in range(n):\n    A[i * n] = 1.0", {"A": (None,)}))
-    assert model.unknown
+FLAT = "for i in range(1, n):\n    for j in range({lo}, m):\n        for k in range(p):\n            A[{w}] = A[{r}]"
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "kinds"),
+    [("i * m + j", "i * m + j", "ppx"), ("i * m + j", "(i - 1) * m + j", "spx"), ("i * m + j", "i * m + j - 1", "psx"),
+     ("m * i + (m - 1 - j)", "m * i", "psx"), ("(i * m + j) * p + k", "(i * m + j) * p + p - 1 - k", "pps"),
+     ("i * m * p + j * p + k", "(i - 1) * m * p + j * p + k", "spp"), ("(i + 1) * m + j", "i * m + j", "spx")],
+)  # fmt: skip
+def test_flat_arrays_have_rows(write: str, read: str, kinds: str) -> None:
+    """A[i * m + j] is as exact as A[i][j] where j stays below m: (p)arallel, (s)equential, x any."""
+    model = build(nest(FLAT.format(lo=1, w=write, r=read), {"A": (None,)}))
+    assert not model.unknown
+    for depth, kind in zip((1, 3, 5), kinds, strict=True):
+        assert kind == "x" or verdict(model, depth)[0] == kind, depth
+
+
+@pytest.mark.parametrize("write", ["i * m + j", "i * n + j", "i * j", "i * m + idx[j]", "(i * m + j) * m + k"])
+def test_flat_arrays_without_rows_may_touch_anything(write: str) -> None:
+    """A column that can leave its row, or no size at all, is over-approximated."""
+    lo = "0 - 1" if write == "i * m + j" else "0"
+    code = FLAT.format(lo=lo, w=write, r="0")
+    model = build(nest(code, {"A": (None,), "idx": ("m",)}, None, {"idx": "int32"}))
+    assert f"subscript {model.space.accesses['S0'][0].text[2:-1]} of A" in [u.what for u in model.unknown]
     assert verdict(model, 1) == "sequential"
 
 

@@ -30,7 +30,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A built plan. ``objects`` maps a kernel's name to its machine code; a CPU target keeps its code in a file cache."""
+    """A built plan. ``objects`` maps a kernel's name to its machine code; the CPU target keeps its in a file cache."""
 
     target: str
     plan: Plan

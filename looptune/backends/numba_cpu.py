@@ -206,7 +206,8 @@ def _import(source: str, cache: Path) -> ModuleType:
         part.write_text(source)
         part.replace(path)
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None, f"{path} cannot be imported"
+    assert spec is not None, f"{path} cannot be imported"
+    assert spec.loader is not None, f"{path} has no loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # Numba finds a cached function's globals by its module's name
     spec.loader.exec_module(module)

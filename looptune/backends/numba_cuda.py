@@ -330,7 +330,7 @@ def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterato
         return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
     args = [ident(n) for n in kernel.arrays]
-    args += [f"np.{str(_type(plan, n))}({ident(n)})" for n in kernel.scalars]
+    args += [f"np.{_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
     grid = [count(a, s) for a, s in zip(reversed(kernel.axes), kernel.block, strict=False)] or ["1"]
     if kernel.axes:
         yield f"{indent}grid = ({', '.join(grid)},)"

@@ -53,8 +53,11 @@ _SPELLED = {
     "round": "c_round({0})", "cbrt": "c_cbrt({0})", "exp2": "math.pow(2.0, {0})", "fma": "{0} * {1} + {2}",
 }  # fmt: skip
 
-_RESERVED = frozenset({*keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max",
-                       "np", "numba", "stream", "print", "len", "int", "float", "uintp"})  # fmt: skip
+_RESERVED = frozenset({
+    *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
+    "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
+    "first", "last", "dict", "OPTIONS",
+})  # fmt: skip
 
 
 LEVEL = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}

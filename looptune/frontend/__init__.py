@@ -18,6 +18,7 @@ from looptune.frontend.scope import Options
 from looptune.frontend.select import Chosen, Region
 from looptune.ir import Array, Codelet, Directive, Loop, Node, Scalar, Var, While
 from looptune.rewrite import rewrite
+from looptune.simplify import is_integer
 from looptune.source import Span
 
 __all__ = ["Unit", "load", "load_all"]
@@ -175,8 +176,17 @@ def _unit(program: _Program, chosen: Chosen, target: str | None) -> Unit:
     values = calls.initial(program.file, {n: p for n, p in scalars.items() if n not in own}, program.options)
     values |= _sizes(codelet, chosen)
     values |= calls.known(program.file, chosen.function, program.options, program.given)
-    known = {name: value for name, value in values.items() if name in scalars}
+    known = {name: _typed(scalars[name], value) for name, value in values.items() if name in scalars}
     return Unit(codelet, known, path, text, _extent(text, chosen.function, region), program.defines)
+
+
+def _typed(param: Scalar, value: int | float) -> int | float:
+    """A value as its parameter holds it; only -D can give an integer a value that is none."""
+    if not is_integer(param.dtype):
+        return float(value)
+    if int(value) != value:
+        raise UsageError(f"{param.name} is an integer, not {value}")
+    return int(value)
 
 
 def _for_target(codelet: Codelet, target: str) -> Codelet:

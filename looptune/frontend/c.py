@@ -18,8 +18,9 @@ from pycparser.c_parser import ParseError as SyntaxProblem
 
 from looptune.errors import ParseError
 from looptune.frontend import syntax as s
+from looptune.frontend.complaint import explain, hole
 from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
-from looptune.frontend.preprocess import Preprocessed, Token
+from looptune.frontend.preprocess import Preprocessed
 from looptune.source import Span
 
 _HEADER_TYPES = {
@@ -52,11 +53,11 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             # the prelude stands on a line of its own: lines of the text are one off, columns are right
             tree = parser.parse(prelude + "\n" + text, "")
         except SyntaxProblem as problem:
-            error, at = _explain(source, str(problem), parser.clex.last)
-            hole = _hole(source, at, needed)
-            if hole is None or text[slice(*hole)].isspace():
+            error, at = explain(source, str(problem), parser.clex.last)
+            gap = hole(source, at, needed)
+            if gap is None or text[slice(*gap)].isspace():
                 raise error from None
-            text = text[: hole[0]] + re.sub(r"[^\n]", " ", text[slice(*hole)]) + text[hole[1] :]
+            text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
         return _Reader(source, dtype).file(tree)
 
@@ -69,69 +70,6 @@ class _Lexer(CLexer):
     def token(self) -> Any:
         self.last = super().token()
         return self.last
-
-
-def _explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, int]:
-    """pycparser's complaint in words, and the index of the token it stumbled over."""
-    if not source.tokens:
-        return ParseError("the file holds no C"), 0
-    place = re.match(r"(?:.*?:(?P<line>\d+):(?P<col>\d+): |:? ?)(?P<what>.*)", problem, re.DOTALL)
-    assert place is not None, "the pattern matches any text"
-    if last is None and place["line"] is None:
-        end = len(source.tokens) - 1
-        return ParseError("unexpected end of file: a '}' or ';' is missing", source.tokens[end].span), end
-    line, col = (last.lineno, last.column) if place["line"] is None else (int(place["line"]), int(place["col"]))
-    at = source.token_at(line - 1, col)
-    token = source.tokens[at]
-    before = source.tokens[at - 1] if at else None
-    message, stumbled = _message(place["what"], token, before)
-    return ParseError(message + _hint(source), stumbled.span), at
-
-
-def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:
-    """The complaint, and the token to point at."""
-    if what == "Invalid declaration" and re.match(r"[A-Za-z_]", token.text):
-        return f"unknown type name {token.text!r}", token
-    if not what.startswith(("before:", "Invalid")):
-        return what[0].lower() + what[1:], token
-    if before is None or not re.match(r"\w|[)\]]", before.text):
-        return f"syntax error before {token.text!r}", token
-    word = re.match(r"[A-Za-z_]", before.text) is not None
-    if word and before.span.line == token.span.line and re.match(r"[A-Za-z_*]", token.text):
-        return f"unknown type name {before.text!r}", before
-    if re.match(r"\w|}", token.text) and before.text not in ("for", "while", "if"):
-        return f"expected ';' before {token.text!r}", token
-    return f"syntax error before {token.text!r}", token
-
-
-def _hint(source: Preprocessed) -> str:
-    own = [h for h in source.skipped if "/" in h or h == "polybench.h"]
-    return f" (<{own[0]}> was not found: add its folder with -I)" if own else ""
-
-
-def _hole(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
-    """The offsets of the function body or declaration around a token, where it can be done without."""
-    depth = 0
-    start, opened, name = 0, None, None
-    for k, token in enumerate(source.tokens):
-        if token.text in "({[":
-            if depth == 0 and token.text == "(" and name is None and k:
-                name = source.tokens[k - 1].text
-            if depth == 0 and token.text == "{" and source.tokens[k - 1].text == ")":
-                opened = k
-            depth += 1
-        depth -= token.text in ")}]"
-        ends = depth == 0 and (token.text == ";" or (token.text == "}" and opened is not None))
-        if ends and start <= at <= k:
-            first = source.tokens[start].offset
-            end = token.offset + len(token.text)
-            if needed(name if opened is not None and name is not None else "", source.text[first:end]):
-                return None
-            inside = opened is not None and at > opened
-            return (source.tokens[opened].offset + 1, token.offset) if inside and opened is not None else (first, end)
-        if ends:
-            start, opened, name = k + 1, None, None
-    return None
 
 
 class _Reader:
@@ -199,6 +137,8 @@ class _Reader:
 
     def function(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         declaration = node.decl.type
+        if not isinstance(declaration, c_ast.FuncDecl):
+            raise ParseError(f"{node.decl.name} has no parameter list", self.span(node.decl))
         result = self.type(declaration.type)
         params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
         body = self.block(node.body)
@@ -226,7 +166,8 @@ class _Reader:
             depth += (token.text == "{") - (token.text == "}")
             if depth == 0:
                 return self.source.tokens[first].span, token.span
-        raise AssertionError("pycparser read a body without its closing brace")
+        # what was left out as unreadable may have held the brace
+        raise ParseError("'}' is missing", self.source.tokens[first].span)
 
     def declare(self, node: Any) -> tuple[s.Declare, ...]:
         self.enumerators(node.type)
@@ -301,6 +242,8 @@ class _Reader:
 
     def pragma(self, node: Any) -> Pragma:
         if isinstance(node.string, str):
+            if not node.string.strip().isdigit():
+                raise ParseError("#pragma does not begin its line", self.span(node))
             return self.source.pragmas[int(node.string)]
         at = self.span(node)
         return classify(Located.at(node.string.value[1:-1].replace('\\"', '"'), at))

@@ -10,7 +10,7 @@ from looptune.errors import UnsupportedError
 from looptune.frontend import hmpp
 from looptune.frontend import syntax as s
 from looptune.frontend.directive import parse_pragma
-from looptune.frontend.expr import _ABS, MATH, Expressions
+from looptune.frontend.expr import ABSOLUTE, MATH, Expressions
 from looptune.frontend.jumps import without_return
 from looptune.frontend.lower import Statements
 from looptune.frontend.names import always_starred, assigned, base, resolve, used, written_once
@@ -59,6 +59,7 @@ class _Builder:
 
     def codelet(self) -> Codelet:
         params, prologue = self.parameters()
+        self.enter_counters()
         prologue += self.surroundings()
         statements = Statements(self.scope, written_once(self.body))
         own = statements.block(self.items)
@@ -155,8 +156,8 @@ class _Builder:
     def surroundings(self) -> list[Stmt]:
         """Variables declared around the scop enter it: with their initial value, or as parameters of the codelet."""
         if self.region is None:
-            return self.counters()
-        prologue = self.counters()
+            return []
+        prologue: list[Stmt] = []
         wanted = set(used(self.region.items))
         for d in reversed(self.region.declared):
             if d.name in wanted:
@@ -176,13 +177,12 @@ class _Builder:
         self.check_results()
         return prologue
 
-    def counters(self) -> list[Stmt]:
+    def enter_counters(self) -> None:
         for d in self.file.globals:
-            if self.is_counter(d):
-                dtype = d.type.dtype if isinstance(d.type, s.Basic) else "int32"
-                self.scope.scalars[f"{d.name}#0"] = dtype
-                self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
-        return []
+            match d.type:
+                case s.Basic(dtype) if self.is_counter(d):
+                    self.scope.scalars[f"{d.name}#0"] = dtype
+                    self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
 
     def enters(self, d: s.Declare, dtype: str) -> list[Stmt]:
         """A scalar with a value of its own when the scop begins."""
@@ -240,7 +240,7 @@ def _without_declarations(items: Iterable[s.Item]) -> tuple[Any, ...]:
 
 def _is_opaque(init: s.Expr | s.Braces) -> bool:
     return any(
-        isinstance(n, s.Strange) or (isinstance(n, s.Invoke) and n.name not in MATH | _ABS.keys())
+        isinstance(n, s.Strange) or (isinstance(n, s.Invoke) and n.name not in MATH | ABSOLUTE.keys())
         for n in s.every(init)
     )  # fmt: skip
 

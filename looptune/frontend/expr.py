@@ -23,7 +23,7 @@ MATH = frozenset({
     "copysign", "fma",
 })  # fmt: skip
 _ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
-_ABS = {"abs": "int32", "labs": "int64", "llabs": "int64"}
+ABSOLUTE = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
 _HEADER_CONSTANTS: dict[str, Const] = {
     "M_PI": Const(math.pi, "float64"), "M_PI_2": Const(math.pi / 2, "float64"),
@@ -307,8 +307,8 @@ class Expressions:
         own = self.scope.function(e.name)
         if own is not None:
             return self.inline(own, e)
-        if e.name in _ABS:
-            dtype = _ABS[e.name]
+        if e.name in ABSOLUTE:
+            dtype = ABSOLUTE[e.name]
             return Call("abs", (cast(self.only(e), dtype),), dtype, span=e.span)
         return self.math(e)
 

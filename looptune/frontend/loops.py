@@ -126,7 +126,7 @@ def _start(init: tuple[s.Item, ...], var: str) -> tuple[s.Expr | None, s.Declare
     for k, item in enumerate(flat):
         others = (*flat[:k], *flat[k + 1 :])
         match item:
-            case s.Declare(name, _, init_value) if name == var and isinstance(init_value, s.Expr):
+            case s.Declare(name, s.Basic(), init_value) if name == var and isinstance(init_value, s.Expr):
                 return init_value, item, others
             case s.Evaluate(s.Store("", s.Name(name), value)) if name == var:
                 return value, None, others

@@ -250,7 +250,9 @@ class Statements:
             found = self.counted(item, head, directives)
             if found is not None:
                 return (*before, *found)
-            start = () if head.start is None else self.store("", s.Name(head.var), head.start, item.span)
+            start = (
+                () if head.start is None else self.store("", s.Name(head.var, span=item.span), head.start, item.span)
+            )
             return (*before, *start, self.as_while(item, directives))
         return (*self.block(item.init), self.as_while(item, directives))
 

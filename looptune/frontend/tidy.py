@@ -67,7 +67,7 @@ def without_empty(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(slots=True)
 class _Namer:
-    """Locals take their base name unless a parameter or a loop has it; a loop keeps its own where it can."""
+    """A name is the user's where nothing else has it: parameters come first, then loops, then locals."""
 
     taken: set[str]
     renamed: dict[str, str]
@@ -96,14 +96,14 @@ def named(
     stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """The statements and the locals they use, under the names the user knows them by."""
-    loops = {base(n.var) for n in walk(stmts) if isinstance(n, Loop)}
     used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
     namer = _Namer(set(params), {})
+    # loops choose first, so that directives reach them by the user's names
+    namer.loops(stmts, ())
+    loops = set(namer.renamed.values())
     for name in (n for n in locals_ if n in used):
-        # a local whose name a loop has stands back, so that directives reach the loop by the user's name
         namer.renamed[name] = namer.fresh(base(name), loops)
         namer.taken.add(namer.renamed[name])
-    namer.loops(stmts, ())
 
     def rule(node: Node) -> Node | None:
         match node:

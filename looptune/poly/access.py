@@ -1,7 +1,9 @@
 """What each statement touches: one ``Access`` per array element or scalar named, scalars being arrays of no dimension.
 
-A[i][j] = A[i-1][j] + s   ->   write A (i, j), read A (i - 1, j), read s ()
-A[idx[i]] = ...           ->   MAY write A (anything), read idx (i)
+    A[i][j] = A[i-1][j] + s   ->   write A (i, j), read A (i - 1, j), read s ()
+    A[idx[i]] = ...           ->   MAY write A (anything), read idx (i)
+
+Within ``x = x op e`` the two accesses of x are marked: they are a reduction, and may be regrouped.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from looptune.ir import Assign, Bin, Call, Cast, Codelet, Expr, Load, Scalar, Se
 from looptune.poly.domain import Nest, Statement, Unknown
 from looptune.poly.text import bits
 from looptune.pretty import show
-from looptune.rewrite import walk
+from looptune.rewrite import substitute, walk
 from looptune.scope import written
 from looptune.simplify import is_integer
 from looptune.source import Span
@@ -25,7 +27,8 @@ _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 class Access:
     """``index`` is isl text per dimension, None where it may be anything. ``certain``: this very element, every time.
 
-    ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it.
+    ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it; ``subscripts`` is what stands in the code,
+    with locals that stand for a value replaced by it.
     """
 
     statement: str
@@ -37,6 +40,7 @@ class Access:
     text: str
     unknown: Unknown | None
     reduces: str | None = None
+    subscripts: tuple[Expr, ...] = ()
 
 
 def memory(codelet: Codelet) -> Callable[[str], bool]:
@@ -49,7 +53,7 @@ def memory(codelet: Codelet) -> Callable[[str], bool]:
 
 
 def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -> tuple[Access, ...]:
-    """The write first, then the reads, each element once."""
+    """The write first, then the reads."""
     target, value = statement.assign.target, statement.assign.value
     op = reduction(statement.assign)
     inside = target.index if isinstance(target, Load) else ()
@@ -59,8 +63,13 @@ def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -
     others = [n for n in _named(value, storage) if n not in own]
     reads = [_access(n, statement, nest, write=False, reduces=op) for n in own[:1]]
     reads += [_access(n, statement, nest, write=False) for n in (*others, *_named(around, storage))]
-    once = {(a.array, a.index, a.reduces): a for a in reversed(reads)}
-    return (write, *reversed(once.values()))
+    return (write, *reads)
+
+
+def once(mine: tuple[Access, ...]) -> tuple[Access, ...]:
+    """Each element once, where it is read first."""
+    distinct = {(a.write, a.array, a.index, a.reduces): a for a in reversed(mine)}
+    return tuple(reversed(distinct.values()))
 
 
 def _named(nodes: object, storage: Callable[[str], bool]) -> Iterator[Load | Var]:
@@ -83,7 +92,8 @@ def _access(node: Load | Var, statement: Statement, nest: Nest, *, write: bool, 
             )
     certain = statement.exact and None not in index
     span = node.span if node.span.line else statement.assign.span
-    return Access(statement.name, array, index, write, certain, span, show(node), unknown, reduces)
+    values = tuple(substitute(e, nest.known) for e in subscripts)
+    return Access(statement.name, array, index, write, certain, span, show(node), unknown, reduces, values)
 
 
 def reduction(assign: Assign) -> str | None:

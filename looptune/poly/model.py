@@ -1,7 +1,9 @@
 """A codelet as isl sees it: statements, what they touch, what must stay in order. Built once, asked many times.
 
-build(codelet) -> Model       over-approximates what it cannot analyse, and says so in ``unknown``
-model.order()  -> Order       when each statement runs: (static, loop, static, loop, ..., static)
+    build(codelet) -> Model       over-approximates what it cannot analyse, and says so in ``unknown``
+    model.order()  -> Order       when each statement runs: (static, loop, static, loop, ..., static)
+
+``legality`` judges other orders, ``proof`` whole trees.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from functools import cached_property
 import islpy as isl
 
 from looptune.ir import Codelet, Loop, Scalar
-from looptune.poly.access import accesses, memory
+from looptune.poly.access import accesses, memory, once
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unknown, scan
 from looptune.poly.flow import Flows, flows
+from looptune.poly.rows import in_rows
 from looptune.poly.space import Order, Piece, Space, union
 from looptune.poly.text import condition, name, text
 from looptune.scope import written
@@ -105,7 +108,8 @@ class Model:
 def build(codelet: Codelet) -> Model:
     nest = scan(codelet)
     storage = memory(codelet)
-    touched = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
+    named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
+    touched = {s: once(mine) for s, mine in in_rows(Space(nest, named), named).items()}
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,11 @@ COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
     "tuned_q1_us", "tuned_q3_us", "directives", *VERSIONS,
 )  # fmt: skip
+
+NOTE = """\
+Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
+additions, multiplications and divisions of the original loops; a factor that can be taken out of a sum is not counted.
+"""
 
 
 def time_text(us: float) -> str:
@@ -43,7 +47,14 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
     over = "-"
     if entry.speedup is not None:
         over = f"{entry.speedup.ratio:.3g}x {entry.speedup.verdict}"
-    return entry.name, time_text(entry.times.median_us), spread, "-" if rate is None else f"{rate:.4g}", over, entry.verified
+    return (
+        entry.name,
+        time_text(entry.times.median_us),
+        spread,
+        "-" if rate is None else f"{rate:.4g}",
+        over,
+        entry.verified,
+    )
 
 
 def title(result: Result) -> str:
@@ -68,16 +79,22 @@ def markdown(result: Result) -> str:
     rows = ["| " + " | ".join(row(result, e)) + " |" for e in result.entries]
     head = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     won = result.directives if result.directives else "(none: the file as annotated)"
-    ties = [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""] if result.ties else []
-    return "\n".join([
-        f"# {title(result)}", "", *head, *rows, "", "Winning directives:", "", "```", won, "```", "", *ties,
-        f"Legality: {result.proof}.  ", f"Versions: {counts(result)}.  ",
-        f"Device: {result.facts.name}, {result.facts.arch}, {result.facts.cores} cores, driver {result.facts.driver}.  ",
-        f"Command: `{result.command}`", "",
-        "Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the "
-        "additions, multiplications and divisions of the original loops; in a sum, a factor that can be taken out of it "
-        "is not counted.", "",
-    ])  # fmt: skip
+    ties = (
+        [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""]
+        if result.ties
+        else []
+    )
+    device = result.facts
+    facts = (
+        f"Legality: {result.proof}.",
+        f"Versions: {counts(result)}.",
+        f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
+        f"Command: `{result.command}`",
+    )
+    title_lines = [f"# {title(result)}", "", *head, *rows, ""]
+    return "\n".join(
+        [*title_lines, "Winning directives:", "", "```", won, "```", "", *ties, "  \n".join(facts), "", NOTE]
+    )
 
 
 def check_writable(folder: Path) -> None:
@@ -88,7 +105,9 @@ def check_writable(folder: Path) -> None:
         probe.write_text("")
         probe.unlink()
     except OSError as error:
-        raise UsageError(f"cannot write reports to {folder}: {error.strerror}; choose another folder with --reports") from error
+        raise UsageError(
+            f"cannot write reports to {folder}: {error.strerror}; choose another folder with --reports"
+        ) from error
 
 
 def write(result: Result, reports: Path) -> Path:
@@ -133,5 +152,3 @@ def _read_json(path: Path) -> list[dict[str, Any]]:
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     rows = [r for r in _read_json(path) if not _same(r, record)]
     path.write_text(json.dumps([*rows, record], indent=1) + "\n")
-
-

@@ -59,9 +59,8 @@ class Gpu(Machine):
     """GPU number ``index``; ``warm``: leave the L2 as the run before left it."""
 
     def __init__(self, index: int = 0, warm: bool = False) -> None:
-        count = count()
-        if index >= count:
-            raise TargetError(f"no GPU number {index}: {count} found")
+        if index >= count():
+            raise TargetError(f"no GPU number {index}: {count()} found")
         self.device = check(driver.cuDeviceGet(index))
         self.context = check(driver.cuDevicePrimaryCtxRetain(self.device))
         check(driver.cuCtxSetCurrent(self.context))
@@ -143,6 +142,7 @@ def available() -> str:
 
 
 def count() -> int:
+    """How many GPUs the driver has."""
     check(driver.cuInit(0))
     return int(check(driver.cuDeviceGetCount()))
 

@@ -38,7 +38,8 @@ class Site:
     """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
 
     ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
-    iteration owns; ``taken`` the names a new loop or local must not have; ``nonempty`` the numbers of the loops known to run; ``values`` the sizes known already.
+    iteration owns; ``taken`` the names a new loop or local must not have; ``nonempty`` the numbers of the loops known
+    to run; ``values`` the sizes known already.
     """
 
     loop: Loop
@@ -63,7 +64,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """The new order of the statements under a loop. Time beyond ``cut`` entries is as before, so only these are judged."""
+    """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged."""
 
     order: Order
     cut: int | None = None

@@ -52,10 +52,12 @@ class Grid(Transform):
         return Change((rewrite(rule, site.loop),))
 
 
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+
 Grid.examples = {
-    "grid blocksize 64x4": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", """\
+    "grid blocksize 64x4": Example(_COPY, """\
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
-    "grid blocksize 0x4": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", refused="one or two positive numbers"),
+    "grid blocksize 0x4": Example(_COPY, refused="one or two positive numbers"),
 }  # fmt: skip

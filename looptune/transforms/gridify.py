@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Directive, Loop, Node
+from looptune.ir import Arg, Directive, Loop, Mode, Node
 from looptune.rewrite import rewrite, walk
 from looptune.transforms.base import Change, Example, Site, Transform, wrong
 from looptune.transforms.grid import block_of
@@ -60,7 +60,7 @@ class Gridify(Transform):
         def rule(n: Node) -> Node | None:
             match n:
                 case Loop(var):
-                    mode = "parallel" if var in chosen else "sequential" if n.mode == "sequential" else "thread"
+                    mode: Mode = "parallel" if var in chosen else "sequential" if n.mode == "sequential" else "thread"
                     return replace(n, mode=mode, block=self.block if self.block else n.block)
             return None
 

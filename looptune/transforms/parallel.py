@@ -64,6 +64,8 @@ class NoParallel(Transform):
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_CHAIN = "for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];"
+_SUM = "float s = 0;\n  for (int i = 0; i < n; i++)\n    s += A[i];\n  B[0] = s;"
 
 Parallel.examples = {
     "parallel": Example(_COPY, """\
@@ -71,8 +73,8 @@ Parallel.examples = {
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
-    "parallel, private(t)": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="iteration (i=1) must run before (i=2)"),
-    "parallel, reduce(+:s)": Example("float s = 0;\n  for (int i = 0; i < n; i++)\n    s += A[i];\n  B[0] = s;", refused="carries the reduction"),
+    "parallel, private(t)": Example(_CHAIN, refused="iteration (i=1) must run before (i=2)"),
+    "parallel, reduce(+:s)": Example(_SUM, refused="carries the reduction"),
 }  # fmt: skip
 NoParallel.examples = {
     "noParallel": Example(_COPY, """\

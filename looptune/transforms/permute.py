@@ -82,13 +82,14 @@ class Permute(Transform):
         before: list[_Sunk] = []
         after: list[_Sunk] = []
         while len(band) < len(self.loops):
-            found = [k for k, s in enumerate(loop.body) if isinstance(s, Loop) and s.var in self.loops]
-            if len(found) != 1:
+            inner = [s for s in loop.body if isinstance(s, Loop) and s.var in self.loops]
+            if len(inner) != 1:
                 break
+            at = next(k for k, s in enumerate(loop.body) if s is inner[0])
             level = len(band) - 1
-            before += [_Sunk(s, level, True) for s in loop.body[: found[0]]]
-            after = [_Sunk(s, level, False) for s in loop.body[found[0] + 1 :]] + after
-            loop = loop.body[found[0]]
+            before += [_Sunk(s, level, True) for s in loop.body[:at]]
+            after = [_Sunk(s, level, False) for s in loop.body[at + 1 :]] + after
+            loop = inner[0]
             band.append(loop)
         self._check(site, tuple(band), (*before, *after))
         core = [_Sunk(s, len(band) - 1, True) for s in loop.body]

@@ -22,7 +22,7 @@ from typing import ClassVar, Literal, Self
 from looptune.errors import DirectiveError
 from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var, While
 from looptune.poly.model import Piece
-from looptune.rewrite import rewrite, substitute, walk
+from looptune.rewrite import substitute, walk
 from looptune.simplify import add, div, mod, mul, sub
 from looptune.transforms.base import (
     Change,
@@ -173,16 +173,12 @@ def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tu
     out, made, taken = [bodies[0]], [], set(site.taken)
     dtypes = {n.name: n.dtype for n in walk(bodies[0]) if isinstance(n, Var) and n.name in site.private}
     for c, body in enumerate(bodies[1:], 1):
-        env = {}
+        own = {}
         for name in sorted(dtypes):
-            env[name] = fresh(f"{name}_{c}", taken)
-            taken.add(env[name])
-            made.append(Local(env[name], dtypes[name]))
-        out.append(
-            rewrite(
-                lambda n, env=env: replace(n, name=env[n.name]) if isinstance(n, Var) and n.name in env else None, body
-            )
-        )
+            own[name] = fresh(f"{name}_{c}", taken)
+            taken.add(own[name])
+            made.append(Local(own[name], dtypes[name]))
+        out.append(substitute(body, {name: Var(own[name], dtypes[name]) for name in own}))
     return out, tuple(made)
 
 
@@ -205,7 +201,7 @@ def _fused(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
                 )
             case If() | While() if _has_loop((stmts[0],)):
                 raise site.refuse(
-                    f"unroll of {site.loop.var} with jam: it holds a loop under a condition that differs from copy to copy"
+                    f"unroll of {site.loop.var} with jam: a loop in it stands under a condition that differs in each copy"
                 )
             case _:
                 out.extend(stmts)
@@ -226,6 +222,7 @@ def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: b
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
 _ROWS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = D[i][j] + E[j];"
+_CHAIN = "for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];"
 
 Unroll.examples = {
     "unroll 2": Example(_COPY, """\
@@ -260,5 +257,5 @@ for (int i = 0; i < n / 2; i++) {
     D[2 * i + 1][j] += E[j];
   }
 }"""),
-    "unroll 4, split": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="(i=1) must run before (i=2)"),
+    "unroll 4, split": Example(_CHAIN, refused="(i=1) must run before (i=2)"),
 }  # fmt: skip

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:17: N is not declared
+FILE:6:17: N is not declared: give its value with -D N=…
   void f(double A[N]) {
                   ^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:41: comments are not supported, see https://github.com/eliben/pycparser#3using.
+FILE:7:41: this comment does not end
     for (int i = 0; i < n; i++) x[i] = 1; /* one
                                           ^
 */

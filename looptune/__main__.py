@@ -1,0 +1,7 @@
+"""``python -m looptune``."""
+
+from __future__ import annotations
+
+from looptune.cli import main
+
+main()

@@ -1,0 +1,210 @@
+"""Translation validation: a finished tree does what its codelet did, whatever passes made it.
+
+    meaning   each assignment in it computes what its original computes in the iteration it stands for
+    once      every original iteration runs, and runs once
+    order     no dependence is reversed or torn between threads: s -> t keeps s before t, with loops run by threads in
+              no order; accumulations by one op into one element may run in any order
+    locals    every read of a local gets the value from the same original write, and from its own thread
+    bounds    every access is inside its array
+
+Nothing is taken from the transforms but ``Assign.at``. What cannot be compared (data-dependent bounds and conditions,
+``while``, elements kept in registers) is "unknown", never "proved".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import islpy as isl
+
+from looptune.ir import Array, Codelet, Expr, Local, Loop
+from looptune.poly.access import Access
+from looptune.poly.copies import Copies, Unprovable, compare, same_meaning
+from looptune.poly.dependence import shared_op
+from looptune.poly.domain import Statement
+from looptune.poly.model import Model
+from looptune.poly.space import union
+from looptune.poly.witness import Broken, Refused, least_point, refused
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``reason`` is one line: what failed, or what could not be compared; "" where proved.
+
+    ``assumed`` are the conditions on the sizes under which accesses are inside their arrays, which C demands anyway.
+    """
+
+    verdict: Literal["proved", "failed", "unknown"]
+    reason: str = ""
+    witness: Refused | None = None
+    assumed: tuple[str, ...] = ()
+
+
+def prove(
+    original: Codelet, finished: Codelet, sizes: Mapping[str, int] | None = None, *, reassociate: bool = True
+) -> Proof:
+    """``sizes``: integer parameters known, else it holds for all; then accesses are checked, else they are assumed."""
+    try:
+        copies = compare(original, finished, sizes if sizes is not None else {})
+        for check in (_meaning, _once, _order, _locals):
+            failure = check(copies, reassociate)
+            if failure is not None:
+                return failure
+        return _bounds(copies)
+    except Unprovable as reason:
+        return Proof("unknown", str(reason))
+
+
+def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
+    for copy in copies.of:
+        if not same_meaning(copies, copy):
+            span = copies.finished.statements[copy].assign.span
+            return Proof("failed", f"a copy of the assignment at {span} computes something else")
+    return None
+
+
+def _once(copies: Copies, reassociate: bool) -> Proof | None:
+    """The copies' iterations are the original's, and no two of them are the same one."""
+    for name, statement in copies.original.statements.items():
+        domain = copies.original.space.domain(name)
+        runs = copies.named(name)
+        ranges = [copies.at[c].range() for c in runs]
+        left = domain
+        for ran in ranges:
+            twice = ran.subtract(left)
+            if not twice.is_empty():
+                outside = not twice.is_subset(domain)
+                return _failed(copies, statement, twice, "runs, and must not" if outside else "runs twice")
+            left = left.subtract(ran)
+        if not left.is_empty():
+            return _failed(copies, statement, left, "does not run")
+        for c in runs:
+            if not copies.at[c].is_injective():
+                return _failed(copies, statement, copies.at[c].range(), "may run twice")
+    return None
+
+
+def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:
+    point, names = least_point(isl.Map.from_range(where)), copies.original.parameters
+    given = _listed(dict(zip(names, point, strict=False)))
+    at = _listed(statement.shown(point[len(names) :]))
+    place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
+    return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
+
+
+def _order(copies: Copies, reassociate: bool) -> Proof | None:
+    """Dependences on arrays, local arrays included."""
+    model, scalars, broken = copies.original, _scalars(copies.original), []
+    for d in (d for d in model.dependences if d.array not in scalars):
+        for first in copies.named(d.first):
+            for then in copies.named(d.then):
+                bad = copies.between(first, d.map, then).subtract(_in_order(copies.finished, first, then))
+                if reassociate and d.op:  # either may come first, but not both at once
+                    bad = bad.subtract(_in_order(copies.finished, then, first).reverse())
+                if not bad.is_empty():
+                    back = copies.back(first, bad, then)
+                    broken.append(Broken(d.first, d.then, back, d.array, reductions=d.op is not None))
+    if not broken:
+        return None
+    witness = refused(model.space, model.sizes, broken)
+    return Proof("failed", f"{witness}: {witness.detail()}", witness)
+
+
+def _in_order(model: Model, first: str, then: str) -> isl.Map:
+    """{ s[iteration] -> t[iteration] : s surely runs before t }: they differ first in text or in a sequential loop."""
+    s, t = model.statements[first], model.statements[then]
+    later = [f"{e}'" if e in t.dims else e for e in t.time]
+    threads = {2 * d + 1 for d, f in enumerate(s.loops) if _unordered(f)}
+    cases = (
+        " and ".join([*(f"{a} = {b}" for a, b in zip(s.time[:k], later[:k], strict=True)), f"{s.time[k]} < {later[k]}"])
+        for k in range(len(later)) if k not in threads
+    )  # fmt: skip
+    condition = " or ".join(f"({c})" for c in cases)
+    primed = ", ".join(f"{d}'" for d in t.dims)
+    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
+
+
+def _unordered(loop: object) -> bool:
+    return isinstance(loop, Loop) and loop.mode in ("parallel", "thread")
+
+
+def _scalars(model: Model) -> set[str]:
+    """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
+    return {v for v in model.stored if v not in {x.name for x in model.codelet.locals if x.shape}}
+
+
+def _locals(copies: Copies, reassociate: bool) -> Proof | None:
+    """Which write each read gets its value from, in original iterations, before and after; names may have changed."""
+    before = _values(copies.original, reassociate, lambda w, m, r: (w, m, r))
+    after = _values(copies.finished, reassociate, lambda w, m, r: (copies.of[w], copies.back(w, m, r), copies.of[r]))
+    for w, r in before.keys() | after.keys():
+        old, new = before.get((w, r)), after.get((w, r))
+        if old is None or new is None or not old.is_equal(new):
+            line = copies.original.statements[r].assign.span
+            return Proof("failed", f"the assignment at {line} reads another value of a local than it did")
+    for array in _scalars(copies.finished):
+        for flow in copies.finished.flows(array, reassociate=reassociate).flows:
+            if not flow.map.is_subset(_one_thread(copies.finished, flow.write, flow.read)):
+                line = copies.finished.statements[flow.read].assign.span
+                return Proof("failed", f"{array} is read at {line} by another thread than wrote it")
+    return None
+
+
+def _values(
+    model: Model, reassociate: bool, shown: Callable[[str, isl.Map, str], tuple[str, isl.Map, str]]
+) -> dict[tuple[str, str], isl.Map]:
+    """{ write[iteration] -> read[iteration] } by statements, over all scalars, without those that may be regrouped."""
+    found: dict[tuple[str, str], list[isl.Map]] = {}
+    for array in sorted(_scalars(model)):
+        for flow in model.flows(array, reassociate=reassociate).flows:
+            ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
+            if not (reassociate and shared_op(*ends)):
+                w, values, r = shown(flow.write, flow.map, flow.read)
+                found.setdefault((w, r), []).append(values)
+    return {pair: union(maps) for pair, maps in found.items()}
+
+
+def _one_thread(model: Model, write: str, read: str) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }"""
+    w, r = model.statements[write], model.statements[read]
+    same = []
+    for d, loop in enumerate(w.loops):
+        if _unordered(loop):
+            shared = d < len(r.loops) and r.loops[d] is loop
+            same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
+    primed = ", ".join(f"{d}'" for d in r.dims)
+    condition = " and ".join(same) or "true"
+    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(w)} -> {r.name}[{primed}] : {condition} }}")
+
+
+def _bounds(copies: Copies) -> Proof:
+    """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure."""
+    space = copies.finished.space
+    assumed: dict[str, None] = {}
+    for array in (*copies.finished.codelet.params, *copies.finished.codelet.locals):
+        match array:
+            case Array(name, _, shape) | Local(name, _, shape):
+                for access in (a for mine in space.accesses.values() for a in mine if a.array == name):
+                    _inside(copies, access, shape, assumed)
+    if assumed and not copies.finished.parameters:
+        return Proof("failed", f"{next(iter(assumed))} is outside its array")
+    return Proof("proved", assumed=tuple(assumed))
+
+
+def _inside(copies: Copies, access: Access, shape: tuple[Expr | None, ...], assumed: dict[str, None]) -> None:
+    """Note the access unless every element it touches is inside ``shape``."""
+    space = copies.finished.space
+    s = copies.finished.statements[access.statement]
+    for subscript, extent in zip(access.subscripts, shape, strict=True):
+        if extent is None:
+            continue
+        e, n = space.nest.affine(subscript, s.dims), space.nest.affine(extent, ())
+        held = "false" if e is None or n is None else f"0 <= {e} < {n}"
+        if not space.domain(s.name).is_subset(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {held} }}")):
+            assumed[f"{access.text} at {access.span}"] = None
+
+
+def _listed(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in values.items())

@@ -1,0 +1,506 @@
+"""What ``load`` says of a file beyond the statements: the codelet chosen, shapes, values, names, places, errors."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from looptune import interp
+from looptune.errors import LooptuneError, ParseError, UsageError
+from looptune.frontend import load, load_all
+from looptune.frontend.expr import MATH
+from looptune.ir import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
+from looptune.pretty import function, show
+from looptune.rewrite import walk
+
+TWO = """
+#pragma hmpp <g> second codelet, args[y].io=inout
+static
+void g(int n, double *x, double *y) { for (int i = 0; i < n; i++) y[i] += x[i]; }
+#pragma hmpp <g> first codelet
+void f(int n, double *x) { for (int i = 0; i < n; i++) x[i] = i; }
+int main() { f(3, a);
+  g(3, a, b); return 0; }
+"""
+
+HEADER = """
+#define POLYBENCH_C99_SELECT(x,y) x
+#define POLYBENCH_2D(var, dim1, dim2, ddim1, ddim2) var[POLYBENCH_C99_SELECT(dim1,ddim1) + 0][dim2]
+#define POLYBENCH_LOOP_BOUND(x,y) x
+#define POLYBENCH_2D_ARRAY_DECL(var, type, d1, d2, e1, e2) type (*var)[d1][d2]; var = (type(*)[d1][d2])alloc(d1 * d2);
+#define POLYBENCH_ARRAY(x) *x
+extern void *alloc(unsigned long long int n);
+"""
+
+KERNEL_HEADER = """
+#ifndef K_H
+#define K_H
+# if !defined(NI)
+#  define NI 20
+# endif
+# if !defined(DATA_TYPE_IS_FLOAT) && !defined(DATA_TYPE_IS_DOUBLE)
+#  define DATA_TYPE_IS_DOUBLE
+# endif
+# ifdef DATA_TYPE_IS_DOUBLE
+#  define DATA_TYPE double
+#  define SCALAR_VAL(x) x
+#  define SQRT_FUN(x) sqrt(x)
+# else
+#  define DATA_TYPE float
+#  define SCALAR_VAL(x) x##f
+#  define SQRT_FUN(x) sqrtf(x)
+# endif
+# define _PB_NI POLYBENCH_LOOP_BOUND(NI,ni)
+#endif
+"""
+
+KERNEL = """
+#include <stdio.h>
+#include <polybench.h>
+#include "k.h"
+static void init_array(int ni, DATA_TYPE *alpha, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
+{
+  *alpha = 1.5;
+  for (int i = 0; i < ni; i++) A[i][i] = 1;
+}
+static void print_array(int ni, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
+{
+  for (int i = 0; i < ni; i++) fprintf(stderr, "%0.2lf ", A[i][i]);
+}
+static void kernel_k(int ni, DATA_TYPE alpha, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
+{
+  int i, j;
+#pragma scop
+  for (i = 0; i < _PB_NI; i++)
+    for (j = 0; j <= i; j++)
+      A[i][j] = alpha * SQRT_FUN(A[i][j]) + SCALAR_VAL(0.5);
+#pragma endscop
+}
+int main(int argc, char **argv)
+{
+  int ni = NI;
+  DATA_TYPE alpha;
+  struct timeval start;
+  POLYBENCH_2D_ARRAY_DECL(A, DATA_TYPE, NI, NI, ni, ni);
+  init_array(ni, &alpha, POLYBENCH_ARRAY(A));
+  kernel_k(ni, alpha, POLYBENCH_ARRAY(A));
+  if (argc > 42) print_array(ni, POLYBENCH_ARRAY(A));
+  return 0;
+}
+"""
+
+
+@pytest.fixture
+def polybench(tmp_path: Path) -> Path:
+    (tmp_path / "utilities").mkdir()
+    (tmp_path / "utilities" / "polybench.h").write_text(HEADER)
+    (tmp_path / "k.h").write_text(KERNEL_HEADER)
+    (tmp_path / "k.c").write_text(KERNEL)
+    return tmp_path
+
+
+def nest(body: str, params: str = "int n, double *x") -> str:
+    return f"void f({params}) {{\n{body}\n}}\n"
+
+
+# -- PolyBench ------------------------------------------------------------------------------------
+
+
+def test_polybench_file(polybench: Path) -> None:
+    """A file in PolyBench's style needs its headers' folder and nothing else."""
+    unit = load(polybench / "k.c", include_dirs=[polybench / "utilities"])
+    assert (
+        function(unit.codelet).replace(" ", "")
+        == """
+void kernel_k(int ni, double alpha, double A[20][20])
+{
+  for (int i = 0; i < 20; i++) {
+    for (int j = 0; j < i + 1; j++) {
+      A[i][j] = alpha * sqrt(A[i][j]) + 0.5;
+    }
+  }
+}
+""".lstrip().replace(" ", "")
+    )
+    assert unit.values == {"ni": 20, "alpha": 1.5}
+    assert unit.text[slice(*unit.body)].startswith("  for (i = 0; i < _PB_NI; i++)\n")
+    assert unit.text[slice(*unit.body)].endswith("SCALAR_VAL(0.5);\n")
+
+
+def test_dtype_switches_types_and_polybench_literals(polybench: Path) -> None:
+    """float32 re-types the declarations and chooses PolyBench's float forms; -D sizes win over the header's."""
+    unit = load(polybench / "k.c", include_dirs=[polybench / "utilities"], dtype="float32", defines={"NI": 7})
+    text = function(unit.codelet)
+    assert "float A[7][7]" in text
+    assert "sqrtf(A[i][j]) + 0.5f" in text
+    assert unit.values == {"ni": 7, "alpha": 1.5}
+    assert unit.defines == {"NI": "7"}
+
+
+def test_a_missing_polybench_header_is_named(polybench: Path) -> None:
+    """Where the macros of a header that was not found break the syntax, the message names the header."""
+    with pytest.raises(ParseError, match=r"<polybench.h> was not found: add its folder with -I"):
+        load(polybench / "k.c")
+
+
+def test_load_is_fast(polybench: Path) -> None:
+    """A PolyBench-size file loads within the time a command line feels instant in."""
+    begin = time.perf_counter()
+    load(polybench / "k.c", include_dirs=[polybench / "utilities"])
+    assert time.perf_counter() - begin < 0.3
+
+
+def test_a_define_beats_the_files_own() -> None:
+    """-D N changes the size of a published file that defines N unconditionally."""
+    text = "#define N 512\n" + nest("for (int i = 0; i < N; i++) x[i] = N;")
+    (loop,) = load(text, defines={"N": 9}).codelet.body
+    assert isinstance(loop, Loop)
+    assert loop.hi == Const(9)
+
+
+# -- which codelet --------------------------------------------------------------------------------
+
+
+def test_group_of_codelets() -> None:
+    """Codelets are called by label or function name and come in call order; several need a choice."""
+    assert load(TWO, kernel="second").codelet.name == "g"
+    assert load(TWO, kernel="f").codelet.label == "first"
+    assert [u.codelet.name for u in load_all(TWO)] == ["f", "g"]
+    with pytest.raises(UsageError, match=r"choose one with --kernel: g, f"):
+        load(TWO)
+    with pytest.raises(UsageError, match=r"no codelet h in <source>: it has second, first"):
+        load(TWO, kernel="h")
+
+
+def test_codelet_of_a_prototype() -> None:
+    """The pragma may stand before the prototype, with other pragmas and blank lines between."""
+    text = "#pragma hmpp k codelet, &\n#pragma hmpp & args[x].io=out\n\n#pragma once_more\nvoid k(int n, double *x);\n"
+    text += nest("for (int i = 0; i < n; i++) x[i] = 1;") + "void k(int n, double *x) { while (n > 3) x[0] = 1; }\n"
+    unit = load(text)
+    assert (unit.codelet.name, unit.codelet.label) == ("k", "k")
+    assert unit.codelet.params[1] == Array("x", "float64", (None,), "out")
+
+
+def test_functions_that_cannot_be_read_are_left_out() -> None:
+    """Inline assembly, GNU extensions and unknown types elsewhere do not stand in the way."""
+    text = """
+#include <cuda_runtime.h>
+extern cudaError_t check(cudaError_t e);
+static inline __attribute__((always_inline)) unsigned long cycles(void) {
+  unsigned long t; __asm__ __volatile__("rdtsc" : "=a"(t)); return t; }
+void timing(void) { cudaEvent_t start, stop; cudaEventCreate(&start); kernel<<<1, 2>>>(start); }
+__extension__ typedef long long big __attribute__((aligned(8)));
+void f(int n, big *restrict x) {
+#pragma scop
+  for (int i = 0; i < n; i++) x[i] = i;
+#pragma endscop
+}
+int main() { f(12, 0); unsigned long t = cycles(); timing(); return t > 3; }
+"""
+    unit = load(text)
+    assert unit.codelet.params == (Scalar("n", "int32"), Array("x", "int64", (None,), "out"))
+    assert unit.values == {"n": 12}
+
+
+def test_main_is_the_codelet_only_where_nothing_else_is() -> None:
+    """main's own loops do not compete with another function's, and count where there is none."""
+    loop = "for (int i = 0; i < n; i++) x[i] = 1;"
+    both = nest(loop) + "int main() { for (int i = 0; i < 3; i++) f(i, 0); }\n"
+    assert load(both).codelet.name == "f"
+    alone = f"int main(int argc, char **argv) {{ double x[4]; int n = 4; {loop} return 0; }}\n"
+    assert load(alone).codelet.params == (Scalar("argc", "int32"),)
+
+
+# -- parameters and values ------------------------------------------------------------------------
+
+
+def test_parameter_shapes() -> None:
+    """Every way to write an array parameter has its shape; extents stay expressions of the parameters."""
+    text = """
+typedef double row[5];
+typedef float real, matrix[3][4];
+void f(int n, double *a, double b[], double c[n + 1][2 * n], double (*d)[n], row *e, matrix g, real h[static 2],
+       const double *restrict const k, double *out, double (*whole)[n][2], unsigned char *bytes, int unused[n]) {
+  for (int i = 0; i < n; i++) {
+    a[i] = b[i] + c[i][i] + d[i][i] + e[i][i] + g[i][i] + h[i] + k[i] + (*whole)[i][0] + bytes[i];
+    *out = a[i];
+  }
+}
+"""
+    n = Var("n")
+    shapes = {p.name: p.shape for p in load(text).codelet.params if isinstance(p, Array)}
+    assert shapes == {
+        "a": (None,), "b": (None,), "c": (Bin("+", n, Const(1)), Bin("*", Const(2), n)), "d": (None, n),
+        "e": (None, Const(5)), "g": (Const(3), Const(4)), "h": (Const(2),), "k": (None,), "out": (Const(1),),
+        "whole": (n, Const(2)), "bytes": (None,), "unused": (n,),
+    }  # fmt: skip
+
+
+def test_directions_come_from_the_accesses_and_the_clauses() -> None:
+    """Read, written or both, unless an hmpp clause says."""
+    text = nest("for (int i = 0; i < n; i++) { y[i] = x[i]; z[i] += 1; }", "int n, double *x, double *y, double *z")
+    assert [p.io for p in load(text).codelet.params if isinstance(p, Array)] == ["in", "out", "inout"]
+    clauses = "#pragma hmpp f codelet, args[x].io=inout, args[2-3].io=inout, args[y].size={n}\n"
+    arrays = [p for p in load(clauses + text).codelet.params if isinstance(p, Array)]
+    assert [p.io for p in arrays] == ["inout", "inout", "inout"]
+    assert arrays[1].shape == (Var("n"),)
+
+
+def test_values_follow_the_caller() -> None:
+    """Constants reach the call through variables, arithmetic, wrappers, pointers and -D; differing calls give none."""
+    text = """
+#define N 8
+static const int HALF = N / 2;
+int scale = 3;
+void init(int n, float *beta) { *beta = 2.5f; }
+void f(int n, int m, float alpha, float beta, int odd, double *x) {
+  for (int i = 0; i < n; i++) x[i] = alpha * beta * m * scale * odd; }
+void wrapper(int size, float beta, int odd) { f(size, size * 2 + HALF, -1.5, beta, odd, 0); }
+int main(int argc, char **argv) {
+  int n, m = argc; float beta; n = N;
+  init(n, &beta); wrapper(n, beta, m); wrapper(8, beta, 1); }
+"""
+    assert load(text).values == {"n": 8, "m": 20, "alpha": -1.5, "beta": 2.5, "scale": 3}
+    assert load(text, defines={"odd": 5, "alpha": "0.5"}).values["odd"] == 5
+    assert load(text, defines={"odd": 5, "alpha": "0.5"}).values["alpha"] == 0.5
+
+
+def test_values_from_size_clauses() -> None:
+    """A number in .size is the value of the parameter that is that extent."""
+    text = "#pragma hmpp f codelet, args[A].size={64,n}\n"
+    text += nest("for (int i = 0; i < m; i++) A[i][0] = 1;", "int n, int m, double A[m][n]")
+    assert load(text).values == {"m": 64}
+
+
+def test_globals_become_parameters_after_the_functions_own() -> None:
+    """Arrays and scalars at file scope are appended in file order, constants are baked in, counters are not shared."""
+    text = """
+#define N 6
+double B[N][N], A[N];
+enum { ONE = 1, THREE = 3 };
+static const double w[2] = {0.5, THREE};
+int i, size = 4;
+void f(double *x) { for (i = ONE; i < size; i++) B[i][0] = A[i] * w[i & 1] + x[i]; }
+"""
+    unit = load(text)
+    assert [p.name for p in unit.codelet.params] == ["x", "B", "A", "size"]
+    assert unit.codelet.locals == (Local("w", "float64", (Const(2),)),)
+    assert unit.values == {"size": 4}
+
+
+# -- the tree -------------------------------------------------------------------------------------
+
+
+def test_copies_of_sizes_stay_affine() -> None:
+    """Integers written once with what never changes vanish into the bounds and indices that use them."""
+    text = nest("""
+  int m = n, last, idx;
+  last = m - 1;
+  for (int i = 0; i <= last; i++) { idx = i * m + last; int next = idx + 1; x[next] = x[idx]; }
+""")
+    codelet = load(text).codelet
+    assert codelet.locals == ()
+    (loop,) = codelet.body
+    assert isinstance(loop, Loop)
+    assert loop.hi == Var("n")
+    (only,) = loop.body
+    assert isinstance(only, Assign)
+    index = Bin("+", Bin("*", Var("i"), Var("n")), Bin("-", Var("n"), Const(1)))
+    assert only.value == Load("x", (index,), "float64")
+
+
+def test_a_variable_written_twice_is_no_copy() -> None:
+    """A bound that changes between loops is read where it stands."""
+    codelet = load(nest("int m = n; m = m - 1; for (int i = 0; i < m; i++) x[i] = 1;")).codelet
+    assert codelet.locals == (Local("m", "int32"),)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("i = 0; i < n; i++", "0 .. n by 1"),
+        ("i = 0; n > i; ++i", "0 .. n by 1"),
+        ("i = 1; i <= n; i += 1", "1 .. n + 1 by 1"),
+        ("i = 0; i != n; i++", "0 .. n by 1"),
+        ("i = 0; i < n; i = 3 + i", "0 .. n by 3"),
+        ("i = n - 1; i >= 0; i--", "0 .. n by 1"),
+        ("i = n; i > 0; --i", "0 .. n by 1"),
+        ("i = n - 1; 0 <= i; i -= 2", "0 .. n by 2"),
+        ("i = 0; i + 2 < n; i++", "0 .. n - 2 by 1"),
+        ("i = 0; i < n && i < 8; i++", "0 .. (n < 8 ? n : 8) by 1"),
+        ("i = 0; i < (n < 8 ? n : 8); i++", "0 .. (n < 8 ? n : 8) by 1"),
+        ("i = 0; i < n; i -= -2", "0 .. n by 2"),
+    ],
+)
+def test_counted_headers(header: str, expected: str) -> None:
+    """A header that counts becomes a half-open loop with a positive step."""
+    (loop,) = load(nest(f"for (int {header}) x[i] = i;")).codelet.body
+    assert isinstance(loop, Loop)
+    assert f"{show(loop.lo)} .. {show(loop.hi)} by {loop.step}" == expected
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 1; i < n; i *= 2) x[i] = 1;",
+        "for (int i = 0; i < n; i++) { x[i] = 1; i++; }",
+        "for (int i = 0; i < n; i++) { x[i] = 1; n--; }",
+        "for (int i = 0; i < n && x[i] > 0; i++) x[i] = 1;",
+        "for (int i = 0; i < x[0]; i++) x[i] = 1;",
+        "for (double z = 0; z < 1; z += 0.5) x[0] += z;",
+        "for (int i = 0; i < n; i--) x[i] = 1;",
+        "for (unsigned i = 0; i - 1 < n; i++) x[i] = 1;",
+    ],
+)
+def test_other_headers_are_whiles(loop: str) -> None:
+    """What does not count keeps C's meaning as a while."""
+    assert any(isinstance(s, While) for s in load(nest(loop)).codelet.body)
+
+
+def test_names_numbers_and_iterations() -> None:
+    """Loops keep the user's names and count from 1; statements are S0, S1 … with the loops around them."""
+    codelet = load(
+        nest("""
+  int i = 5, t;
+  for (i = 0; i < n; i++) for (int j = 0; j < 4; j++) { double i = x[j]; x[j] = i; }
+  for (i = 0; i < n; i++) { for (int i = 0; i < 3; i++) x[i] = 2; t = i; x[t] = t; }
+  x[0] = i;
+""")
+    ).codelet
+    loops = [n for n in walk(codelet.body) if isinstance(n, Loop)]
+    assert [(loop.number, loop.var) for loop in loops] == [(1, "i"), (2, "j"), (3, "i"), (4, "i_2")]
+    assigns = [n for n in walk(codelet.body) if isinstance(n, Assign)]
+    assert [a.name for a in assigns] == [f"S{k}" for k in range(len(assigns))]
+    inner = next(a for a in assigns if a.target == Load("x", (Var("j"),), "float64"))
+    assert inner.at == (Var("i"), Var("j"))
+    assert {v.name for v in codelet.locals} == {"i_3", "i_4"}
+
+
+def test_conversions_are_explicit() -> None:
+    """Operands meet in C's type; the value of an assignment has its target's; constants have C's types."""
+    text = nest("for (int i = 0; i < n; i++) { x[i] = x[i] * 2 + 0.1; k[i] = k[i] / 3u; }", "int n, float *x, char *k")
+    shown = function(load(text).codelet)
+    assert "x[i] = x[i] * 2 + 0.1;" in shown
+    assert "k[i] /= 3u;" in shown
+    dtypes = {n.dtype for n in walk(load(text).codelet.body) if isinstance(n, Bin)}
+    assert dtypes == {"float32", "float64", "uint32"}
+    narrow = {n.dtype for n in walk(load(text, float_literals=True).codelet.body) if isinstance(n, Bin)}
+    assert narrow == {"float32", "uint32"}
+
+
+def test_math_functions_are_those_the_interpreter_knows() -> None:
+    """The front end accepts exactly the functions that have a meaning."""
+    assert MATH | {"abs"} == interp.FUNCTIONS.keys()
+
+
+# -- places and errors ----------------------------------------------------------------------------
+
+
+def test_spans_are_of_the_original_text() -> None:
+    """A node's span is its words in the file, through macros, headers, tabs and continued lines."""
+    text = "#define N 4\n#define AT(i) x[(i) + N]\n\n/* two\nlines */ void f(int n, double *x) {\n"
+    text += "\tfor (int i = 0; i < N; \\\n i++) { AT(i) = n + x[i]; }\n}\n"
+    (loop,) = load(text).codelet.body
+    assert isinstance(loop, Loop)
+    assert (str(loop.span), loop.span.width) == ("<source>:6:2", 3)
+    (assign,) = loop.body
+    assert isinstance(assign, Assign)
+    value = assign.value
+    words = value.span.text[value.span.col - 1 : value.span.col - 1 + value.span.width]
+    assert words == "n + x[i]"
+    assert loop.span.text == "\tfor (int i = 0; i < N; \\"
+
+
+def test_body_is_the_function_body() -> None:
+    """Unit.body holds both braces of the codelet, in the text as it was given."""
+    text = "// {\n" + nest("for (int i = 0; i < n; i++) { x[i] = 1; }") + "int g(int a) { return a; }\n"
+    unit = load(text)
+    assert unit.text[slice(*unit.body)] == "{\nfor (int i = 0; i < n; i++) { x[i] = 1; }\n}"
+    assert (unit.path, unit.text) == ("<source>", text)
+
+
+def test_a_helper_is_inlined() -> None:
+    """A function of tests and returns stands for its value; an integer minimum is a minimum."""
+    text = "static inline int least(int a, int b) { if (a < b) return a; return b; }\n"
+    (loop,) = load(text + nest("for (int i = 0; i < least(n, 5); i++) x[i] = 1;")).codelet.body
+    assert isinstance(loop, Loop)
+    assert loop.hi == Bin("min", Var("n"), Const(5))
+
+
+def test_a_scop_takes_its_surroundings_along() -> None:
+    """Around a scop: initial values enter it, other scalars and shared arrays become parameters."""
+    text = """
+void f(int n) {
+  double third = 1.0 / 3, t, A[10], tmp[10]; int i, steps = 4;
+  t = clock();
+  A[0] = 1;
+#pragma scop
+  for (int s = 0; s < steps; s++)
+    for (i = 0; i < 10; i++) { tmp[i] = A[i] * third + t; A[i] = tmp[i]; }
+#pragma endscop
+  t = A[3];
+}
+"""
+    codelet = load(text).codelet
+    assert codelet.params == (Scalar("n", "int32"), Array("A", "float64", (Const(10),)), Scalar("t", "float64"))
+    assert codelet.locals == (Local("third", "float64"), Local("tmp", "float64", (Const(10),)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"source": "no.c"}, "no such file: no.c"),
+        ({"source": "."}, "a folder, not a C file: ."),
+        ({"source": " \n"}, "empty file: <source>"),
+        ({"source": nest(""), "defines": {"": "1"}}, "-D needs a name"),
+        ({"source": nest(""), "defines": {"2N": "1"}}, "-D needs a name: '2N' is none"),
+        ({"source": nest(""), "dtype": "half"}, "dtype is float32 or float64, not half"),
+        ({"source": nest(""), "include_dirs": ["nowhere"]}, "no such folder: nowhere"),
+        ({"source": nest("")}, "no loop in <source>"),
+    ],
+)
+def test_usage_errors(arguments: dict, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A wrong file or option is a UsageError of one line."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as error:
+        load(**arguments)
+    assert str(error.value) == message
+
+
+def test_encodings(tmp_path: Path) -> None:
+    """UTF-8 with a mark, Latin-1 and carriage returns are read; a binary file is refused."""
+    body = nest("for (int i = 0; i < n; i++) x[i] = 1; // é")
+    for data in (b"\xef\xbb\xbf" + body.encode(), body.encode("latin-1"), body.replace("\n", "\r\n").encode()):
+        (tmp_path / "a.c").write_bytes(data)
+        assert load(tmp_path / "a.c").codelet.name == "f"
+    (tmp_path / "a.c").write_bytes(b"\x7fELF\0\0\1")
+    with pytest.raises(UsageError, match="not a text file"):
+        load(tmp_path / "a.c")
+
+
+def test_a_define_that_is_no_number_is_named_where_it_is_used() -> None:
+    """The message points at the use and names the macro."""
+    with pytest.raises(LooptuneError) as error:
+        load(nest("for (int i = 0; i < N; i++) x[i] = 1;"), defines={"N": "abc"})
+    assert error.value.message == "N is defined as abc, which is no number and no variable"
+    assert error.value.span.line == 2
+
+
+def test_a_header_that_includes_itself_is_refused(tmp_path: Path) -> None:
+    """Endless includes end in a message, not in a crash."""
+    (tmp_path / "a.h").write_text('#include "a.h"\nint x;\n')
+    (tmp_path / "a.c").write_text('#include "a.h"\n' + nest("for (int i = 0; i < n; i++) x[i] = 1;"))
+    with pytest.raises(ParseError, match="nested more than"):
+        load(tmp_path / "a.c")
+
+
+def test_an_error_in_a_header_names_the_header(tmp_path: Path) -> None:
+    """Spans follow the text into the file it comes from."""
+    (tmp_path / "body.h").write_text("for (int i = 0; i < n; i++)\n  x[i] = missing;\n")
+    (tmp_path / "a.c").write_text(nest('#include "body.h"'))
+    with pytest.raises(ParseError) as error:
+        load(tmp_path / "a.c")
+    assert error.value.span.file.endswith("body.h")
+    assert (error.value.span.line, error.value.span.col) == (2, 10)

@@ -1,0 +1,181 @@
+"""Translation validation: correct rewritings are proved, each kind of broken one is caught."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+from nests import _Reader, nest
+
+from looptune.ir import Assign, Codelet, Loop, Node
+from looptune.poly.proof import Proof, prove
+from looptune.rewrite import rewrite
+
+SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
+
+
+def codelet(code: str, locals_: str = "") -> Codelet:
+    return nest(code, SHAPES, dict.fromkeys(locals_.split(), ()), {"idx": "int32"})
+
+
+def made(code: str, *instances: str, locals_: str = "", threads: str = "") -> Codelet:
+    """``code`` as a finished tree: its assignments are, in textual order, ``instances`` such as "S0 2 * i, j"."""
+    tree = nest(code, SHAPES, dict.fromkeys(locals_.split(), ()))
+    loops = tuple({n.var: None for n in _loops(tree)})
+    left = iter(instances)
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Assign():
+                name, _, at = next(left).partition(" ")
+                parsed = ast.parse(f"({at},)" if at else "()", mode="eval").body
+                return replace(n, name=name, at=tuple(_Reader([], {}, set()).expr(e, loops) for e in parsed.elts))
+            case Loop(var) if var in threads.split():
+                return replace(n, mode="parallel")
+        return None
+
+    return replace(tree, body=rewrite(rule, tree.body))
+
+
+def _loops(tree: Codelet) -> list[Loop]:
+    found: list[Loop] = []
+    rewrite(lambda n: found.append(n) if isinstance(n, Loop) else None, tree.body)
+    return found
+
+
+def proof(before: Codelet, after: Codelet, **sizes: int) -> Proof:
+    params = {p.name: p for p in before.params}
+    assert all(params.get(p.name, p) == p for p in after.params)
+    return prove(before, replace(after, params=before.params), sizes)
+
+
+COPY = codelet("for i in range(n):\n    B[i] = B[i] + 1.0")
+HALVES = """
+for i in range(n // 2):
+    B[2 * i] = B[2 * i] + 1.0
+    B[2 * i + 1] = B[2 * i + 1] + 1.0
+for i in range(n - n % 2, n):
+    B[i] = B[i] + 1.0
+"""
+
+
+def test_unrolling_with_its_remainder_is_proved() -> None:
+    """Two copies and the rest run every iteration once, for all sizes and for one."""
+    after = made(HALVES, "S0 2 * i", "S0 2 * i + 1", "S0 i", threads="i")
+    assert proof(COPY, after) == Proof("proved")
+    assert proof(COPY, after, n=7) == Proof("proved")
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [(HALVES.replace("n - n % 2, n", "n, n"), "iteration (i=0) of nest.c:2:5 does not run when n=1"),
+     (HALVES.replace("n - n % 2, n", "n - 2 + n % 2, n"), "runs twice"),
+     (HALVES.replace("n - n % 2, n", "n - n % 2, n + 1"), "runs, and must not"),
+     (HALVES.replace("B[2 * i + 1] + 1.0", "B[2 * i] + 1.0"), "computes something else"),
+     (HALVES.replace("B[2 * i + 1] + 1.0", "B[2 * i + 1] + 2.0"), "computes something else"),
+     (HALVES.replace("B[2 * i + 1] + 1.0", "B[2 * i + 1] - 1.0"), "computes something else")],
+)  # fmt: skip
+def test_iterations_lost_repeated_or_changed_are_caught(broken: str, reason: str) -> None:
+    """A remainder that is missing, too long or overlapping, and a copy with the wrong element, constant or operator."""
+    found = proof(COPY, made(broken, "S0 2 * i", "S0 2 * i + 1", "S0 i"))
+    assert found.verdict == "failed"
+    assert reason in found.reason
+
+
+def test_one_copy_that_runs_an_iteration_twice_is_caught() -> None:
+    """Two trips that stand for one iteration."""
+    found = proof(COPY, made("for i in range(2 * n):\n    B[i // 2] = B[i // 2] + 1.0", "S0 i // 2"))
+    assert (found.verdict, "may run twice" in found.reason) == ("failed", True)
+
+
+CHAIN = codelet("for i in range(1, n):\n    B[i] = B[i - 1]")
+
+
+def test_reversed_dependences_are_caught_with_a_witness() -> None:
+    """A chain run backward, and a chain given to threads."""
+    backward = "for i in range(1, n):\n    B[n - i] = B[n - i - 1]"
+    found = proof(CHAIN, made(backward, "S0 n - i"))
+    assert (found.verdict, str(found.witness)) == ("failed", "iteration (i=1) must run before (i=2) when n=3")
+    forward = "for i in range(1, n):\n    B[i] = B[i - 1]"
+    assert proof(CHAIN, made(forward, "S0 i")).verdict == "proved"
+    torn = proof(CHAIN, made(forward, "S0 i", threads="i"))
+    assert (torn.verdict, str(torn.witness)) == ("failed", "iteration (i=1) must run before (i=2) when n=3")
+
+
+def test_sums_may_be_reordered_but_not_run_by_threads() -> None:
+    """x += A[i]: any order with reassociation, one order without, never at once."""
+    total = codelet("for i in range(n):\n    x[0] += B[i]")
+    backward = made("for i in range(n):\n    x[0] += B[n - 1 - i]", "S0 n - 1 - i")
+    backward = replace(backward, params=total.params)
+    assert prove(total, backward).verdict == "proved"
+    assert prove(total, backward, reassociate=False).verdict == "failed"
+    assert proof(total, made("for i in range(n):\n    x[0] += B[i]", "S0 i", threads="i")).verdict == "failed"
+
+
+LOCAL = codelet("for i in range(n):\n    t = B[i]\n    for j in range(n):\n        A[i, j] = t", "t")
+JAMMED = """
+for i in range(n // 2):
+    t = B[2 * i]
+    u = B[2 * i + 1]
+    for j in range(n):
+        A[2 * i, j] = t
+        A[2 * i + 1, j] = u
+for i in range(n - n % 2, n):
+    t = B[i]
+    for j in range(n):
+        A[i, j] = t
+"""
+NAMES = ("S0 2 * i", "S0 2 * i + 1", "S1 2 * i, j", "S1 2 * i + 1, j", "S0 i", "S1 i, j")
+
+
+def test_renamed_locals_are_followed() -> None:
+    """Each copy with its own local is proved, with one local for both it is caught."""
+    assert proof(LOCAL, made(JAMMED, *NAMES, locals_="t u", threads="i")).verdict == "proved"
+    shared = made(JAMMED.replace("u", "t"), *NAMES, locals_="t")
+    assert (proof(LOCAL, shared).verdict, "another value" in proof(LOCAL, shared).reason) == ("failed", True)
+
+
+def test_a_local_sunk_into_a_permuted_nest_is_caught() -> None:
+    """t set in the first trip of another loop is overwritten before it is used."""
+    sunk = "for j in range(n):\n    for i in range(n):\n        if j == 0:\n            t = B[i]\n        A[i, j] = t"
+    assert proof(LOCAL, made(sunk, "S0 i", "S1 i, j", locals_="t")).verdict == "failed"
+
+
+def test_a_local_of_another_thread_is_caught() -> None:
+    """A value written by one thread cannot be read after the threads have ended."""
+    last = codelet("for i in range(n):\n    t = 2.0\nB[0] = t", "t")
+    text = "for i in range(n):\n    t = 2.0\nB[0] = t"
+    assert proof(last, made(text, "S0 i", "S1", locals_="t")).verdict == "proved"
+    found = proof(last, made(text, "S0 i", "S1", locals_="t", threads="i"))
+    assert (found.verdict, "another thread" in found.reason) == ("failed", True)
+
+
+def test_accesses_outside_an_array_fail_at_sizes_and_are_assumed_without() -> None:
+    """B[i + 1] for the last i."""
+    over = codelet("for i in range(n):\n    A[i, 0] = B[i + 1]")
+    same = made("for i in range(n):\n    A[i, 0] = B[i + 1]", "S0 i")
+    assert proof(over, same).assumed == ("B[i + 1] at nest.c:2:15",)
+    found = proof(over, same, n=4)
+    assert (found.verdict, found.reason) == ("failed", "B[i + 1] at nest.c:2:15 is outside its array")
+
+
+@pytest.mark.parametrize("code", ["for i in range(n):\n    if B[i] > 0.0:\n        B[i] = 1.0",
+                                  "for i in range(n):\n    while B[i] > 1.0:\n        B[i] = B[i] / 2.0"])  # fmt: skip
+def test_what_cannot_be_compared_is_unknown(code: str) -> None:
+    """Data-dependent code is never called proved."""
+    tree = codelet(code)
+    assert prove(tree, tree).verdict == "unknown"
+
+
+def test_a_parameter_is_no_local() -> None:
+    """A copy that uses a local where the original used a parameter computes something else."""
+    before = nest("for i in range(n):\n    B[i] = alpha", SHAPES, None, {"alpha": "float64"})
+    after = made("for i in range(n):\n    B[i] = t", "S0 i", locals_="t")
+    assert "something else" in proof(before, after).reason
+
+
+def test_strange_assignments_are_unknown() -> None:
+    """An assignment that is no copy of an original one, such as a load into a register."""
+    after = made("for i in range(n):\n    t = B[i]\n    B[i] = t + 1.0", "", "S0 i", locals_="t")
+    assert proof(COPY, after).verdict == "unknown"
