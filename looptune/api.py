@@ -72,6 +72,8 @@ class Kernel:
         if not isinstance(array, np.ndarray):
             raise UsageError(f"{p.name} must be an array, got {type(array).__name__}")
         _check(p, array.shape, array.dtype, scalars)
+        if p.io != "in" and not array.flags.writeable:
+            raise UsageError(f"{p.name} is written, but the array given is read-only")
         shaped = array.reshape(-1) if len(p.shape) == 1 else array
         if self.target == "numba-cuda":
             return self._machine.place(shaped), True
@@ -125,11 +127,16 @@ def lines_of(directives: str | Sequence[str] | None) -> str:
 def _scalar(p: Scalar, given: Any) -> int | float:
     if isinstance(given, np.ndarray) and given.ndim:
         raise UsageError(f"{p.name} is a scalar, got an array")
+    number = given.item() if isinstance(given, np.ndarray | np.generic) else given
+    if not isinstance(number, int | float):
+        raise UsageError(f"{p.name} is a number, got {type(number).__name__}")
     if not is_integer(p.dtype):
-        return float(given)
-    if float(given) != int(given):
-        raise UsageError(f"{p.name} is an integer, got {given}")
-    return wrap(int(given), p.dtype)
+        return float(number)
+    if not math.isfinite(number) or number != int(number):
+        raise UsageError(f"{p.name} is an integer, got {number}")
+    if wrap(int(number), p.dtype) != number:
+        raise UsageError(f"{p.name} is an {p.dtype}, which {number} does not fit")
+    return int(number)
 
 
 def _check(p: Array, shape: tuple[int, ...], dtype: np.dtype[Any], scalars: Mapping[str, int | float]) -> None:

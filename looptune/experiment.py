@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,7 @@ from looptune.api import CACHE
 from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.ir import Array, Directive, Loop, Scalar
+from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
 from looptune.runtime.machine import Facts
@@ -110,10 +112,17 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) 
     name = request.strategy if request.strategy is not None else _strategy(budget, wanted)
     searched = sweep(
         lab, strategies.ALL[name](wanted, request.seed), store, budget=budget,
-        jobs=request.jobs if request.jobs is not None else default_jobs(), timeout_s=request.timeout_s,
+        jobs=_jobs(request, job), timeout_s=request.timeout_s,
         progress=progress, first=(prepared.annotated,), overlap=job.target.bakes, fresh=request.fresh,
     )  # fmt: skip
     return finish(prepared, lab, searched)
+
+
+def _jobs(request: Request, job: Job) -> int:
+    """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
+    if request.jobs is not None:
+        return request.jobs
+    return default_jobs() if job.target.bakes else len(os.sched_getaffinity(0))
 
 
 def _strategy(budget: Budget, space: Space) -> str:
@@ -139,7 +148,7 @@ def finish(prepared: Prepared, lab: KernelLab, searched: SweepResult) -> Result:
     return Result(
         kernel=prepared.unit.codelet.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=sizes, entries=entries, directives=won, ties=ties,
-        proof=_proof(lab, won), versions=searched.counts, command=prepared.request.command,
+        proof=_proof(prepared, lab, won), versions=searched.counts, command=prepared.request.command,
         flops=flops.count(prepared.unit.codelet.body, sizes), interrupted=searched.interrupted,
     )  # fmt: skip
 
@@ -238,12 +247,19 @@ def _verified(row: Row) -> str:
     return ""
 
 
-def _proof(lab: KernelLab, directives: str) -> str:
+def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
+    """What the winner's legality rests on: the judgement of each directive, and the proof of the finished loops."""
     done = lab.scheduled(Configuration(tuple(directives.splitlines())))
-    if done.asserted:
-        return "asserted by the user (trust)"
-    words = "every directive proved from the dependences"
-    return f"{words}; sums may be reassociated" if lab.job.reassociate else f"{words}; sums in their order"
+    sizes = {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
+    found = prove(prepared.unit.codelet, done.codelet, sizes, reassociate=lab.job.reassociate)
+    judged = "asserted by the user (trust)" if done.asserted else "every directive proved"
+    finished = {
+        "proved": "the finished loops proved equivalent at these sizes",
+        "failed": f"THE FINISHED LOOPS ARE WRONG: {found.reason}",
+        "unknown": f"the finished loops could not be compared ({found.reason})",
+    }
+    order = "sums may be reassociated" if lab.job.reassociate else "sums in their order"
+    return f"{judged}; {finished[found.verdict]}; {order}"
 
 
 def _is_size(unit: Unit, name: str) -> bool:

@@ -205,8 +205,12 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
     resident = tuple(v for v in codelet.locals if v.name in shared)
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    called = codelet.name
+    while any(f"{called}_{i}" in taken for i in range(len(kernels))):
+        called += "_"
     done = {
-        id(k): _complete(k, f"{codelet.name}_{i}", codelet, resident, mine)
+        id(k): _complete(k, f"{called}_{i}", codelet, resident, mine)
         for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
     }
     return Plan(codelet, _named(steps, done), resident, note)

@@ -65,12 +65,12 @@ class Analysis:
     def __post_init__(self) -> None:
         self.model = build(self.codelet)
 
-    def judge(self, new: Reorder, old: Order, private: frozenset[str]) -> Refused | None:
+    def judge(self, new: Reorder, old: Order) -> Refused | None:
         cut = {n: tuple(Piece(p.time[: new.cut], p.when) for p in pieces) for n, pieces in new.order.items()}
         before = only(old, cut)
-        key = (tuple(cut.items()), tuple(before.items()), private)
+        key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
-            self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=private, old=before)
+            self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before)
         return self._judged[key]
 
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
@@ -198,7 +198,7 @@ class _Run:
         proof = self._threads(b, loop)
         new = b.transform.schedule(site)
         if new is not None:
-            refused = self.analysis.judge(new, self.order, site.private)
+            refused = self.analysis.judge(new, self.order)
             if refused is not None:
                 raise IllegalTransform(explain(f"{shown(b.directive)} is illegal", refused), b.directive.span)
             self.order |= new.order

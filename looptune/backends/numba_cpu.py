@@ -1,9 +1,10 @@
-"""Plans on the CPU, through Numba: a serial function per kernel, a driver that runs them on all cores with prange.
+"""Plans on the CPU, through Numba: a serial function per kernel, a driver that shares them out to all cores.
 
-    grid axis y ─▶ prange over chunks of it        grid axis x, thread loops ─▶ for loops inside
+    grid axis y ─▶ chunks of it, run by prange in sharing.py        grid axis x, thread loops ─▶ for loops inside
 
-A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. What is
-compiled is kept in a file cache, so that compiling processes hand it to the measuring one.
+A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
+kept in a file cache, so that compiling processes hand them to the measuring one; the short driver is not, because it
+holds a function's address.
 """
 
 from __future__ import annotations
@@ -16,21 +17,29 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import get_num_threads
 
 from looptune.backends.base import Backend, Binary, Program, header
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, ident, never_negative
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Const, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
-CHUNKS_PER_CORE = 4
-"""Chunks of the outer axis per core: enough to balance a triangular nest, few enough to cost nothing."""
-
 
 class _Writer(Writer):
-    """Arrays keep their dimensions; an index other than a plain loop variable is unsigned, or Numba tests its sign."""
+    """Arrays keep their dimensions; an index other than a plain loop variable is unsigned, or Numba tests its sign.
+
+    ``math.floor`` and its like give an int64 under Numba on a CPU, NumPy's give a float, as C's do.
+    """
+
+    spelled: ClassVar = {
+        **SPELLED,
+        "floor": "np.floor({0})",
+        "ceil": "np.ceil({0})",
+        "trunc": "np.trunc({0})",
+        "fmod": "np.fmod({0}, {1})",
+    }
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -69,14 +78,16 @@ class NumbaCpu(Backend):
         driver = list(_driver(plan, _Writer(sizes)))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
         flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if self.fastmath else "False"
-        options = f"OPTIONS = dict(nogil=True, cache=True, error_model='numpy', fastmath={flags})"
-        names = ", ".join((*DTYPES, "njit", "prange", "uintp"))
+        options = f"OPTIONS = dict(nogil=True, error_model='numpy', fastmath={flags})"
+        names = ", ".join((*DTYPES, "njit", "uintp", "void"))
         top = [
             header(plan, self.name),
             "import math",
             "",
             "import numpy as np",
             f"from numba import {names}",
+            "",
+            "from looptune.backends.sharing import sharer",
             "",
             options,
             "",
@@ -111,11 +122,16 @@ def _extents(plan: Plan) -> set[str]:
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
     spans = "start, stop, " if kernel.axes else ""
-    yield "@njit(**OPTIONS)"
-    yield f"def {kernel.name}({spans}{names}):".replace(", )", ")")
+    yield f"{kernel.name}_args = ({', '.join(_types(plan, kernel))},)"
+    yield ""
+    yield ""
+    yield f"@njit(void({'int64, int64, ' if kernel.axes else ''}*{kernel.name}_args), cache=True, **OPTIONS)"
+    yield f"def {kernel.name}({spans}{names}):"
     yield from _axes(kernel, writer)
     yield ""
     yield ""
+    if kernel.axes:
+        yield f"{kernel.name}_share = sharer({kernel.name}_args)"
 
 
 def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
@@ -138,8 +154,9 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
 
 def _driver(plan: Plan, writer: _Writer) -> Iterator[str]:
     params = ", ".join(ident(p.name) for p in plan.codelet.params)
-    parallel = any(k.axes for k in plan.kernels)
-    yield f"@njit({_signature(plan)!r}, parallel={parallel}, **OPTIONS)"
+    yield ""
+    yield ""
+    yield f"@njit({_signature(plan)!r}, **OPTIONS)"
     yield f"def {ident(plan.codelet.name)}({params}, cores):".replace("(, ", "(")
     for local in plan.resident:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
@@ -173,14 +190,21 @@ def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
     lo, hi, step = writer.bound(axis.lo), writer.bound(axis.hi, LEVEL["-"]), axis.step
     span = hi if lo == "0" else f"{hi} - {writer.bound(axis.lo, LEVEL['*'])}"
     count = f"({span} + {step - 1}) // {step}" if step > 1 else span
-    start = ("" if lo == "0" else f"{lo} + ") + (f"{step} * " if step > 1 else "")
-    part, end = "int64(chunk) * trips // chunks", "(int64(chunk) + 1) * trips // chunks"
-    yield f"{indent}trips = max(0, {count})"
-    yield f"{indent}chunks = min(trips, {CHUNKS_PER_CORE} * cores)"
-    yield f"{indent}for chunk in prange(chunks):"
-    yield f"{indent}    first = {start}({part})" if start else f"{indent}    first = {part}"
-    yield f"{indent}    last = {start}({end})" if start else f"{indent}    last = {end}"
-    yield f"{indent}    {kernel.name}(first, last, {names})"
+    yield f"{indent}{kernel.name}_share({kernel.name}, {lo}, {step}, {count}, cores, ({names},))"
+
+
+def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
+    """Numba's types of a kernel's parameters, as text."""
+    known = {p.name for p in plan.codelet.params}
+    for name in kernel.arrays:
+        array = plan.array(name)
+        yield _array_type(array.dtype, max(1, len(array.shape)))
+    for name in kernel.scalars:
+        yield plan.dtype(name) if name in known else "int64"
+
+
+def _array_type(dtype: str, rank: int) -> str:
+    return f"{dtype}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
 
 
 def _signature(plan: Plan) -> str:
@@ -190,7 +214,7 @@ def _signature(plan: Plan) -> str:
             case Scalar(_, dtype):
                 types.append(dtype)
             case Array(_, dtype, shape):
-                types.append(f"{dtype}[{', '.join([':'] * (len(shape) - 1) + ['::1'])}]")
+                types.append(_array_type(dtype, len(shape)))
     return f"void({', '.join((*types, 'int64'))})"
 
 

@@ -28,6 +28,8 @@ from looptune.simplify import add, mul
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
 MAX_BLOCKS_Y = 65535
+HOST = "host_"
+"""What the names of helpers open with that the launching function calls."""
 
 
 class _Writer(Writer):
@@ -116,6 +118,13 @@ class _Writer(Writer):
         )
 
 
+class _Host(_Writer):
+    """Sizes, bounds and conditions in plain Python: a device function cannot be called there."""
+
+    def helper(self, name: str) -> str:
+        return HOST + super().helper(name)
+
+
 class NumbaCuda(Backend):
     name = "numba-cuda"
 
@@ -126,7 +135,10 @@ class NumbaCuda(Backend):
     def emit(self, plan: Plan) -> str:
         writer = _Writer(plan, _extents(plan))
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
-        helpers = [f"@cuda.jit(device=True)\n{HELPERS[h]}\n" for h in sorted(writer.used)]
+        host = _Host(plan, set())
+        steps = list(_host(plan, host))
+        helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
+        helpers += [f"{HELPERS[h].replace(h, HOST + h)}\n" for h in sorted(host.used)]
         top = [
             header(plan, self.name),
             "import math",
@@ -136,7 +148,7 @@ class NumbaCuda(Backend):
             "",
             "",
         ]
-        return "\n".join([*top, *helpers, *kernels, *_host(plan)]) + "\n"
+        return "\n".join([*top, *helpers, *kernels, *steps]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
         source, start = self.emit(plan), time.perf_counter()
@@ -290,7 +302,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield ""
 
 
-def _host(plan: Plan) -> Iterator[str]:
+def _host(plan: Plan, writer: _Writer) -> Iterator[str]:
     """The function a user calls: device arrays in, launches out."""
     params = [p.name for p in plan.codelet.params]
     yield f"def {ident(plan.codelet.name)}({', '.join([ident(n) for n in params] + ['stream=0'])}):"
@@ -298,7 +310,6 @@ def _host(plan: Plan) -> Iterator[str]:
     for p in plan.codelet.params:
         if isinstance(p, Array) and len(p.shape) > 1:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
-    writer = _Writer(plan, set())
     for local in plan.resident:
         count = " * ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = cuda.device_array({count}, np.{local.dtype})"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import keyword
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import ClassVar
 
 from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Un, Var, While
 from looptune.simplify import is_integer
@@ -31,7 +32,10 @@ def c_mod(a, b):
 """,
     "c_round": """\
 def c_round(x):
-    return math.copysign(math.floor(abs(x) + 0.5), x)
+    if not abs(x) < 4503599627370496.0:
+        return x
+    whole = float64(int64(x))
+    return math.copysign(abs(whole) + 1.0 if abs(x - whole) >= 0.5 else whole, x)
 """,
     "c_cbrt": """\
 def c_cbrt(x):
@@ -48,9 +52,9 @@ def c_fmax(a, b):
 }
 """C operations that Python spells otherwise, emitted into a module where it needs them."""
 
-_SPELLED = {
+SPELLED = {
     "fabs": "abs({0})", "abs": "abs({0})", "fmin": "c_fmin({0}, {1})", "fmax": "c_fmax({0}, {1})",
-    "round": "c_round({0})", "cbrt": "c_cbrt({0})", "exp2": "math.pow(2.0, {0})", "fma": "{0} * {1} + {2}",
+    "round": "c_round({0})", "cbrt": "c_cbrt({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
 }  # fmt: skip
 
 _RESERVED = frozenset({
@@ -60,14 +64,16 @@ _RESERVED = frozenset({
 })  # fmt: skip
 
 
+_SIGNED = ("int8", "int16", "int32", "int64")
+
 LEVEL = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
 UNARY, ATOM = 7, 8
 """How tightly Python's operators bind."""
 
 
 def ident(name: str) -> str:
-    """A C name as a Python name that shadows nothing."""
-    return f"{name}_" if name in _RESERVED else name
+    """A C name as a Python name that shadows nothing; no two C names become one."""
+    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith("__end") else name
 
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:
@@ -75,10 +81,10 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
     match e:
         case Const(value):
             return value >= 0
-        case Var(name):
-            return name in known
+        case Var(name, dtype):
+            return name in known or dtype.startswith("uint")
         case Cast(dtype, arg):
-            return is_integer(dtype) and never_negative(arg, known)
+            return dtype.startswith("uint") or (widens(dtype, arg.dtype) and never_negative(arg, known))
         case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
             return never_negative(lhs, known) and never_negative(rhs, known)
         case Bin("%", lhs, _) if is_integer(lhs.dtype):
@@ -90,8 +96,18 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
     return e.dtype.startswith("uint")
 
 
+def widens(dtype: str, of: str) -> bool:
+    """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
+    if not (is_integer(dtype) and is_integer(of)):
+        return False
+    bits, of_bits = int(dtype.lstrip("uint")), int(of.lstrip("uint"))
+    return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
+
+
 class Writer(ABC):
     """Writes statements and expressions; ``nonnegative`` are the variables proven so at the place written."""
+
+    spelled: ClassVar[Mapping[str, str]] = SPELLED
 
     def __init__(self, nonnegative: Collection[str] = ()) -> None:
         self.nonnegative = set(nonnegative)
@@ -196,7 +212,7 @@ class Writer(ABC):
         return name
 
     def call(self, fn: str, args: list[str], dtype: str) -> str:
-        spelled = _SPELLED.get(fn)
+        spelled = self.spelled.get(fn)
         for name in HELPERS:
             if spelled is not None and spelled.startswith(name):
                 self.helper(name)
@@ -210,9 +226,9 @@ class Writer(ABC):
                 return str(int(value))
             case Var(name):
                 return self.wide_variable(name)
-            case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
+            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
                 return self.bound(arg, level)
-            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if is_integer(lhs.dtype):
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL.get(op, 0)
                 text = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
                 return text if op in ("min", "max") or text.startswith("c_") else enclosed(text, own, level)
@@ -221,6 +237,10 @@ class Writer(ABC):
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
         return self.wide(self.value(e))
+
+    def keeps(self, dtype: str, arg: Expr) -> bool:
+        """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
+        return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
     def wide_variable(self, name: str) -> str:
         return ident(name)
@@ -232,11 +252,12 @@ def enclosed(text: str, own: int, level: int) -> str:
 
 
 def literal(c: Const, exact: bool) -> str:
-    """A constant; its type is written out where a variable takes it, and always for float32."""
+    """A constant; its type is written out where a variable takes it, and where it decides that of a result: beside an
+    int64, which a plain number is, Numba makes a uint64 a float64."""
     if c.dtype == "float64":
         return _float(float(c.value))
     number = _float(float(c.value)) if c.dtype == "float32" else str(int(c.value))
-    return f"{c.dtype}({number})" if exact or c.dtype == "float32" else number
+    return f"{c.dtype}({number})" if exact or c.dtype in ("float32", "uint64") else number
 
 
 def _float(value: float) -> str:

@@ -102,6 +102,9 @@ class _Builder:
             self.scope.fixed.add(p.name)
             return []
         copy = f"{p.name}#0"
+        # The extents of other parameters mean the value passed, the body the copy.
+        self.scope.bound[p.name] = Var(p.name, dtype)
+        self.scope.fixed.add(p.name)
         self.scope.scalars[copy] = dtype
         self.scope.locals[copy] = Local(copy, dtype, span=p.span)
         return [Assign(Var(copy, dtype), Var(p.name, dtype), name=FINAL, span=p.span)]

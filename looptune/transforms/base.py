@@ -64,10 +64,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged."""
+    """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
+
+    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave.
+    """
 
     order: Order
     cut: int | None = None
+    expanded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ _NEST = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i
 Gridify.examples = {
     "gridify(j), blocksize 256x1": Example(_NEST, """\
 #pragma hmppcg noParallel
+#pragma hmppcg grid blocksize 256x1
 for (int i = 0; i < n; i++) {
   #pragma hmppcg parallel
   for (int j = 0; j < m; j++) {

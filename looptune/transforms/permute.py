@@ -170,7 +170,7 @@ for (int j = 0; j < m; j++) {
 for (int j = 0; j < m; j++) {
   for (int i = 0; i < n; i++) {
     if (j == 0) {
-      B[i] = 0.0f;
+      B[i] = 0;
     }
     B[i] += D[i][j];
   }

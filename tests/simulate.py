@@ -1,0 +1,47 @@
+"""Run emitted CUDA modules in Numba's simulator: ``NUMBA_ENABLE_CUDASIM=1 python simulate.py PROGRAMS RESULTS``."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+from numba import cuda
+from oracle import Emitted
+
+from looptune.interp import FUNCTIONS
+
+
+class Math:
+    """C's math.h for a module's ``math``: Python's raises where C gives NaN or an infinity, and rounds to an int."""
+
+    nan, inf = np.nan, np.inf
+
+    def __getattr__(self, name: str) -> object:
+        return FUNCTIONS[name]
+
+
+def run(program: Emitted) -> dict[str, np.ndarray]:
+    module: dict[str, object] = {"__name__": program.name}
+    exec(compile(program.source, program.name, "exec"), module)
+    module["math"] = Math()
+    given = {n: cuda.to_device(a) if isinstance(a, np.ndarray) else a for n, a in program.arguments.items()}
+    with np.errstate(all="ignore"):
+        module[program.entry](*given.values())  # type: ignore[operator]
+    return {n: given[n].copy_to_host() for n, a in program.arguments.items() if isinstance(a, np.ndarray)}
+
+
+def main(given: Path, result: Path) -> None:
+    found: dict[str, dict[str, np.ndarray] | str] = {}
+    for program in pickle.loads(given.read_bytes()):
+        try:
+            found[program.name] = run(program)
+        except Exception:
+            found[program.name] = traceback.format_exc(limit=-3)
+    result.write_bytes(pickle.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

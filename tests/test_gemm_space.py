@@ -1,0 +1,176 @@
+"""GEMM's whole space: every version compiles as C and for a GPU, and computes GEMM at sizes no factor divides."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+
+from looptune import pretty, targets
+from looptune.api import CACHE
+from looptune.backends.text import ident
+from looptune.frontend import Unit, load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet
+from looptune.mapping import Plan, plan
+from looptune.schedule import Analysis, schedule
+from looptune.tune.space import Configuration, parse
+
+ROOT = Path(__file__).parent.parent
+GEMM, SPACE = ROOT / "polybench" / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
+ODD = {"NI": 37, "NJ": 41, "NK": 43}
+TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
+CHUNKS = 8
+
+chunks = pytest.mark.parametrize("chunk", range(CHUNKS))
+cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+
+
+@cache
+def configurations() -> tuple[Configuration, ...]:
+    return tuple(parse(SPACE.read_text(), str(SPACE)))
+
+
+@cache
+def unit() -> Unit:
+    return load(GEMM)
+
+
+@cache
+def analysis() -> Analysis:
+    return Analysis(unit().codelet)
+
+
+def transformed(configuration: Configuration) -> Codelet:
+    return schedule(analysis(), parse_lines(configuration.lines), {}).codelet
+
+
+def planned(configuration: Configuration) -> Plan:
+    return plan(transformed(configuration))
+
+
+def distinct() -> dict[str, Configuration]:
+    """The CUDA modules of the space, each with the first configuration that gives it."""
+    backend = targets.backend("numba-cuda", CACHE)
+    found: dict[str, Configuration] = {}
+    for configuration in configurations():
+        found.setdefault(backend.emit(planned(configuration)), configuration)
+    return found
+
+
+def test_the_space_is_worth_a_search() -> None:
+    """At least as many versions as the paper tried on GEMM, no text twice, every one legal."""
+    texts = [c.text for c in configurations()]
+    assert len(texts) >= 254
+    assert len({planned(c).codelet for c in configurations()}) > 200
+
+
+# -- C --------------------------------------------------------------------------------------------
+
+STRICT = ("-std=gnu11", "-O0", "-Wall", "-Werror", "-Wno-unknown-pragmas")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@chunks
+def test_every_version_is_the_same_program_in_c(chunk: int, tmp_path: Path) -> None:
+    """The transformed file compiles without a warning and prints what the original prints, up to rounding.
+
+    The versions of a chunk become one program: each version's body is a function of its own that ``main`` calls.
+    """
+    given = unit()
+    before, after = given.text[: given.body[0]], given.text[given.body[1] :]
+    head, _, signature = before.rpartition("static void gemm(")
+    mine = configurations()[chunk::CHUNKS]
+    bodies = "".join(
+        f"static void gemm_{k}({signature}{{\n{pretty.body(transformed(c), pragmas=True)}\n}}\n" for k, c in enumerate(mine)
+    )
+    table = ", ".join(f"gemm_{k}" for k in range(len(mine)))
+    main = after.replace("int main(void)", "static void once(version gemm)").replace("return 0;", "return;")
+    main = main.replace("return 1;", "exit(1);")
+    text = f"""{head}{bodies}static void gemm_original({signature}{given.text[slice(*given.body)]}
+typedef void (*version)({signature.rstrip().removesuffix(")")});
+{main}
+int main(void)
+{{
+    version all[] = {{gemm_original, {table}}};
+    for (unsigned v = 0; v < sizeof all / sizeof *all; v++)
+        once(all[v]);
+    return 0;
+}}
+"""
+    source, program = tmp_path / "gemm.c", tmp_path / "gemm"
+    source.write_text(text)
+    sizes = [f"-D{n}={v}" for n, v in ODD.items()]
+    options = [*STRICT, "-DDATA_TYPE=double", "-DDUMP", *sizes]
+    done = subprocess.run(["gcc", *options, source, "-lm", "-o", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[:2000]
+    printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=120).stdout
+    lines = [x for x in printed.splitlines() if x[0].isdigit() or x[0] == "-"]
+    values = np.array([[float(x) for x in line.split()] for line in lines]).reshape(len(mine) + 1, ODD["NI"], ODD["NJ"])
+    for configuration, got in zip(mine, values[1:], strict=True):
+        np.testing.assert_allclose(got, values[0], rtol=1e-8, err_msg=configuration.text)
+
+
+# -- a GPU's code, without a GPU ------------------------------------------------------------------
+
+
+@cuda
+@chunks
+def test_every_version_compiles_for_a_gpu(chunk: int) -> None:
+    """PTX and cubin of every distinct module; what a thread holds stays in registers."""
+    for source, configuration in list(distinct().items())[chunk::CHUNKS]:
+        binary = targets.backend("numba-cuda", CACHE).build(planned(configuration))
+        assert binary.source == source
+        assert all(r.local_bytes == 0 for r in binary.resources), configuration.text
+        assert all(r.registers > 0 for r in binary.resources), configuration.text
+
+
+@cuda
+@pytest.mark.simulator
+def test_every_version_computes_gemm_in_the_simulator(tmp_path: Path) -> None:
+    """Every distinct module at two tiny sizes, in one process, against the interpreter: the same bits.
+
+    The inputs are small integers, so that the order of a sum changes nothing.
+    """
+    batch, expected = [], []
+    for size in TINY:
+        given = oracle.arguments(unit().codelet, {**size, "alpha": 2, "beta": 3})
+        for name, array in oracle.arrays(given).items():
+            given[name] = np.rint(array)
+        expected.append(oracle.interpreted(unit().codelet, given))
+        for source, configuration in distinct().items():
+            name = f"{configuration.text} at {size}"
+            batch.append(oracle.Emitted(name, source, ident(unit().codelet.name), given))
+    results = oracle.simulated(batch, tmp_path)
+    wrong = {}
+    for k, program in enumerate(batch):
+        result = results[program.name]
+        want = expected[k * len(TINY) // len(batch)]
+        off = result if isinstance(result, str) else oracle.off(want, result)
+        if off is not None:
+            wrong[program.name] = off
+    assert not wrong
+
+
+# -- the CPU --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_a_sample_computes_gemm_on_the_cpu(chunk: int) -> None:
+    """Twelve versions spread over the space, compiled, at odd sizes, against the interpreter."""
+    every = configurations()
+    sample = every[:: max(1, len(every) // 12)][chunk:12:4]
+    given = oracle.arguments(unit().codelet, {"ni": 13, "nj": 17, "nk": 19, "alpha": 1.5, "beta": 0.5})
+    want = oracle.interpreted(unit().codelet, given)
+    backend = targets.backend("numba-cpu", CACHE)
+    for configuration in sample:
+        program = backend.load(backend.build(planned(configuration)))
+        got = oracle.copied(given)
+        program.run(oracle.arrays(got), oracle.scalars(got))
+        off = oracle.off(want, oracle.arrays(got), 1e-5)
+        assert off is None, f"{configuration.text}\n{off}"

@@ -1,0 +1,115 @@
+"""Every directive does what its own examples show, and the result means what the original means."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+
+from looptune import pretty, transforms
+from looptune.errors import LooptuneError
+from looptune.frontend import load
+from looptune.ir import Codelet
+from looptune.schedule import Analysis, schedule
+from looptune.transforms.base import Example
+from looptune.verify import verify
+
+EXAMPLES = [
+    pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()
+]
+
+
+def example_text(directive: str, example: Example) -> str:
+    """The example as a whole C function, the directive in front of its first loop."""
+    before, loop, after = example.code.partition("for (")
+    params = "int n, int m, float A[n], float B[n], float D[n][m], float E[m], float F[m][n]"
+    return f"void f({params})\n{{\n{before}\n#pragma hmppcg {directive}\n{loop}{after}\n}}\n"
+
+
+def transformed(codelet: Codelet) -> Codelet:
+    return schedule(Analysis(codelet)).codelet
+
+
+@pytest.mark.parametrize(("directive", "example"), EXAMPLES)
+def test_an_example_becomes_what_it_shows(directive: str, example: Example) -> None:
+    """``after`` is the body printed, with pragmas where it shows any; ``refused`` is part of a one-line message."""
+    codelet = load(example_text(directive, example)).codelet
+    if example.refused:
+        with pytest.raises(LooptuneError) as refused:
+            transformed(codelet)
+        assert example.refused in refused.value.message
+        assert "\n" not in refused.value.message
+        assert refused.value.span.line > 0
+        return
+    assert pretty.body(transformed(codelet), indent="", pragmas="#pragma" in example.after) == example.after
+
+
+@pytest.mark.parametrize(("directive", "example"), EXAMPLES)
+@pytest.mark.parametrize("sizes", [(7, 5), (8, 4), (1, 1), (2, 3), (16, 17)], ids=lambda s: f"n={s[0]},m={s[1]}")
+def test_an_example_keeps_its_meaning(directive: str, example: Example, sizes: tuple[int, int]) -> None:
+    """Original and result leave the same bits, at sizes the factors divide and at sizes they do not."""
+    if example.refused:
+        pytest.skip("refused")
+    codelet = load(example_text(directive, example)).codelet
+    changed = verify(transformed(codelet))
+    given = oracle.arguments(codelet, {"n": sizes[0], "m": sizes[1]})
+    if "noremainder" in directive and sizes[0] % 2:
+        pytest.skip("the user asserts that nothing is left over")
+    assert oracle.off(oracle.interpreted(codelet, given), oracle.interpreted(changed, given)) is None
+
+
+@pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
+def test_every_directive_has_examples(cls: type[transforms.Transform]) -> None:
+    """At least one that is accepted, and a syntax line that opens with the directive's word."""
+    assert any(e.after for e in cls.examples.values())
+    assert cls.syntax.lower().startswith(cls.name)
+
+
+FIGURE_1 = {
+    "unroll 2": """\
+for (int i = 0; i < n / 2; i++) {
+  B[2 * i] = A[2 * i];
+  B[2 * i + 1] = A[2 * i + 1];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}""",
+    "unroll 2, split": """\
+for (int i = 0; i < n / 2; i++) {
+  B[i] = A[i];
+  B[i + n / 2] = A[i + n / 2];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}""",
+    "tile i:2": """\
+for (int outer_i = 0; outer_i < (n + 1) / 2; outer_i++) {
+  for (int i = 2 * outer_i; i < (2 * outer_i + 2 < n ? 2 * outer_i + 2 : n); i++) {
+    B[i] = A[i];
+  }
+}""",
+}
+
+
+@pytest.mark.parametrize("directive", FIGURE_1)
+def test_figure_1_of_the_paper(directive: str) -> None:
+    """Contiguous and split unrolling and tiling of ``B[i] = A[i]``, as Grauer-Gray et al. (InPar 2012) draw them."""
+    text = example_text(directive, Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];"))
+    assert pretty.body(transformed(load(text).codelet), indent="") == FIGURE_1[directive]
+
+
+def test_known_sizes_give_known_bounds() -> None:
+    """A constant trip count leaves no remainder loop where the factor divides it, and one with constants where not."""
+    text = "void f(float A[12]) {\n#pragma hmppcg unroll U\nfor (int i = 0; i < 12; i++) A[i] += 1;\n}\n"
+    exact = pretty.body(transformed(load(text, defines={"U": 4}).codelet), indent="")
+    assert exact.count("for") == 1
+    assert "i < 3" in exact
+    left = pretty.body(transformed(load(text, defines={"U": 5}).codelet), indent="")
+    assert "for (int i = 0; i < 2; i++)" in left
+    assert "for (int i = 10; i < 12; i++)" in left
+    assert np.array_equal(*(_run(text, u) for u in (4, 5)))
+
+
+def _run(text: str, factor: int) -> np.ndarray:
+    codelet = transformed(load(text, defines={"U": factor}).codelet)
+    return oracle.interpreted(codelet, oracle.arguments(codelet, {}))["A"]
