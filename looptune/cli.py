@@ -72,7 +72,10 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
             )
         made[name] = value if equals else None
     if dataset is not None:
-        made[f"{dataset.upper().removesuffix('_DATASET')}_DATASET"] = None
+        size = dataset.upper().removesuffix("_DATASET")
+        if size not in DATASETS:
+            raise UsageError(f"unknown dataset '{dataset}': choose one of {', '.join(DATASETS)}")
+        made[f"{size}_DATASET"] = None
     return made
 
 
@@ -91,7 +94,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
     help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
 )
 @click.option("--strategy", metavar="NAME", help="exhaustive or random; default: the one the budget allows.")
-@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 150 on a CPU.")
+@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 120 on a CPU.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
 @click.option(
     "--timeout",
@@ -135,29 +138,18 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     command = shlex.join(["looptune", *sys.argv[1:]])
-    requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
     tables.check_writable(reports)
+    requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
     say = click.echo if not (quiet or as_json) else _nothing
     results = []
-    for request in requests:
-        prepared = prepare(request)
-        say(f"{prepared.unit.codelet.name}: {prepared.space.size or 1} versions in the space, on {prepared.facts.name}")
-        request.db.parent.mkdir(parents=True, exist_ok=True)
-        with Store.open(request.db) as store:
+    for prepared in [prepare(request) for request in requests]:
+        say(f"{prepared.unit.codelet.name}: {max(1, prepared.space.size)} versions, on {prepared.facts.name}")
+        with Store.open(prepared.request.db) as store:
             for warning in (*store.warnings, *prepared.space.warnings):
                 click.echo(f"warning: {warning}", err=True)
-            result = measure(prepared, store, _progress(quiet or as_json))
-        results.append(result)
-        if result.entries and any(e.times is not None for e in result.entries):
-            page = tables.write(result, reports)
-            say("\n" + tables.plain(result))
-            if result.directives:
-                say(
-                    "\nwinning directives (add them with --with):\n"
-                    + "\n".join(f"  {x}" for x in result.directives.splitlines())
-                )
-            say(f"\n{tables.counts(result)}\nlegality: {result.proof}\nreport: {page}")
-        if result.interrupted:
+            results.append(measure(prepared, store, _progress(quiet or as_json)))
+        _show(results[-1], reports, say)
+        if results[-1].interrupted:
             break
     if as_json:
         records = [r.record() for r in results]
@@ -166,6 +158,26 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         click.echo("stopped; what was measured is kept, the same command goes on from here", err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
+    """Write the report and say what there is to say of it."""
+    from looptune.report import plots, tables
+
+    lines = [tables.counts(result)]
+    if result.interrupted or not result.entries:
+        best = min(result.times_us, default=None)
+        say("\n".join(lines + ([] if best is None else [f"best so far: {tables.time_text(best)}", result.directives])))
+        return
+    page = tables.write(result, reports)
+    if result.directives:
+        say("\n" + tables.plain(result) + "\n\nwinning directives (add them with --with):")
+        say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
+    else:
+        say("\n" + tables.plain(result) + "\n")
+    if len(result.times_us) > 1 and plots.available():
+        plots.versions(result, result.times_us, page.with_suffix(".png"))
+    say("\n".join([*lines, f"legality: {result.proof}", f"report: {page}"]))
 
 
 def _nothing(text: str) -> None:
@@ -200,8 +212,15 @@ def transform(file: Path, directives: tuple[str, ...], config: Path | None, outp
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text)
+        _write(output, text)
     return 0
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        output.write_text(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
 
 
 def configured(config: Path | None, file: Path) -> tuple[str, ...]:

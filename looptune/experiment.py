@@ -10,10 +10,9 @@ import importlib.metadata
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from looptune import flops, pretty, targets
+from looptune import finals, flops, pretty, targets
 from looptune.api import CACHE
 from looptune.errors import UsageError
 from looptune.frontend import Unit, load
@@ -24,24 +23,22 @@ from looptune.rewrite import walk
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
 from looptune.runtime.sizes import odd, problem
-from looptune.runtime.timing import Speedup, Summary, speedup, summary
+from looptune.runtime.timing import Speedup, speedup, summary
 from looptune.simplify import is_integer
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
-from looptune.tune.evaluate import Job, KernelLab, Plans, finalist, plans_of, sequential_us
+from looptune.tune.evaluate import Job, KernelLab
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
 from looptune.tune.sweep import Progress, SweepResult, sweep
-from looptune.tune.workers import Raised, Returned, Worker, default_jobs, wait
+from looptune.tune.workers import default_jobs
 from looptune.version import LOWERING
 
-CPU_BUDGET = Budget(count=150)
+CPU_BUDGET = Budget(count=120)
 """Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
 SLOWEST_FLOPS = 40e9
 """Beyond this the sequential loops take a minute or more on one core and are left out."""
-FINALISTS, NEAR, MOST = 5, 1.10, 12
-"""Finals: at least this many, all within this ratio of the best, at most so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +82,8 @@ class Prepared:
 
 def prepare(request: Request) -> Prepared:
     """Read, analyse and choose the target; every user error shows here, before anything is measured."""
+    if request.strategy is not None and request.strategy not in strategies.ALL:
+        raise UsageError(f"unknown strategy '{request.strategy}': choose one of {', '.join(strategies.ALL)}")
     unit = load(
         request.file,
         kernel=request.kernel,
@@ -92,15 +91,26 @@ def prepare(request: Request) -> Prepared:
         include_dirs=request.include_dirs,
         dtype=request.dtype,
     )
+    _check_sizes(request, unit)
     target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
     size = problem(unit.codelet, unit.values)
     facts = target.machine().facts
     job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
-    space = _space(request, KernelLab(job, _context(unit, job, facts)))
+    lab = KernelLab(job, _context(unit, job, facts))
+    space = _space(request, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
+    lab.scheduled(annotated)
     return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated)
+
+
+def _check_sizes(request: Request, unit: Unit) -> None:
+    """UsageError for a -D that was to give a size, by its name in any case, and is no number."""
+    for p in unit.codelet.params:
+        meant = [k for k in request.defines if k.lower() == p.name.lower()] if isinstance(p, Scalar) else []
+        if p.name not in unit.values and meant:
+            raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
 
 
 def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) -> Result:
@@ -115,7 +125,7 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) 
         jobs=_jobs(request, job), timeout_s=request.timeout_s,
         progress=progress, first=(prepared.annotated,), overlap=job.target.bakes, fresh=request.fresh,
     )  # fmt: skip
-    return finish(prepared, lab, searched)
+    return finish(prepared, lab, store, searched)
 
 
 def _jobs(request: Request, job: Job) -> int:
@@ -130,80 +140,40 @@ def _strategy(budget: Budget, space: Space) -> str:
     return "random" if budget.count is not None and budget.count < space.size else "exhaustive"
 
 
-def finish(prepared: Prepared, lab: KernelLab, searched: SweepResult) -> Result:
-    """The finals, and the result with its tables' entries."""
-    rows = finalists(searched.timed)
-    default = prepared.annotated.text
-    chosen = {row.directives for row in rows} | (
-        {default} if any(r.directives == default for r in searched.timed) else set()
-    )
-    times: dict[str, tuple[float, ...]] = {}
-    if not searched.interrupted and chosen:
-        times = _finals(prepared, lab, sorted(chosen))
-    best, ties = winner(times, rows, searched)
+def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Result:
+    """The finals, and the result with its tables' entries. A sweep that was stopped has no finals."""
+    request, default = prepared.request, prepared.annotated.text
+    texts = finals.chosen(searched.timed)
+    times: finals.Times = {}
+    best: str = texts[0] if texts else default
+    ties: tuple[str, ...] = ()
+    alone: tuple[float, ...] = ()
+    if texts and not searched.interrupted:
+        known = any(row.directives == default for row in searched.timed)
+        others = (default,) if known and default not in texts else ()
+        by_hand = finals.handwritten(request.file)
+        times = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
+        best, ties = finals.winner(times, texts)
+        alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     verified = {row.directives: _verified(row) for row in searched.timed}
-    entries = _entries(prepared, times, default, best, verified)
-    won = best if best is not None and prepared.request.sweep else ""
-    sizes = {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
+    won = best if request.sweep else ""
+    sizes = _sizes(prepared)
     return Result(
         kernel=prepared.unit.codelet.name, facts=prepared.facts, target=prepared.job.target.name,
-        dtype=prepared.context.dtype, sizes=sizes, entries=entries, directives=won, ties=ties,
-        proof=_proof(prepared, lab, won), versions=searched.counts, command=prepared.request.command,
-        flops=flops.count(prepared.unit.codelet.body, sizes), interrupted=searched.interrupted,
+        dtype=prepared.context.dtype, sizes=sizes, entries=_entries(prepared, times, alone, default, best, verified),
+        directives=won, ties=ties, proof=_proof(prepared, lab, won), versions=searched.counts,
+        command=request.command, flops=flops.count(prepared.unit.codelet.body, sizes),
+        interrupted=searched.interrupted,
+        times_us=tuple(row.median_us for row in searched.timed if row.median_us is not None),
     )  # fmt: skip
-
-
-def finalists(timed: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The fastest few, and every one that is as fast within the noise of screening."""
-    medians = [row.median_us for row in timed]
-    near = sum(m is not None and m <= NEAR * (medians[0] or 0.0) for m in medians) if medians else 0
-    return timed[: min(MOST, max(FINALISTS, near))]
-
-
-def _finals(prepared: Prepared, lab: KernelLab, texts: list[str]) -> dict[str, tuple[float, ...]]:
-    """Paired times by directive text; "hand-written" is the hand-written kernel, where the folder beside has one."""
-    plans: dict[str, Plans] = {}
-    for text in texts:
-        codelet = lab.scheduled(Configuration(tuple(text.splitlines()))).codelet
-        plans[text] = plans_of(prepared.job, codelet, text)
-    by_hand = handwritten(prepared.request.file)
-    with Worker(partial(finalist, prepared.job), limit_s=600.0) as worker:
-        worker.submit("finals", plans, by_hand, prepared.request.seed)
-        while True:
-            for _, _, reply in wait([worker]):
-                match reply:
-                    case Returned(times):
-                        return dict(times)
-                    case Raised(message, trace):
-                        raise AssertionError(f"the finals failed: {message}\n{trace}")
-                    case other:
-                        raise UsageError(f"the finals did not end: {other.message}")
-
-
-def handwritten(file: Path) -> Path | None:
-    """``handwritten/<name>.py`` beside the C file."""
-    path = file.parent / "handwritten" / f"{file.stem.replace('-', '_')}.py"
-    return path if path.exists() else None
-
-
-def winner(
-    times: Mapping[str, tuple[float, ...]], rows: tuple[Row, ...], searched: SweepResult
-) -> tuple[str | None, tuple[str, ...]]:
-    """The best configuration, the plainest of those that the measurement cannot tell apart; and the others of these."""
-    if not times:
-        return (searched.best.directives if searched.best is not None else None), ()
-    candidates = [row.directives for row in rows if row.directives in times]
-    fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
-    same = [t for t in candidates if t == fastest or speedup(times[t], times[fastest], 0).verdict == "SAME"]
-    best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))
-    return best, tuple(t for t in same if t != best)
 
 
 def _entries(
     prepared: Prepared,
-    times: Mapping[str, tuple[float, ...]],
+    times: finals.Times,
+    alone: tuple[float, ...],
     default: str,
-    best: str | None,
+    best: str,
     verified: Mapping[str, str],
 ) -> tuple[Entry, ...]:
     base = times.get(default)
@@ -214,30 +184,26 @@ def _entries(
         over: Speedup | None = speedup(base, times[key], 0) if base is not None and key != default else None
         return Entry(name, summary(times[key]), over, how)
 
-    alone = _sequential(prepared) if times else None
-    over = None
-    if alone is not None and base is not None:
-        ratio = summary(base).median_us / alone.median_us
-        over = Speedup(ratio, ratio, ratio, "FAST" if ratio > 1 else "SLOW")
-    entries = [Entry("sequential", alone, over, "is the reference")]
+    entries = [Entry("sequential", None, None, "not measured")]
+    if alone and base is not None:
+        ratio = summary(base).median_us / summary(alone).median_us
+        over_default = Speedup(ratio, ratio, ratio, "FAST" if ratio > 1 else "SLOW")
+        entries = [Entry("sequential", summary(alone), over_default, "is the reference")]
     entries.append(entry("default", default, verified.get(default, "")))
-    if handwritten(prepared.request.file) is not None:
-        entries.append(entry("hand-written", "hand-written", "against the original loops"))
-    if "library" in times:
-        entries.append(entry("library", "library", "against the original loops"))
-    if prepared.request.sweep and best is not None:
+    entries += [entry(n, n, "against the original loops") for n in ("hand-written", "library") if n in times]
+    if prepared.request.sweep and times:
         entries.append(entry("tuned", best, verified.get(best, "")))
     return tuple(entries)
 
 
-def _sequential(prepared: Prepared) -> Summary | None:
-    """The original loops on one core; None where they would take longer than anyone waits."""
-    work = flops.count(
-        prepared.unit.codelet.body, {n: int(v) for n, v in prepared.job.problem.values.items() if float(v).is_integer()}
-    )
-    if work is not None and work > SLOWEST_FLOPS:
-        return None
-    return summary(sequential_us(prepared.job))
+def _affordable(prepared: Prepared) -> bool:
+    """The original loops on one core take no longer than anyone waits."""
+    work = flops.count(prepared.unit.codelet.body, _sizes(prepared))
+    return work is None or work <= SLOWEST_FLOPS
+
+
+def _sizes(prepared: Prepared) -> dict[str, int]:
+    return {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
 
 
 def _verified(row: Row) -> str:
@@ -250,8 +216,7 @@ def _verified(row: Row) -> str:
 def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
     """What the winner's legality rests on: the judgement of each directive, and the proof of the finished loops."""
     done = lab.scheduled(Configuration(tuple(directives.splitlines())))
-    sizes = {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
-    found = prove(prepared.unit.codelet, done.codelet, sizes, reassociate=lab.job.reassociate)
+    found = prove(prepared.unit.codelet, done.codelet, _sizes(prepared), reassociate=lab.job.reassociate)
     judged = "asserted by the user (trust)" if done.asserted else "every directive proved"
     finished = {
         "proved": "the finished loops proved equivalent at these sizes",

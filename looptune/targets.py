@@ -49,8 +49,16 @@ def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
         return NumbaCpu(cache)
     if not cuda_installed():
         raise TargetError(f"the target numba-cuda needs the package numba-cuda; {_INSTALL}")
+    _check_arch(arch)
     made: Backend = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch)
     return made
+
+
+def _check_arch(arch: str) -> None:
+    """UsageError for what is no architecture, or one that the compiler knows nothing of."""
+    known = importlib.import_module("looptune.backends.numba_cuda").architectures()
+    if arch not in known:
+        raise UsageError(f"unknown GPU architecture '{arch}': choose one of {', '.join(known)}")
 
 
 def cuda_installed() -> bool:
@@ -72,6 +80,7 @@ def ptx(plan: Plan, arch: str) -> str:
     """The PTX of every kernel of a plan, without a GPU."""
     if not cuda_installed():
         raise TargetError(f"PTX needs the package numba-cuda; {_INSTALL}")
+    _check_arch(arch)
     text: str = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch).ptx(plan)
     return text
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
 from numba import cuda, types
+from numba.cuda.cudadrv import nvrtc
 
 from looptune.backends.base import Backend, Binary, Program, Resources, header
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, enclosed, ident, never_negative
@@ -123,6 +124,11 @@ class _Host(_Writer):
 
     def helper(self, name: str) -> str:
         return HOST + super().helper(name)
+
+
+def architectures() -> tuple[str, ...]:
+    """The architectures that code can be compiled for here."""
+    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))
 
 
 class NumbaCuda(Backend):

@@ -112,6 +112,7 @@ def _program(
     given = {name: _define(name, value) for name, value in (defines or {}).items()}
     values = {name: number for name, v in given.items() if (number := _number(v)) is not None and declared(text, name)}
     macros = {name: value for name, value in given.items() if name not in values}
+    _check_values(text, macros)
     macros |= _data_type(text, dtype, given)
     folders = [Path(folder) for folder in include_dirs]
     for folder in folders:
@@ -151,6 +152,13 @@ def _number(text: str) -> int | float | None:
             return float(text)
         except ValueError:
             return None
+
+
+def _check_values(text: str, macros: Mapping[str, str]) -> None:
+    """UsageError where what was to be a parameter's value is no number: as a macro it would rename the parameter."""
+    for name, value in macros.items():
+        if re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text):
+            raise UsageError(f"-D {name}={value}: the value of the parameter {name} is a number")
 
 
 def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[str, str]:

@@ -100,7 +100,10 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
     for d in (d for d in model.dependences if d.array not in scalars):
         for first in copies.named(d.first):
             for then in copies.named(d.then):
-                bad = copies.between(first, d.map, then).subtract(_in_order(copies.finished, first, then))
+                met = copies.between(first, d.map, then)
+                if met.is_empty():
+                    continue
+                bad = met.subtract(_in_order(copies.finished, first, then))
                 if reassociate and d.op:  # either may come first, but not both at once
                     bad = bad.subtract(_in_order(copies.finished, then, first).reverse())
                 if not bad.is_empty():

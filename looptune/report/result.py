@@ -27,7 +27,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on."""
+    """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
+
+    ``times_us`` are the screening medians of every version timed.
+    """
 
     kernel: str
     facts: Facts
@@ -41,6 +44,7 @@ class Result:
     versions: Mapping[str, int]
     flops: int | None
     command: str
+    times_us: tuple[float, ...] = ()
     interrupted: bool = False
 
     def entry(self, name: str) -> Entry | None:

@@ -128,8 +128,12 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
 
 
+_KEY = ("kernel", "device", "target", "dtype", "sizes")
+"""What a result is of: a new one takes the place of the one with the same."""
+
+
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return all(a[k] == b[k] for k in ("kernel", "device", "target", "dtype", "sizes"))
+    return all(a[k] == b[k] for k in _KEY)
 
 
 def _write_csv(path: Path, record: dict[str, Any]) -> None:
@@ -145,8 +149,12 @@ def _write_csv(path: Path, record: dict[str, Any]) -> None:
 
 
 def _read_json(path: Path) -> list[dict[str, Any]]:
-    held = json.loads(path.read_text()) if path.exists() else []
-    return held if isinstance(held, list) else [held]
+    try:
+        held = json.loads(path.read_text()) if path.exists() else []
+    except ValueError as error:
+        raise UsageError(f"{path} is no report: move it away, or choose another folder with --reports") from error
+    rows = held if isinstance(held, list) else [held]
+    return [r for r in rows if isinstance(r, dict) and {*_KEY, "page"} <= r.keys()]
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from looptune.ir import (
     While,
 )
 from looptune.rewrite import walk
-from looptune.runtime.check import inputs
+from looptune.runtime.check import extents, inputs
 from looptune.simplify import evaluate, is_integer
 
 _PRIMES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
@@ -53,7 +53,7 @@ class Problem:
 
 
 def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
-    """The problem at the sizes ``known``; UsageError naming an integer parameter that has none.
+    """The problem at the sizes ``known``; UsageError naming an integer parameter that has none, or a bad extent.
 
     A floating-point parameter without a value gets one between 0.5 and 1.5, always the same for its name.
     """
@@ -66,6 +66,9 @@ def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
                 raise UsageError(f"the value of {name} is not known: give it with -D {name}=VALUE", p.span)
             case Scalar(name):
                 values[name] = 0.5 + crc32(name.encode()) / 2**32
+    for p in codelet.params:
+        if isinstance(p, Array) and None not in p.shape:
+            extents(p, values)
     return Problem(values, undeclared(codelet, values))
 
 

@@ -76,8 +76,8 @@ def finals(
 ) -> dict[str, tuple[float, ...]]:
     """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
 
-    At least ``rounds`` rounds and ``seconds`` of run time for each version, then on until the spread from minimum to
-    third quartile of each is below ``spread``, or ``limit_s`` has passed. Runs so slow that the least takes over
+    At least ``rounds`` rounds, and ``seconds`` of run time for each version, until the spread from minimum to third
+    quartile of each is below ``spread``; after ``limit_s`` the rounds alone suffice. Runs so slow that these take over
     ``patience_s`` stop after ``fewest`` rounds.
     """
     order = sorted(samplers)
@@ -98,7 +98,7 @@ def finals(
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
         enough = all(sum(t) >= seconds * 1e6 for t in times.values())
-        if enough and (elapsed >= limit_s or all(_spread(t) < spread for t in times.values())):
+        if elapsed >= limit_s or (enough and all(_spread(t) < spread for t in times.values())):
             break
     return {name: tuple(times[name]) for name in samplers}
 

@@ -40,6 +40,8 @@ from looptune.tune.store import Context
 from looptune.tune.sweep import Prepared
 from looptune.tune.workers import Setup
 
+HOPELESS = 20.0
+"""A version whose verifying run takes this many times the best is not run again: that run is its time."""
 LONG_US = 1e6
 """A sequential run this long is not repeated."""
 REGISTERS_PER_BLOCK = 65536
@@ -187,11 +189,12 @@ class Bench:
             return WrongResult(wrong)
         run = self.run_of(built.timed)
         self.restore()
-        self.machine.once(run)
+        first_us = self.machine.once(run)
         wrong = self.wrong()
         if wrong is not None:
             return WrongResult(wrong)
-        times = screen(self.sampler(run, built.timed), best_us)
+        hopeless = best_us is not None and first_us > HOPELESS * best_us
+        times = (first_us,) if hopeless else screen(self.sampler(run, built.timed), best_us)
         s = summary(times)
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
@@ -209,14 +212,14 @@ class Bench:
             self.restore()
             self.machine.once(run)
             if self.wrong() is None:
-                samplers[name] = self.machine.sampler(run, self._pairs(), False)
+                samplers[name] = self.machine.sampler(run, self.pairs(), False)
         return finals(samplers, seed)
 
     def sampler(self, run: Run, binary: Binary) -> Callable[[], float]:
         sizes = _integers(self.job.codelet, self.job.problem)
         steps = launches(binary.plan.steps, sizes)
         many = next(steps, None) is not None and next(steps, None) is not None
-        return self.machine.sampler(run, self._pairs(), many)
+        return self.machine.sampler(run, self.pairs(), many)
 
     def run_of(self, binary: Binary) -> Run:
         program = self.backend.load(binary)

@@ -1,0 +1,43 @@
+"""Pictures of a result: what a person sees first.
+
+The only importer of matplotlib, which is optional: see ``available``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from looptune.report.result import Result
+from looptune.report.tables import time_text, title
+
+BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#999999"
+"""Okabe and Ito's palette: told apart by everyone."""
+
+
+def available() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def versions(result: Result, times_us: Sequence[float], path: Path) -> None:
+    """Every version measured, fastest first, with default, hand-written and tuned as lines; a PNG at ``path``."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    ordered = sorted(times_us)
+    axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label="versions, screened once")
+    for name, colour, style in (("default", GREY, "--"), ("hand-written", ORANGE, "-."), ("tuned", GREEN, "-")):
+        median = result.median_us(name)
+        if median is not None:
+            axes.axhline(median, color=colour, linestyle=style, label=f"{name}: {time_text(median)}")
+    axes.set_yscale("log")
+    axes.set_xlabel("versions, fastest first")
+    axes.set_ylabel("time of one run (us)")
+    axes.set_title(title(result), fontsize=10)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize=9)
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,134 @@
+"""The layout is the pipeline: modules import downward only, and each heavy library has one place."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "looptune"
+
+RANKS = {
+    "version": 0, "source": 0, "errors": 1, "ir": 2, "simplify": 3, "rewrite": 4, "scope": 5, "verify": 5, "interp": 5,
+    "pretty": 6, "frontend": 7, "poly": 7, "transforms": 8, "schedule": 9, "registers": 9, "mapping": 10, "flops": 11,
+    "backends": 11, "runtime": 12, "tune": 13, "targets": 14, "api": 15, "report": 15, "source_to_source": 16,
+    "experiment": 16, "doctor": 16, "cli": 17, "__main__": 18,
+}  # fmt: skip
+"""A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
+
+OWNERS = {
+    "pycparser": ("frontend.c",),
+    "pcpp": ("frontend.preprocess",),
+    "islpy": ("poly",),
+    "numba": ("backends",),
+    "cuda": ("backends.numba_cuda", "runtime.gpu"),
+    "click": ("cli",),
+    "sqlite3": ("tune",),
+}
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(p for p in parts if p != "__init__")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Every module imported, wherever the import stands; ``from looptune import api`` is ``looptune.api``."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from ((a.name, node) for a in names)
+            case ast.ImportFrom("looptune", names, 0):
+                yield from ((f"looptune.{a.name}", node) for a in names)
+            case ast.ImportFrom(str(module), names, 0):
+                known = {f"{module}.{name(p).rpartition('.')[2]}" for p in MODULES}
+                yield from ((f"{module}.{a.name}" if f"{module}.{a.name}" in known else module, node) for a in names)
+            case ast.ImportFrom():
+                yield ".", node
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
+    """Absolute imports, from modules of lower rank or of the module's own package."""
+    own = name(path).partition(".")[0]
+    for imported, node in imports(ast.parse(path.read_text())):
+        assert imported != ".", f"line {node.lineno}: a relative import"
+        if not imported.startswith("looptune."):
+            continue
+        top = imported.split(".")[1]
+        if own and top != own:
+            assert RANKS[top] < RANKS[own], f"line {node.lineno}: {own} imports {top}, which is not below it"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_each_heavy_library_has_one_place(path: Path) -> None:
+    """Only its owner imports a parser, isl, Numba, the CUDA libraries, click or SQLite."""
+    own = name(path)
+    for imported, node in imports(ast.parse(path.read_text())):
+        owners = OWNERS.get(imported.partition(".")[0])
+        allowed = owners is None or any(own == o or own.startswith(f"{o}.") for o in owners)
+        assert allowed, f"line {node.lineno}: {own} imports {imported}, which is for {', '.join(owners or ())}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    """No import inside a function, but as the first statements of a command in cli.py."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        inside = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+        if not inside:
+            continue
+        assert name(path) == "cli", f"{node.name}, line {inside[0].lineno}: an import inside a function"
+        statements = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        first = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
+        leading = statements[: len(first)]
+        early = leading == first or all(isinstance(s, ast.If) for s in statements[: statements.index(first[0])])
+        assert early, f"{node.name}: its imports do not open it"
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Following imports from module to module never comes back."""
+    own = {f"looptune.{name(p)}".rstrip("."): p for p in MODULES}
+    edges = {
+        module: {i for i, _ in imports(ast.parse(path.read_text())) if i in own and i != module}
+        for module, path in own.items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, around: tuple[str, ...]) -> None:
+        assert module not in around, " -> ".join((*around[around.index(module) :], module))
+        if module in done:
+            return
+        for following in sorted(edges[module]):
+            visit(following, (*around, module))
+        done.add(module)
+
+    for module in sorted(own):
+        visit(module, ())
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """``looptune --help`` imports no numba, isl, NumPy, parser or plotting library, so that it answers at once."""
+    code = (
+        "import sys\nsys.argv = ['looptune', '--help']\nfrom looptune.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print('LOADED', *sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stdout.partition("LOADED")[2].split())
+    assert "looptune" in loaded
+    assert loaded & {"numba", "islpy", "numpy", "pycparser", "pcpp", "matplotlib", "cuda", "rich"} == set()
+
+
+def test_the_library_loads_lazily() -> None:
+    """``import looptune`` alone is cheap too, and offers its functions."""
+    code = "import looptune, sys; print({'numba', 'islpy', 'numpy'} & set(sys.modules)); print(looptune.compile)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("set()\n<function compile")
