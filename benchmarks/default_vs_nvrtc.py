@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
@@ -17,6 +18,7 @@ from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, lau
 from looptune.api import CACHE
 from looptune.frontend import load
 from looptune.mapping import plan
+from looptune.runtime.machine import Run
 from looptune.runtime.sizes import problem
 from looptune.runtime.timing import finals, speedup, summary
 from looptune.schedule import Analysis, bake, schedule
@@ -38,12 +40,16 @@ extern "C" __global__ void gemm(SIZES float alpha, float beta, float *C, const f
 ROOT = Path(__file__).parent.parent
 
 
-def kernel(arch: str, constants: dict[str, int] | None) -> object:
+def kernel(arch: str, constants: dict[str, int] | None) -> Any:
     """The CUDA C kernel, its sizes arguments or, where given, constants."""
     sizes = "int ni, int nj, int nk," if constants is None else ""
     defines = "" if constants is None else "".join(f"#define {n} {v}\n" for n, v in constants.items())
     program = Program(defines + SOURCE.replace("SIZES", sizes), "c++", ProgramOptions(arch=arch))
     return program.compile("cubin").get_kernel("gemm")
+
+
+def launcher(made: Any, config: LaunchConfig, args: tuple[Any, ...]) -> Run:
+    return lambda stream: launch(Stream.from_handle(int(stream)), config, made, *args)
 
 
 def measure(n: int) -> list[str]:
@@ -65,10 +71,7 @@ def measure(n: int) -> list[str]:
         made = kernel(bench.machine.facts.arch, constants)
         ints = [np.int32(n)] * 3 if constants is None else []
 
-        def run(stream: object, made: object = made, ints: list[np.int32] = ints) -> None:
-            launch(Stream.from_handle(int(stream)), config, made, *ints, *floats, *pointers)
-
-        runs[name] = run
+        runs[name] = launcher(made, config, (*ints, *floats, *pointers))
     samplers = {}
     for name, run in runs.items():
         bench.restore()
@@ -82,9 +85,9 @@ def measure(n: int) -> list[str]:
     for name, us in times.items():
         s, over = summary(us), speedup(base, us, 0)
         ratio = f"{over.ratio:.3f} [{over.low:.3f}, {over.high:.3f}]"
-        rows.append(
-            f"| {n} | {name} | {s.median_us:.1f} | {s.q1_us:.1f} .. {s.q3_us:.1f} | {s.n} | {2 * n**3 / s.median_us / 1e6:.2f} | {ratio} |"
-        )
+        rate = 2 * n**3 / s.median_us / 1e6
+        spread = f"{s.q1_us:.1f} .. {s.q3_us:.1f}"
+        rows.append(f"| {n} | {name} | {s.median_us:.1f} | {spread} | {s.n} | {rate:.2f} | {ratio} |")
     return rows
 
 
@@ -93,9 +96,8 @@ def main() -> None:
     tables = [row for n in sizes for row in measure(n)]
     facts = resolve("numba-cuda", CACHE).machine().facts
     print(f"# Default GEMM, float32, against CUDA C through NVRTC: {facts.name}, driver {facts.driver}\n")
-    print(
-        "| N | kernel | median us | quartiles | n | TFLOP/s | default over it, 95 % interval |\n|---|---|---|---|---|---|---|"
-    )
+    print("| N | kernel | median us | quartiles | n | TFLOP/s | default over it, 95 % interval |")
+    print("|---|---|---|---|---|---|---|")
     print("\n".join(tables))
     print(f"\nCommand: `python benchmarks/default_vs_nvrtc.py {' '.join(map(str, sizes))}`")
 

@@ -138,9 +138,11 @@ def test_an_input_may_be_read_only(axpy: looptune.Kernel) -> None:
     assert y.tolist() == [2, 2, 2]
 
 
-def test_empty_arrays(axpy: looptune.Kernel, scale: looptune.Kernel) -> None:
+def test_empty_arrays(axpy: looptune.Kernel) -> None:
     """No iterations, no work, no error."""
-    axpy(0, 1.0, np.zeros(0, np.float32), np.zeros(0, np.float32))
+    y = np.zeros(0, np.float32)
+    axpy(0, 1.0, np.zeros(0, np.float32), y)
+    assert y.size == 0
 
 
 def test_numpy_scalars_and_zero_dimensional_arrays_are_numbers(axpy: looptune.Kernel) -> None:
@@ -171,7 +173,7 @@ GOOD = {"n": 3, "a": 1.0, "x": np.ones(3, np.float32), "y": np.ones(3, np.float3
         ({"a": 1j}, "a is a number, got complex"),
         ({"a": np.ones(3, np.float32)}, "a is a scalar, got an array"),
         ({"n": 2**40}, "n is an int32, which 1099511627776 does not fit"),
-        ({"n": -1}, "y must have the shape [-1], got [3]"),
+        ({"n": -1}, "x must have the shape [-1], got [3]"),
     ],
     ids=lambda v: next(iter(v)) if isinstance(v, dict) else v,
 )
@@ -179,7 +181,7 @@ def test_arguments_that_do_not_fit(axpy: looptune.Kernel, wrong: dict[str, objec
     """One line that names the parameter, what it wants and what it got."""
     with pytest.raises(UsageError) as refused:
         axpy(*({**GOOD, **wrong}).values())
-    assert str(refused.value).replace("x must have the shape [-1]", "y must have the shape [-1]") == message
+    assert str(refused.value) == message
 
 
 def test_a_read_only_output_is_refused(axpy: looptune.Kernel) -> None:

@@ -202,7 +202,7 @@ def _fused(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
                 )
             case If() | While() if _has_loop((stmts[0],)):
                 raise site.refuse(
-                    f"unroll of {site.loop.var} with jam: a loop in it stands under a condition that differs in each copy"
+                    f"unroll of {site.loop.var} with jam: a loop in it stands under a condition of each copy's own"
                 )
             case _:
                 out.extend(stmts)

@@ -267,7 +267,8 @@ class Bench:
         for name, source in self.originals.items():
             self.machine.copy(source, self.arrays[name])
 
-    def _pairs(self) -> dict[str, tuple[Any, Any]]:
+    def pairs(self) -> dict[str, tuple[Any, Any]]:
+        """The arrays to put back before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
 
 

@@ -1,0 +1,116 @@
+"""Accumulators in registers: which elements are kept in a local, which must not be, and that nothing changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import oracle
+import pytest
+
+from looptune import pretty
+from looptune.frontend import load
+from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
+from looptune.registers import distinct, linear, promote
+from looptune.rewrite import walk
+from looptune.verify import verify
+
+PARAMS = "int n, int m, double A[n][m], double B[n][m], double x[n], double y[n], double *s"
+
+
+def promoted(body: str) -> tuple[Codelet, Codelet]:
+    """The codelet before and after, as one thread would run it."""
+    before = load(f"void f({PARAMS})\n{{ int i, j, k; {body} }}\n").codelet
+    taken = {p.name for p in before.params} | {f.var for f in walk(before.body) if isinstance(f, Loop)}
+    changed, made = promote(before.body, taken)
+    return before, verify(replace(before, body=changed, locals=before.locals + made))
+
+
+def kept(body: str) -> list[str]:
+    """The elements that live in a register, as C text; the results are checked on the way."""
+    before, after = promoted(body)
+    for n, m in ((5, 5), (3, 3), (7, 7)):
+        given = oracle.arguments(before, {"n": n, "m": m})
+        assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
+    own = {v.name for v in after.locals} - {v.name for v in before.locals}
+    loads = [a for a in walk(after.body) if getattr(getattr(a, "target", None), "name", None) in own]
+    found = [pretty.show(a.value) for a in loads if isinstance(a.value, Load)]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize(
+    ("body", "elements"),
+    [
+        ("for (j = 0; j < m; j++) x[0] += A[0][j];", ["x[0]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) x[i] += A[i][j] * y[j];", ["x[i]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) { x[i] += A[i][j]; y[i] = x[i]; }", ["x[i]", "y[i]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) for (k = 0; k < n; k++) B[i][j] += A[i][k] * x[k];", ["B[i][j]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 0) x[i] += 1; else x[i] -= A[i][0];", ["x[i]"]),
+        ("for (j = 0; j < m; j++) { *s += x[0]; *s *= 2; }", ["s[0]", "x[0]"]),
+        ("for (j = 0; j < m; j++) { A[0][2] += x[j]; A[0][1] -= 1; }", ["A[0][1]", "A[0][2]"]),
+    ],
+)  # fmt: skip
+def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> None:
+    """An element that a loop keeps using and nothing else can touch is loaded once before it."""
+    assert kept(body) == elements
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (i = 0; i < n; i++) for (j = 0; j < i; j++) x[i] -= A[i][j] * x[j];",
+        "for (j = 0; j < n; j++) { x[0] += 1; x[j] *= 2; }",
+        "for (j = 0; j < m; j++) if (A[0][j] > 0) x[0] += 1;",
+        "for (j = 0; j < m; j++) A[0][j] += 1;",
+        "for (j = 0; j < m; j++) y[0] = j > 0 && j < n ? x[0] : 1;",
+        "k = 0; for (j = 0; j < n; j++) { x[k] += 1; k = j; }",
+        "for (i = 0; i < n; i++) for (j = 0; j < n; j++) { x[i] += 1; x[n - 1 - i] += j; }",
+    ],
+    ids=["another-index", "the-loop's-own", "condition", "moving", "lazy", "index-changes", "mirrored"],
+)
+def test_what_something_else_may_touch_stays_in_memory(body: str) -> None:
+    """No register for an element that another access may be, that is used only sometimes, or whose index changes."""
+    assert [e for e in kept(body) if e.startswith(("x", "A"))] == []
+
+
+def test_a_loop_that_may_not_run_touches_nothing() -> None:
+    """Loads and stores stand under the loop's own condition, which is left out where it is known."""
+    _, maybe = promoted("for (j = 3; j < m; j++) x[0] += 1;")
+    assert "if (3 < m) {" in pretty.body(maybe)
+    _, surely = promoted("for (j = 0; j < 4; j++) x[0] += 1;")
+    assert "if" not in pretty.body(surely)
+
+
+def test_what_is_only_read_is_not_stored() -> None:
+    """A register of an input is loaded and never written back."""
+    _, after = promoted("for (i = 0; i < n; i++) for (j = 0; j < m; j++) A[i][j] = x[i];")
+    text = pretty.body(after)
+    assert "x_r = x[i];" in text
+    assert "x[i] = " not in text
+
+
+I, J, N = Var("i"), Var("j"), Var("n")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "positive", "expected"),
+    [
+        (I, Bin("+", I, Const(1)), (), True),
+        (I, J, (), False),
+        (I, Bin("+", I, N), (N,), True),
+        (I, Bin("+", I, N), (), False),
+        (Bin("-", I, N), Bin("+", I, Const(1)), (N,), True),
+        (Bin("+", I, N), Bin("+", I, Const(1)), (N,), False),
+        (Bin("*", Const(2), I), Bin("*", Const(2), I), (), False),
+        (Bin("*", Const(2), I), Bin("+", Bin("*", I, Const(2)), Const(1)), (), True),
+    ],
+)
+def test_distinct_indices(a: Expr, b: Expr, positive: tuple[Expr, ...], expected: bool) -> None:
+    """Indices are distinct where they differ by a constant, or by a positive multiple of what is positive."""
+    assert distinct((a,), (b,), frozenset(positive)) is expected
+    assert distinct((b,), (a,), frozenset(positive)) is expected
+
+
+def test_linear_collects_terms() -> None:
+    """3 (i + 2) - i - n is 2 i - n + 6."""
+    e = Bin("-", Bin("-", Bin("*", Const(3), Bin("+", I, Const(2))), I), N)
+    assert linear(e) == ({I: 2, N: -1}, 6)
