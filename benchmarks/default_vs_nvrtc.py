@@ -78,7 +78,7 @@ def measure(n: int) -> list[str]:
         bench.machine.once(run)
         wrong = bench.wrong()
         assert wrong is None, f"{name}: {wrong}"
-        samplers[name] = bench.machine.sampler(run, bench.pairs(), False)
+        samplers[name] = bench.machine.sampler(run, bench.pairs())
     times = finals(samplers, 0)
     base = times["default, Numba"]
     rows = []

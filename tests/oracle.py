@@ -108,7 +108,9 @@ def by_gcc(text: str, codelet: Codelet, given: Arguments, folder: Path) -> dict[
     return arrays(out)
 
 
-def simulated(programs: Sequence[Emitted], folder: Path, timeout_s: float = 240) -> dict[str, dict[str, np.ndarray] | str]:
+def simulated(
+    programs: Sequence[Emitted], folder: Path, timeout_s: float = 240
+) -> dict[str, dict[str, np.ndarray] | str]:
     """What each program leaves in its arrays under Numba's CUDA simulator, or the last lines of its traceback."""
     given, result = folder / "programs.pickle", folder / "results.pickle"
     given.write_bytes(pickle.dumps(list(programs)))

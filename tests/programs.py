@@ -17,7 +17,9 @@ class Program:
 
 
 INTEGERS = (
-    Program("division truncates", """
+    Program(
+        "division truncates",
+        """
 void f(int n, int a[n], int b[n], int q[n][n], int r[n][n]) {
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
@@ -26,8 +28,12 @@ void f(int n, int a[n], int b[n], int q[n][n], int r[n][n]) {
         r[i][j] = a[i] % b[j] + (i - 5) % 3 - (-7) % (j + 1);
       }
 }
-""", {"n": 17}),
-    Program("int wraps", """
+""",
+        {"n": 17},
+    ),
+    Program(
+        "int wraps",
+        """
 void f(int n, int a[n], int b[n], int s[4]) {
   for (int i = 0; i < n; i++) {
     a[i] = a[i] * 1000003 * (i + 77777);
@@ -35,8 +41,12 @@ void f(int n, int a[n], int b[n], int s[4]) {
   }
   for (int i = 0; i < n; i++) { s[0] += b[i] * 65537; s[1] ^= a[i]; s[2] |= b[i] & ~i; s[3] -= a[i]; }
 }
-""", {"n": 19}),
-    Program("unsigned arithmetic", """
+""",
+        {"n": 19},
+    ),
+    Program(
+        "unsigned arithmetic",
+        """
 void f(int n, unsigned u[n], unsigned v[n], int x[n], unsigned char c[n]) {
   for (int i = 0; i < n; i++) {
     unsigned w = u[i] - 7;
@@ -45,8 +55,12 @@ void f(int n, unsigned u[n], unsigned v[n], int x[n], unsigned char c[n]) {
     c[i] = c[i] - 9 + x[i];
   }
 }
-""", {"n": 13}),
-    Program("64 bits", """
+""",
+        {"n": 13},
+    ),
+    Program(
+        "64 bits",
+        """
 void f(int n, long l[n], unsigned long u[n], int x[n]) {
   for (int i = 0; i < n; i++) {
     u[i] = u[i] * 6364136223846793005ul + 1442695040888963407ul;
@@ -57,16 +71,24 @@ void f(int n, long l[n], unsigned long u[n], int x[n]) {
     x[i] += (u[i] > 9223372036854775808ul) + (l[i] < 0) * 2;
   }
 }
-""", {"n": 11}),
-    Program("small types promote", """
+""",
+        {"n": 11},
+    ),
+    Program(
+        "small types promote",
+        """
 void f(int n, signed char c[n], short s[n], unsigned char b[n], unsigned short h[n], int x[n]) {
   for (int i = 0; i < n; i++) {
     x[i] = c[i] * c[i] * 1000 + s[i] * b[i] - h[i] * 3 + (b[i] - 300) + ~b[i] + (c[i] << 4) + !c[i];
     c[i] = c[i] * 37; s[i] = s[i] * 9999 + c[i]; b[i] += 250; h[i] -= 20; b[i] >>= 1; h[i] ^= 0xABCD; c[i] /= 3;
   }
 }
-""", {"n": 12}),
-    Program("mixed conversions", """
+""",
+        {"n": 12},
+    ),
+    Program(
+        "mixed conversions",
+        """
 void f(int n, int x[n], unsigned u[n], float a[n], double d[n], signed char c[n]) {
   for (int i = 0; i < n; i++) {
     d[i] = x[i] / 2 + x[i] / 2.0 + u[i] * 0.5f + (float)x[i] / 3 + (x[i] - u[i]) / 4;
@@ -76,8 +98,13 @@ void f(int n, int x[n], unsigned u[n], float a[n], double d[n], signed char c[n]
     u[i] += 2.75f;
   }
 }
-""", {"n": 14}, 1e-15),
-    Program("bits", """
+""",
+        {"n": 14},
+        1e-15,
+    ),
+    Program(
+        "bits",
+        """
 void f(int n, int x[n], int y[n]) {
   for (int i = 0; i < n; i++) {
     int v = x[i];
@@ -86,19 +113,28 @@ void f(int n, int x[n], int y[n]) {
     y[i] <<= 2; y[i] >>= 1; y[i] %= 1000; y[i] &= ~3; y[i] |= i; y[i] ^= v;
   }
 }
-""", {"n": 16}),
+""",
+        {"n": 16},
+    ),
 )
 
 FLOATS = (
-    Program("literals have C's types", """
+    Program(
+        "literals have C's types",
+        """
 void f(int n, float a[n], double d[n], float s, double t) {
   for (int i = 0; i < n; i++) {
     a[i] = a[i] * 0.1 + 0.3f * s - 1.0 / 3 + a[i] / 7;
     d[i] = a[i] * 0.1f + d[i] * 0.1 + s * t + 1 / 3 + 1e-3f;
   }
 }
-""", {"n": 33}, 1e-6),
-    Program("functions of double", """
+""",
+        {"n": 33},
+        1e-6,
+    ),
+    Program(
+        "functions of double",
+        """
 #include <math.h>
 void f(int n, double a[n], double b[n][20]) {
   for (int i = 0; i < n; i++) {
@@ -109,8 +145,13 @@ void f(int n, double a[n], double b[n][20]) {
     b[i][15] = atan2(y, x); b[i][16] = sinh(y); b[i][17] = cosh(y); b[i][18] = tanh(y); b[i][19] = cbrt(y * y * y);
   }
 }
-""", {"n": 9}, 1e-14),
-    Program("functions of float", """
+""",
+        {"n": 9},
+        1e-14,
+    ),
+    Program(
+        "functions of float",
+        """
 #include <math.h>
 void f(int n, float a[n], float b[n][18]) {
   for (int i = 0; i < n; i++) {
@@ -121,8 +162,13 @@ void f(int n, float a[n], float b[n][18]) {
     b[i][13] = floorf(y); b[i][14] = ceilf(y); b[i][15] = truncf(y); b[i][16] = roundf(y); b[i][17] = copysignf(x, y);
   }
 }
-""", {"n": 9}, 1e-14),
-    Program("more functions of double", """
+""",
+        {"n": 9},
+        1e-14,
+    ),
+    Program(
+        "more functions of double",
+        """
 #include <math.h>
 void f(int n, double a[n], double b[n][8]) {
   for (int i = 0; i < n; i++) {
@@ -131,8 +177,13 @@ void f(int n, double a[n], double b[n][8]) {
     b[i][4] = copysign(x, y) * -fabs(y); b[i][5] = sqrt(a[i]) > 1; b[i][6] = abs(-i) + labs(-3l); b[i][7] = fmod(-7.5, 2);
   }
 }
-""", {"n": 9}, 1e-14),
-    Program("rounding of large and special values", """
+""",
+        {"n": 9},
+        1e-14,
+    ),
+    Program(
+        "rounding of large and special values",
+        """
 #include <math.h>
 void f(double v[12], double r[4][12]) {
   v[0] = 1e300; v[1] = -1e300; v[2] = INFINITY; v[3] = -INFINITY; v[4] = NAN; v[5] = 0.49999999999999994;
@@ -141,8 +192,11 @@ void f(double v[12], double r[4][12]) {
     r[0][i] = floor(v[i]); r[1][i] = ceil(v[i]); r[2][i] = trunc(v[i]); r[3][i] = round(v[i]);
   }
 }
-"""),
-    Program("comparisons with nan", """
+""",
+    ),
+    Program(
+        "comparisons with nan",
+        """
 #include <math.h>
 void f(int n, double a[n], int c[n][8], double m[n][2]) {
   a[1] = NAN; a[2] = INFINITY; a[3] = -0.0;
@@ -152,16 +206,24 @@ void f(int n, double a[n], int c[n][8], double m[n][2]) {
     m[i][0] = fmax(a[i], 0.5); m[i][1] = a[i] > 0.5 ? a[i] : 0.5;
   }
 }
-""", {"n": 6}),
-    Program("division by zero", """
+""",
+        {"n": 6},
+    ),
+    Program(
+        "division by zero",
+        """
 void f(int n, double a[n], double b[n], float c[n]) {
   for (int i = 0; i < n; i++) { b[i] = a[i] / (i - 2.0); c[i] = (i - 3) / (c[i] - c[i]); }
 }
-""", {"n": 6}),
+""",
+        {"n": 6},
+    ),
 )
 
 CONTROL = (
-    Program("if and else", """
+    Program(
+        "if and else",
+        """
 void f(int n, float a[n], int c[n]) {
   for (int i = 0; i < n; i++) {
     if (a[i] > 1) { a[i] -= 1; c[i] = 1; }
@@ -169,8 +231,12 @@ void f(int n, float a[n], int c[n]) {
     else { c[i] = c[i] > 3 ? -c[i] : c[i] < 0 ? 0 : 7; if (!c[i]) a[i] = 0; }
   }
 }
-""", {"n": 40}),
-    Program("guards protect accesses", """
+""",
+        {"n": 40},
+    ),
+    Program(
+        "guards protect accesses",
+        """
 void f(int n, int m, float a[n][m], float b[n][m]) {
   for (int i = 0; i < n; i++)
     for (int j = 0; j < m; j++) {
@@ -179,8 +245,12 @@ void f(int n, int m, float a[n][m], float b[n][m]) {
       if (j == 0 || a[i][j - 1] < 0) b[i][j] -= 1;
     }
 }
-""", {"n": 5, "m": 7}),
-    Program("while loops", """
+""",
+        {"n": 5, "m": 7},
+    ),
+    Program(
+        "while loops",
+        """
 void f(int n, int x[n], double r[n], int steps[1]) {
   for (int i = 0; i < n; i++) {
     int v = x[i] * x[i] + 1, c = 0;
@@ -194,8 +264,13 @@ void f(int n, int x[n], double r[n], int steps[1]) {
   int i = 0;
   while (i < n) { steps[0] += x[i]; i += 2; }
 }
-""", {"n": 12}, 1e-15),
-    Program("loops of every form", """
+""",
+        {"n": 12},
+        1e-15,
+    ),
+    Program(
+        "loops of every form",
+        """
 void f(int n, int s, float x[n], float y[n], int t[8]) {
   int i, j;
   for (i = n - 1; i >= 0; i--) x[i] += i;
@@ -216,16 +291,24 @@ void f(int n, int s, float x[n], float y[n], int t[8]) {
   for (unsigned k = 1; k < (unsigned)n; k += 2) y[k] -= k;
   for (i = 0; i != n; ++i) if (x[i] > 3) continue; else y[i]++;
 }
-""", {"n": 21, "s": 4}),
-    Program("zero-trip loops", """
+""",
+        {"n": 21, "s": 4},
+    ),
+    Program(
+        "zero-trip loops",
+        """
 void f(int n, int z, float a[n], float s[3]) {
   for (int i = 0; i < z; i++) a[i] = 77;
   for (int i = n; i < z; i++) for (int j = 0; j < n; j++) a[j] = 78;
   for (int i = 0; i < n; i++) { s[0] = i; for (int j = 0; j < z; j++) s[1] += a[j]; for (int j = 3; j < i - 5; j++) s[2] += a[j]; }
   for (int i = n - 1; i > n; i--) a[i] = 79;
 }
-""", {"n": 10, "z": 0}),
-    Program("triangular nests", """
+""",
+        {"n": 10, "z": 0},
+    ),
+    Program(
+        "triangular nests",
+        """
 void f(int n, double A[n][n], double x[n], double b[n]) {
   for (int i = 0; i < n; i++) {
     for (int j = 0; j <= i; j++) A[i][j] = A[i][j] / 8 + (i == j ? n : 0);
@@ -238,18 +321,27 @@ void f(int n, double A[n][n], double x[n], double b[n]) {
   for (int i = 0; i < n; i++) { x[i] = b[i]; for (int j = 0; j < i; j++) x[i] -= A[i][j] * x[j]; x[i] = x[i] / A[i][i]; }
   for (int i = n - 1; i >= 0; i--) for (int j = n - 1; j > i; j--) x[i] -= A[i][j] * x[j];
 }
-""", {"n": 11}, 1e-12),
-    Program("host decides", """
+""",
+        {"n": 11},
+        1e-12,
+    ),
+    Program(
+        "host decides",
+        """
 void f(int n, int mode, float a[n], float b[n]) {
   if (mode > 2) { for (int i = 0; i < n; i++) a[i] = b[i] + 1; } else { for (int i = 0; i < n; i++) a[i] = b[i] - 1; b[0] = 5; }
   if (n % 2 == 0 || !mode) for (int i = 0; i < n; i++) b[i] = a[n - 1 - i];
   for (int t = 0; t < mode; t++) { if (t & 1) for (int i = 0; i < n; i++) a[i] += t; else a[t] = b[t]; }
 }
-""", {"n": 9, "mode": 4}),
+""",
+        {"n": 9, "mode": 4},
+    ),
 )
 
 SHAPES = (
-    Program("a time loop around parallel loops", """
+    Program(
+        "a time loop around parallel loops",
+        """
 void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
   for (int t = 0; t < steps; t++) {
     for (int i = 1; i < n - 1; i++)
@@ -261,8 +353,13 @@ void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
     A[0][t % m] = t;
   }
 }
-""", {"steps": 3, "n": 9, "m": 38}, 1e-15),
-    Program("several nests and temporaries", """
+""",
+        {"steps": 3, "n": 9, "m": 38},
+        1e-15,
+    ),
+    Program(
+        "several nests and temporaries",
+        """
 void f(int n, int m, double A[n][m], double x[m], double y[m], double t[n], double *out) {
   double norm = 0, worst;
   for (int i = 0; i < m; i++) y[i] = 0;
@@ -274,8 +371,13 @@ void f(int n, int m, double A[n][m], double x[m], double y[m], double t[n], doub
   for (int j = 0; j < m; j++) y[j] = y[j] / (norm + 1) + worst;
   *out = worst;
 }
-""", {"n": 6, "m": 9}, 1e-12),
-    Program("the last value of a temporary", """
+""",
+        {"n": 6, "m": 9},
+        1e-12,
+    ),
+    Program(
+        "the last value of a temporary",
+        """
 void f(int n, float a[n], float b[n], float c[4]) {
   float t = 0, u = 2, v;
   int last = -1;
@@ -284,8 +386,12 @@ void f(int n, float a[n], float b[n], float c[4]) {
   for (int i = 0; i < n; i++) { v = a[i]; if (v > 0) { u = v; last = i; } b[i] += v; }
   c[1] = u; c[2] = last; c[3] = v;
 }
-""", {"n": 13}),
-    Program("temporaries under conditions", """
+""",
+        {"n": 13},
+    ),
+    Program(
+        "temporaries under conditions",
+        """
 void f(int n, float a[n], float b[n]) {
   for (int i = 0; i < n; i++) {
     float t, s = 1;
@@ -294,8 +400,12 @@ void f(int n, float a[n], float b[n]) {
     b[i] = s - t;
   }
 }
-""", {"n": 13}),
-    Program("three dimensions", """
+""",
+        {"n": 13},
+    ),
+    Program(
+        "three dimensions",
+        """
 void f(int p, int q, int r, float A[p][q][r], float B[p][q][r + 1], float S[q]) {
   for (int i = 0; i < p; i++)
     for (int j = 0; j < q; j++)
@@ -307,8 +417,13 @@ void f(int p, int q, int r, float A[p][q][r], float B[p][q][r + 1], float S[q]) 
       for (int k = 1; k <= r; k++) { B[i][j][0] += B[i][j][k]; S[j] += A[i][j][k - 1]; }
     }
 }
-""", {"p": 3, "q": 4, "r": 5}, 1e-14),
-    Program("flat arrays", """
+""",
+        {"p": 3, "q": 4, "r": 5},
+        1e-14,
+    ),
+    Program(
+        "flat arrays",
+        """
 void f(int n, int m, float *A, float *B, float c[n * m]) {
   for (int i = 1; i < n; i++)
     for (int j = 1; j < m - 1; j++) {
@@ -316,8 +431,12 @@ void f(int n, int m, float *A, float *B, float c[n * m]) {
       c[j * n + i] = B[i * m + j - 1] - i * m;
     }
 }
-""", {"n": 5, "m": 7}),
-    Program("local arrays", """
+""",
+        {"n": 5, "m": 7},
+    ),
+    Program(
+        "local arrays",
+        """
 void f(int n, float a[n], float b[n], float c[n][4]) {
   float tmp[n], w[4] = {1, -2, 0.5f};
   int first[3];
@@ -330,16 +449,24 @@ void f(int n, float a[n], float b[n], float c[n][4]) {
     for (int k = 0; k < 4; k++) c[i][k] = row[3 - k] * row[k];
   }
 }
-""", {"n": 11}),
-    Program("indirect accesses", """
+""",
+        {"n": 11},
+    ),
+    Program(
+        "indirect accesses",
+        """
 void f(int n, int idx[n], int hist[19], float a[n], float b[n], int perm[n]) {
   for (int i = 0; i < n; i++) hist[idx[i] + 9]++;
   for (int i = 0; i < n; i++) b[i] = a[(idx[i] + 9) % n];
   for (int i = 0; i < n; i++) perm[i] = n - 1 - i;
   for (int i = 0; i < n; i++) b[perm[i]] += a[perm[n - 1 - i]];
 }
-""", {"n": 15}),
-    Program("scans and recurrences", """
+""",
+        {"n": 15},
+    ),
+    Program(
+        "scans and recurrences",
+        """
 void f(int n, double a[n], double s[n], int fib[n]) {
   s[0] = a[0];
   for (int i = 1; i < n; i++) s[i] = s[i - 1] + a[i];
@@ -348,15 +475,25 @@ void f(int n, double a[n], double s[n], int fib[n]) {
   for (int i = n - 2; i >= 0; i--) a[i] = a[i + 1] * 0.5 + a[i];
   for (int i = 0; i < n - 2; i++) s[i] += s[i + 2];
 }
-""", {"n": 40}, 1e-14),
-    Program("one element again and again", """
+""",
+        {"n": 40},
+        1e-14,
+    ),
+    Program(
+        "one element again and again",
+        """
 void f(int n, int k0, double a[n], double b[n][n], double x[n]) {
   for (int i = 0; i < n; i++) { a[k0] += x[i]; a[i] *= 2; a[k0] -= a[i]; }
   for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { b[i][i] += b[i][j]; b[i][j] = b[i][i] / 4; }
   for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) b[i][j] += b[i][k] * x[k] / 64;
 }
-""", {"n": 6, "k0": 2}, 1e-12),
-    Program("gram-schmidt", """
+""",
+        {"n": 6, "k0": 2},
+        1e-12,
+    ),
+    Program(
+        "gram-schmidt",
+        """
 #include <math.h>
 void f(int m, int n, double A[m][n], double R[n][n], double Q[m][n]) {
   int i, j, k;
@@ -373,8 +510,13 @@ void f(int m, int n, double A[m][n], double R[n][n], double Q[m][n]) {
     }
   }
 }
-""", {"m": 8, "n": 5}, 1e-10),
-    Program("correlation", """
+""",
+        {"m": 8, "n": 5},
+        1e-10,
+    ),
+    Program(
+        "correlation",
+        """
 #include <math.h>
 void f(int m, int n, float fn, float data[n][m], float corr[m][m], float mean[m], float sd[m]) {
   float eps = 0.1f;
@@ -392,8 +534,13 @@ void f(int m, int n, float fn, float data[n][m], float corr[m][m], float mean[m]
   }
   corr[m - 1][m - 1] = 1.0;
 }
-""", {"m": 6, "n": 9, "fn": 9}, 1e-12),
-    Program("names that Python or the emitted code has", """
+""",
+        {"m": 6, "n": 9, "fn": 9},
+        1e-12,
+    ),
+    Program(
+        "names that Python or the emitted code has",
+        """
 void f(int cores, int start, int stop, float in[cores], float lambda[cores], float range[cores], float cuda[cores],
        int first, int last, float grid[cores], float chunk, float trips, float math, float np, int chunks, int f_0) {
   float pass = 1;
@@ -404,23 +551,37 @@ void f(int cores, int start, int stop, float in[cores], float lambda[cores], flo
   for (int i = first; i < last; i++) { float is = range[i]; grid[i] = is + start; range[i] = is - i; }
   for (int stream = start; stream < stop; stream++) for (int i = 0; i < stream; i++) in[stream] += lambda[i];
 }
-""", {"cores": 9, "start": 1, "stop": 6, "first": 2, "last": 8, "chunks": 3, "f_0": 5}, 1e-14),
-    Program("parameters that are written", """
+""",
+        {"cores": 9, "start": 1, "stop": 6, "first": 2, "last": 8, "chunks": 3, "f_0": 5},
+        1e-14,
+    ),
+    Program(
+        "parameters that are written",
+        """
 void f(int n, float s, float a[n], int k) {
   s = s * 2 + 1; k++;
   for (int i = 0; i < n; i++) { a[i] += s; s += i; }
   n = n - 2;
   for (int i = 0; i < n; i++) a[i] *= k;
 }
-""", {"n": 9, "k": 2}, 1e-15),
-    Program("sizes through local copies", """
+""",
+        {"n": 9, "k": 2},
+        1e-15,
+    ),
+    Program(
+        "sizes through local copies",
+        """
 void f(int n, float a[n], float b[n]) {
   int half = n / 2, last = n - 1; const int two = 2;
   for (int i = 0; i < half; i++) a[i] = b[last - i];
   for (int i = half; i <= last; i += two) a[i] = b[i - half];
 }
-""", {"n": 13}),
-    Program("a typedef, macros and a helper", """
+""",
+        {"n": 13},
+    ),
+    Program(
+        "a typedef, macros and a helper",
+        """
 typedef double real;
 #define N 12
 #define SQ(x) ((x) * (x))
@@ -429,7 +590,9 @@ void f(real a[N], real b[N][N]) {
   for (int i = 0; i < N; ++i)
     for (int j = 0; j < N; ++j) { b[i][j] = clamp(SQ(a[i]) - a[j], -1, 1); b[i][j] += +a[i]; }
 }
-""", {}),
+""",
+        {},
+    ),
 )
 
 ALL = (*INTEGERS, *FLOATS, *CONTROL, *SHAPES)

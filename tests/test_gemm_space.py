@@ -100,7 +100,8 @@ def test_every_version_is_the_same_program_in_c(chunk: int, tmp_path: Path) -> N
     head, _, signature = before.rpartition("static void gemm(")
     mine = configurations()[chunk::CHUNKS]
     bodies = "".join(
-        f"static void gemm_{k}({signature}{{\n{pretty.body(transformed(c), pragmas=True)}\n}}\n" for k, c in enumerate(mine)
+        f"static void gemm_{k}({signature}{{\n{pretty.body(transformed(c), pragmas=True)}\n}}\n"
+        for k, c in enumerate(mine)
     )
     table = ", ".join(f"gemm_{k}" for k in range(len(mine)))
     main = after.replace("int main(void)", "static void once(version gemm)").replace("return 0;", "return;")

@@ -14,9 +14,7 @@ from looptune.schedule import Analysis, schedule
 from looptune.transforms.base import Example
 from looptune.verify import verify
 
-EXAMPLES = [
-    pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()
-]
+EXAMPLES = [pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()]
 
 
 def example_text(directive: str, example: Example) -> str:

@@ -29,14 +29,16 @@ def versions(result: Result, times_us: Sequence[float], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     ordered = sorted(times_us)
-    axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label="versions, screened once")
+    axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label=f"{len(ordered)} versions, each verified")
     for name, colour, style in (("default", GREY, "--"), ("hand-written", ORANGE, "-."), ("tuned", GREEN, "-")):
         median = result.median_us(name)
         if median is not None:
             axes.axhline(median, color=colour, linestyle=style, label=f"{name}: {time_text(median)}")
     axes.set_yscale("log")
     axes.set_xlabel("versions, fastest first")
-    axes.set_ylabel("time of one run (us)")
+    axes.set_ylabel("time of one run")
+    axes.yaxis.set_major_formatter(lambda us, _: time_text(us))
+    axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title(result), fontsize=10)
     axes.grid(axis="y", alpha=0.3)
     axes.legend(fontsize=9)

@@ -1,8 +1,8 @@
 """An NVIDIA GPU through the driver API: memory, events, graphs. No kernel is written here.
 
-One sample is: originals restored, the L2 flushed by a memset of its size (unless warm), event, run, event. The host
-queues all of it behind the memset, so the launch latency is not in the time; a run of several launches is replayed
-from a CUDA graph.
+One sample is: originals restored, the L2 flushed by a memset of twice its size (unless warm), event, run, event. The
+run is replayed from a CUDA graph and the host queues all of it behind the memset, so what a launch costs the host is
+in no time: 20 us through Numba, a quarter of GEMM's at 512.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Gpu(Machine):
     def once(self, run: Run) -> float:
         return self._timed(lambda: run(self.stream), self._flush)
 
-    def sampler(self, run: Run, restore: Restore, many: bool) -> Callable[[], float]:
-        action = self._graph(run) if many else lambda: run(self.stream)
+    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
+        action = self._graph(run)
 
         def before() -> None:
             for target, source in restore.values():

@@ -70,11 +70,8 @@ class Machine(ABC):
         """Run and wait; microseconds, host time included."""
 
     @abstractmethod
-    def sampler(self, run: Run, restore: Restore, many: bool) -> Callable[[], float]:
-        """A function that runs once more and gives its microseconds.
-
-        ``restore`` names the arrays to be put back before every sample; ``many``: the run launches several kernels.
-        """
+    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
+        """A function that runs once more and gives its microseconds; ``restore``: the arrays put back before it."""
 
 
 class Cpu(Machine):
@@ -105,7 +102,7 @@ class Cpu(Machine):
         run(None)
         return (time.perf_counter_ns() - start) / 1e3
 
-    def sampler(self, run: Run, restore: Restore, many: bool) -> Callable[[], float]:
+    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
         def sample() -> float:
             for target, source in restore.values():
                 self.copy(source, target)

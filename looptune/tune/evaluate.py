@@ -26,7 +26,7 @@ from looptune.backends.base import Backend, Binary
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node, Scalar
-from looptune.mapping import Plan, launches, plan
+from looptune.mapping import Plan, plan
 from looptune.rewrite import rewrite, walk
 from looptune.runtime.check import compare, padded
 from looptune.runtime.machine import Cpu, Machine, Run
@@ -194,7 +194,7 @@ class Bench:
         if wrong is not None:
             return WrongResult(wrong)
         hopeless = best_us is not None and first_us > HOPELESS * best_us
-        times = (first_us,) if hopeless else screen(self.sampler(run, built.timed), best_us)
+        times = (first_us,) if hopeless else screen(self.machine.sampler(run, self.pairs()), best_us)
         s = summary(times)
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
@@ -207,19 +207,13 @@ class Bench:
         samplers = {}
         for text, planned in plans.items():
             binary = self.backend.build(planned.timed)
-            samplers[text] = self.sampler(self.run_of(binary), binary)
+            samplers[text] = self.machine.sampler(self.run_of(binary), self.pairs())
         for name, run in self.handwritten(by_hand).items() if by_hand is not None else ():
             self.restore()
             self.machine.once(run)
             if self.wrong() is None:
-                samplers[name] = self.machine.sampler(run, self.pairs(), False)
+                samplers[name] = self.machine.sampler(run, self.pairs())
         return finals(samplers, seed)
-
-    def sampler(self, run: Run, binary: Binary) -> Callable[[], float]:
-        sizes = _integers(self.job.codelet, self.job.problem)
-        steps = launches(binary.plan.steps, sizes)
-        many = next(steps, None) is not None and next(steps, None) is not None
-        return self.machine.sampler(run, self.pairs(), many)
 
     def run_of(self, binary: Binary) -> Run:
         program = self.backend.load(binary)
@@ -315,7 +309,7 @@ def sequential_us(job: Job) -> tuple[float, ...]:
     machine = Cpu()
     originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
     pairs = {name: (arrays[name], original) for name, original in originals.items()}
-    sample = machine.sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs, False)
+    sample = machine.sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)
     first = sample()
     return (first,) if first > LONG_US else tuple(sample() for _ in range(5))
 
@@ -327,12 +321,6 @@ def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
     ]
     constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
     return max([1, *from_sizes, *constants])
-
-
-def _integers(codelet: Codelet, problem: Problem) -> dict[str, int]:
-    return {
-        p.name: int(problem.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)
-    }
 
 
 def _sizes(problem: Problem) -> str:
