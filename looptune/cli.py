@@ -10,7 +10,7 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
-    command = shlex.join(["looptune", *sys.argv[1:]])
+    command = shlex.join(["looptune", *reproducible(sys.argv[1:])])
     tables.check_writable(reports)
     requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
     say = click.echo if not (quiet or as_json) else _nothing
@@ -178,6 +178,17 @@ def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
     say("\n".join([*lines, f"legality: {result.proof}", f"report: {page}"]))
+
+
+def reproducible(arguments: Sequence[str]) -> list[str]:
+    """The arguments that decide what is measured, without those that say where results are kept."""
+    kept: list[str] = []
+    skip = False
+    for a in arguments:
+        if not skip and not a.startswith(("--db", "--reports")):
+            kept.append(a)
+        skip = not skip and a in ("--db", "--reports")
+    return kept
 
 
 def _nothing(text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,13 +158,12 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     verified = {row.directives: _verified(row) for row in searched.timed}
     won = best if request.sweep else ""
-    sizes = _sizes(prepared)
     return Result(
         kernel=prepared.unit.codelet.name, facts=prepared.facts, target=prepared.job.target.name,
-        dtype=prepared.context.dtype, sizes=sizes, entries=_entries(prepared, times, alone, default, best, verified),
-        directives=won, ties=ties, proof=_proof(prepared, lab, won), versions=searched.counts,
-        command=request.command, flops=flops.count(prepared.unit.codelet.body, sizes),
-        interrupted=searched.interrupted,
+        dtype=prepared.context.dtype, sizes=_named(prepared),
+        entries=_entries(prepared, times, alone, default, best, verified), directives=won, ties=ties,
+        proof=_proof(prepared, lab, won), versions=searched.counts, command=request.command,
+        flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
         times_us=tuple(row.median_us for row in searched.timed if row.median_us is not None),
     )  # fmt: skip
 
@@ -204,6 +204,15 @@ def _affordable(prepared: Prepared) -> bool:
 
 def _sizes(prepared: Prepared) -> dict[str, int]:
     return {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
+
+
+def _named(prepared: Prepared) -> dict[str, int]:
+    """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
+    unit = prepared.unit
+    words = set(re.findall(r"[A-Za-z_]\w*", unit.text)) | set(unit.defines)
+    named = {n.upper() if n.upper() in words else n: v for n, v in _sizes(prepared).items()}
+    given = {n: int(v) for n, v in unit.defines.items() if v is not None and str(v).isdecimal()}
+    return given | named
 
 
 def _verified(row: Row) -> str:

@@ -38,7 +38,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "fabs": np.abs, "abs": np.abs, "sin": np.sin,
     "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
-    "round": lambda x: np.copysign(np.trunc(x) + np.copysign(type(x)(abs(x - np.trunc(x)) >= 0.5), x), x), "fmin": np.fmin, "fmax": np.fmax,
+    "round": lambda x: np.copysign(np.trunc(x) + np.copysign(type(x)(abs(x - np.trunc(x)) >= 0.5), x), x),
+    "fmin": np.fmin, "fmax": np.fmax,
     "fmod": np.fmod, "hypot": np.hypot, "cbrt": np.cbrt, "copysign": np.copysign,
     "fma": lambda a, b, c: type(a)(math.fma(a, b, c)) if hasattr(math, "fma") else a * b + c,
 }  # fmt: skip

@@ -188,7 +188,7 @@ def test_a_read_only_output_is_refused(axpy: looptune.Kernel) -> None:
     """An array that is written must be writable."""
     y = np.ones(3, np.float32)
     y.setflags(write=False)
-    with pytest.raises(UsageError, match="^y is written, but the array given is read-only$"):
+    with pytest.raises(UsageError, match=r"^y is written, but the array given is read-only$"):
         axpy(3, 1.0, np.ones(3, np.float32), y)
 
 
@@ -277,6 +277,6 @@ def test_a_gpu_that_is_not_there() -> None:
     """Asking for the GPU says what is missing, and "auto" falls back to the CPU."""
     if not targets.gpu_missing():
         pytest.skip("there is a GPU")
-    with pytest.raises(TargetError, match="^the target numba-cuda needs an NVIDIA GPU: "):
+    with pytest.raises(TargetError, match=r"^the target numba-cuda needs an NVIDIA GPU: "):
         looptune.compile(AXPY, target="numba-cuda")
     assert looptune.compile(AXPY).target == "numba-cpu"

@@ -43,7 +43,10 @@ def kept(body: str) -> list[str]:
         ("for (j = 0; j < m; j++) x[0] += A[0][j];", ["x[0]"]),
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) x[i] += A[i][j] * y[j];", ["x[i]"]),
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) { x[i] += A[i][j]; y[i] = x[i]; }", ["x[i]", "y[i]"]),
-        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) for (k = 0; k < n; k++) B[i][j] += A[i][k] * x[k];", ["B[i][j]"]),
+        (
+            "for (i = 0; i < n; i++) for (j = 0; j < m; j++) for (k = 0; k < n; k++) B[i][j] += A[i][k] * x[k];",
+            ["B[i][j]"],
+        ),
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 0) x[i] += 1; else x[i] -= A[i][0];", ["x[i]"]),
         ("for (j = 0; j < m; j++) { *s += x[0]; *s *= 2; }", ["s[0]", "x[0]"]),
         ("for (j = 0; j < m; j++) { A[0][2] += x[j]; A[0][1] -= 1; }", ["A[0][1]", "A[0][2]"]),
@@ -88,20 +91,20 @@ def test_what_is_only_read_is_not_stored() -> None:
     assert "x[i] = " not in text
 
 
-I, J, N = Var("i"), Var("j"), Var("n")
+X, Y, N = Var("i"), Var("j"), Var("n")
 
 
 @pytest.mark.parametrize(
     ("a", "b", "positive", "expected"),
     [
-        (I, Bin("+", I, Const(1)), (), True),
-        (I, J, (), False),
-        (I, Bin("+", I, N), (N,), True),
-        (I, Bin("+", I, N), (), False),
-        (Bin("-", I, N), Bin("+", I, Const(1)), (N,), True),
-        (Bin("+", I, N), Bin("+", I, Const(1)), (N,), False),
-        (Bin("*", Const(2), I), Bin("*", Const(2), I), (), False),
-        (Bin("*", Const(2), I), Bin("+", Bin("*", I, Const(2)), Const(1)), (), True),
+        (X, Bin("+", X, Const(1)), (), True),
+        (X, Y, (), False),
+        (X, Bin("+", X, N), (N,), True),
+        (X, Bin("+", X, N), (), False),
+        (Bin("-", X, N), Bin("+", X, Const(1)), (N,), True),
+        (Bin("+", X, N), Bin("+", X, Const(1)), (N,), False),
+        (Bin("*", Const(2), X), Bin("*", Const(2), X), (), False),
+        (Bin("*", Const(2), X), Bin("+", Bin("*", X, Const(2)), Const(1)), (), True),
     ],
 )
 def test_distinct_indices(a: Expr, b: Expr, positive: tuple[Expr, ...], expected: bool) -> None:
@@ -112,5 +115,5 @@ def test_distinct_indices(a: Expr, b: Expr, positive: tuple[Expr, ...], expected
 
 def test_linear_collects_terms() -> None:
     """3 (i + 2) - i - n is 2 i - n + 6."""
-    e = Bin("-", Bin("-", Bin("*", Const(3), Bin("+", I, Const(2))), I), N)
-    assert linear(e) == ({I: 2, N: -1}, 6)
+    e = Bin("-", Bin("-", Bin("*", Const(3), Bin("+", X, Const(2))), X), N)
+    assert linear(e) == ({X: 2, N: -1}, 6)

@@ -128,7 +128,7 @@ class _Host(_Writer):
 
 def architectures() -> tuple[str, ...]:
     """The architectures that code can be compiled for here."""
-    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))
+    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))  # type: ignore[attr-defined]
 
 
 class NumbaCuda(Backend):

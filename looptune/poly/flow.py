@@ -62,7 +62,7 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
 def _computed(
     reads: isl.UnionMap, certain: isl.UnionMap, possible: isl.UnionMap, schedule: isl.UnionMap
 ) -> isl.UnionFlow:
-    """isl's flow analysis. Where isl gives up (it does on some strides), no write hides another: more flows, all legal."""
+    """isl's flow analysis. Where isl gives up, no write hides another: more flows, still sound."""
     info = isl.UnionAccessInfo.from_sink(reads).set_schedule_map(schedule)
     try:
         return info.set_must_source(certain).set_may_source(possible).compute_flow()

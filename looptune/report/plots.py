@@ -29,7 +29,8 @@ def versions(result: Result, times_us: Sequence[float], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     ordered = sorted(times_us)
-    axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label=f"{len(ordered)} versions, each verified")
+    label = f"{len(ordered)} versions, each verified"
+    axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label=label)
     for name, colour, style in (("default", GREY, "--"), ("hand-written", ORANGE, "-."), ("tuned", GREEN, "-")):
         median = result.median_us(name)
         if median is not None:

@@ -38,20 +38,27 @@ def time_text(us: float) -> str:
     return f"{us / 1e6:.3g} s"
 
 
+def ratio_text(ratio: float) -> str:
+    """A speed-up; one far below 1 as the fraction it is.
+
+    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
+    ('1.53x', '0.52x', '1/11547x')
+    """
+    return f"{ratio:.3g}x" if ratio >= 0.1 else f"1/{1 / ratio:.0f}x"
+
+
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """One line of the table, a text for each of HEADINGS."""
     if entry.times is None:
         return entry.name, "-", "-", "-", "-", entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
     rate = result.gflops(entry)
-    over = "-"
-    if entry.speedup is not None:
-        over = f"{entry.speedup.ratio:.3g}x {entry.speedup.verdict}"
+    over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
     return (
         entry.name,
         time_text(entry.times.median_us),
         spread,
-        "-" if rate is None else f"{rate:.4g}",
+        "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
         over,
         entry.verified,
     )
@@ -64,6 +71,8 @@ def title(result: Result) -> str:
 
 def counts(result: Result) -> str:
     parts = [f"{result.versions.get(n, 0)} {n.replace('_', ' ')}" for n in VERSIONS[1:] if result.versions.get(n)]
+    same = result.versions.get("duplicate", 0)
+    parts += [f"{same} the same as another"] if same else []
     return f"{result.versions.get('space', 0)} in the space: {', '.join(parts) if parts else 'none measured'}"
 
 
