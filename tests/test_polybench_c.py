@@ -43,7 +43,9 @@ def test_gemm_computes_gemm(tmp_path: Path, dtype: str, sizes: tuple[int, int, i
     np.testing.assert_allclose(c, gemm_expected(ni, nj, nk, name), rtol=max(1e-8, 4 * nk * np.finfo(name).eps))
 
 
-@pytest.mark.parametrize(("option", "size"), [("-DMINI_DATASET", 32), ("-DSMALL_DATASET", 128), ("-DPAPER_DATASET", 512)])
+@pytest.mark.parametrize(
+    ("option", "size"), [("-DMINI_DATASET", 32), ("-DSMALL_DATASET", 128), ("-DPAPER_DATASET", 512)]
+)
 def test_gemm_prints_a_checksum_that_repeats(tmp_path: Path, option: str, size: int) -> None:
     """A data set gives its size, the paper's is the default, and two runs print the same."""
     source = POLYBENCH / "gemm.c"
