@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from looptune import finals, flops, pretty, targets
+from looptune import finals, flops, pretty, targets, transforms
 from looptune.api import CACHE
-from looptune.errors import UsageError
-from looptune.frontend import Unit, load
-from looptune.ir import Array, Directive, Loop, Scalar
+from looptune.errors import DirectiveError, UsageError
+from looptune.frontend import Unit, directive, load
+from looptune.ir import Array, Codelet, Directive, Loop, Scalar
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
@@ -25,6 +25,7 @@ from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
 from looptune.runtime.sizes import odd, problem
 from looptune.runtime.timing import Speedup, speedup, summary
+from looptune.schedule import addressed
 from looptune.simplify import is_integer
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
@@ -247,9 +248,25 @@ def _space(request: Request, lab: KernelLab) -> Space:
     if path is None:
         return parse(derive(lab.analysis), "<derived>")
     try:
-        return parse(path.read_text(), str(path))
+        space = parse(path.read_text(), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+    _check_space(space, lab.job.codelet)
+    return space
+
+
+def _check_space(space: Space, codelet: Codelet) -> None:
+    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
+    for line in (line for section in space.sections for line in section.lines):
+        addressed(codelet, line.address.where, line.address.loop, line.span)
+        for text in (line.template.pick(index) for index in line.template.cover()):
+            if not text.strip():
+                continue
+            said = directive.parse(text, line.span)
+            try:
+                transforms.find(said).parse(said)
+            except DirectiveError as error:
+                raise DirectiveError(error.message, line.span) from error
 
 
 def _space_file(file: Path) -> Path | None:

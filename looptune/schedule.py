@@ -117,7 +117,12 @@ def bind(codelet: Codelet, placed: Sequence[Placed], target: str) -> list[_Bound
     """Each directive with its loop, in textual order; a placed directive replaces the file's of the same kind."""
     loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
     own = [(f, d) for f in loops for d in f.directives if _applies(d, target)]
-    given = [(f, p.directive) for p in placed for f in _named(codelet, p) if _applies(p.directive, target)]
+    given = [
+        (f, p.directive)
+        for p in placed
+        for f in addressed(codelet, p.where, p.loop, p.directive.span)
+        if _applies(p.directive, target)
+    ]
     taken = {(f.number, kind) for f, d in given for kind in _kinds(d)}
     kept = [(f, d) for f, d in own if not any((f.number, kind) in taken for kind in _kinds(d))]
     bound = []
@@ -138,19 +143,17 @@ def _kinds(directive: Directive) -> set[str]:
     return next((group for group in EXCLUSIVE if name in group), {name})
 
 
-def _named(codelet: Codelet, placed: Placed) -> list[Loop | While]:
-    """The loops a ``loop k:``, ``loop 3:``, ``nest i:`` or ``codelet:`` line is for."""
+def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
+    """The loops that ``loop k:``, ``loop 3:``, ``nest i:`` or ``codelet:`` is for; DirectiveError where there is none."""
     loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
-    if placed.where == "codelet":
+    if where == "codelet":
         return [f for f in codelet.body if isinstance(f, Loop)]
-    found = [f for f in loops if placed.loop == str(f.number) or (isinstance(f, Loop) and f.var == placed.loop)]
+    found = [f for f in loops if name == str(f.number) or (isinstance(f, Loop) and f.var == name)]
     listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({f.number})" for f in loops)
     if not found:
-        raise DirectiveError(f"no loop {placed.loop} in {codelet.name}; its loops are {listed}", placed.directive.span)
+        raise DirectiveError(f"no loop {name} in {codelet.name}; its loops are {listed if listed else 'none'}", span)
     if len(found) > 1:
-        raise DirectiveError(
-            f"{len(found)} loops are named {placed.loop}; say which by number: {listed}", placed.directive.span
-        )
+        raise DirectiveError(f"{len(found)} loops are named {name}; say which by number: {listed}", span)
     return found
 
 

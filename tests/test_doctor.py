@@ -76,7 +76,7 @@ def test_this_environment_is_fit_for_looptune() -> None:
     assert all(bool(f.mend) == (f.status != "ok") for f in findings)
     names = [f.name for f in findings]
     assert len(names) == len(set(names))
-    assert {"Python", "numpy", "numba", "islpy", "pycparser", "pcpp", "click", "rich", "one", "gcc"} <= set(names)
+    assert {"Python", "numpy", "numba", "islpy", "pycparser", "pcpp", "click", "one", "gcc"} <= set(names)
 
 
 def test_an_uninstalled_package_is_said_to_be() -> None:

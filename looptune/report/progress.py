@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TextIO
 
@@ -24,7 +25,8 @@ class Live:
     def __call__(self, progress: Progress) -> None:
         done = progress.done >= progress.total
         if self.live:
-            self.stream.write(f"\r\x1b[2K{line(progress)}" + ("\n" if done else ""))
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write(f"\r\x1b[2K{line(progress)[:width]}" + ("\n" if done else ""))
             self.stream.flush()
             return
         best = None if progress.best is None else progress.best.median_us
