@@ -20,6 +20,7 @@ from looptune.errors import LooptuneError, UsageError
 from looptune.version import __version__
 
 STOPPED = 130
+RESUMES = "stopped; what was measured is kept, the same command goes on from here"
 DATASETS = ("MINI", "SMALL", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 
 
@@ -155,7 +156,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         records = [r.record() for r in results]
         click.echo(json.dumps(records[0] if len(files) == 1 else records, indent=1))
     if any(r.interrupted for r in results):
-        click.echo("stopped; what was measured is kept, the same command goes on from here", err=True)
+        click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
 
@@ -321,6 +322,7 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     except click.exceptions.Abort:
+        click.echo(RESUMES, err=True)
         sys.exit(STOPPED)
     except click.ClickException as error:
         error.show()

@@ -144,7 +144,7 @@ def _kinds(directive: Directive) -> set[str]:
 
 
 def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
-    """The loops that ``loop k:``, ``loop 3:``, ``nest i:`` or ``codelet:`` is for; DirectiveError where there is none."""
+    """The loops ``loop k:``, ``loop 3:``, ``nest i:`` or ``codelet:`` is for; DirectiveError where there is none."""
     loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
     if where == "codelet":
         return [f for f in codelet.body if isinstance(f, Loop)]
