@@ -95,7 +95,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
     help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
 )
 @click.option("--strategy", metavar="NAME", help="exhaustive or random; default: the one the budget allows.")
-@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 120 on a CPU.")
+@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
 @click.option(
     "--timeout",

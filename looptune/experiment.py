@@ -37,7 +37,7 @@ from looptune.tune.sweep import Progress, SweepResult, sweep
 from looptune.tune.workers import default_jobs
 from looptune.version import LOWERING
 
-CPU_BUDGET = Budget(count=120)
+CPU_BUDGET = Budget(count=108)
 """Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
 SLOWEST_FLOPS = 40e9
 """Beyond this the sequential loops take a minute or more on one core and are left out."""
