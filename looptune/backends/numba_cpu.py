@@ -23,7 +23,7 @@ from numba import get_num_threads
 
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
-from looptune.ir import Array, Const, Load, Loop, Scalar, Var
+from looptune.ir import Array, Const, Expr, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 
@@ -44,13 +44,13 @@ class _Writer(Writer):
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
 
-    def index(self, e: object) -> str:
+    def index(self, e: Expr) -> str:
         match e:
             case Const(value):
                 return str(int(value))
             case Var(name) if name in self.nonnegative:
                 return ident(name)
-        return f"uintp({self.bound(e)})"  # type: ignore[arg-type]
+        return f"uintp({self.bound(e)})"
 
     def loop(self, loop: Loop, indent: str) -> Iterator[str]:
         lo, hi = self.bound(loop.lo), self.bound(loop.hi)
