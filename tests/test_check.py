@@ -7,7 +7,7 @@ import pytest
 
 from looptune.errors import UsageError
 from looptune.ir import Array, Bin, Codelet, Const, Scalar, Var
-from looptune.runtime.check import compare, extents, inputs, padded
+from looptune.runtime.check import compare, extents, inputs, judge, padded
 
 RNG = np.random.default_rng(1)
 
@@ -177,3 +177,23 @@ def test_extents_without_a_value_are_refused():
         inputs(CODELET, {"n": 3}, 0)
     with pytest.raises(UsageError, match="is -1"):
         extents(Array("x", "float64", (Bin("-", N, Const(4)),)), {"n": 3})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("change", [None, 1e-9, 1e-2, np.nan, np.inf, "shape", "missing"])
+def test_a_judge_says_what_compare_says(dtype: str, change: float | str | None) -> None:
+    """The quick pass lets nothing through that the comparison would refuse, and refuses nothing else."""
+    want = {"A": np.arange(1, 41, dtype=dtype).reshape(5, 8), "B": np.ones(3, dtype)}
+    got = {name: a.copy() for name, a in want.items()}
+    match change:
+        case "shape":
+            got["A"] = got["A"].T
+        case "missing":
+            del got["B"]
+        case float() if dtype != "int32":
+            got["A"][3, 2] += change
+        case float():
+            got["A"][3, 2] += 1
+    said = compare(want, got, terms=10)
+    assert judge(want, 10).wrong(got) == said
+    assert (said is None) == (change is None or (dtype == "float32" and change == 1e-9))

@@ -25,7 +25,7 @@ OWNERS = {
     "pcpp": ("frontend.preprocess",),
     "islpy": ("poly",),
     "numba": ("backends",),
-    "cuda": ("backends.numba_cuda", "runtime.gpu"),
+    "cuda": ("backends.numba_cuda", "backends.cuda_program", "runtime.gpu"),
     "click": ("cli",),
     "matplotlib": ("report.plots",),
     "sqlite3": ("tune",),

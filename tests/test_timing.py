@@ -59,6 +59,12 @@ def test_screen_stops_early_when_hopeless():
     assert screen(lambda: next(runs), 10.0) == (90.0, 10.0, 10.0, 10.0, 10.0)
 
 
+def test_screen_repeats_a_long_run_once():
+    """Two runs that took half a second together are enough."""
+    assert len(screen(Bench().sampler("a", 300_000), None)) == 2
+    assert len(screen(Bench().sampler("a", 100_000), None)) == 5
+
+
 def test_finals_are_paired_and_shuffled():
     """Every round runs each version once, not always in the same order, and the seed fixes the orders."""
     logs = []

@@ -4,31 +4,30 @@ Every choice here was measured on an H200. Loops are ``while`` loops with unsign
 flat with unsigned 32-bit indices, because NVVM then unrolls and schedules them as nvcc does (signed or 64-bit
 indices cost up to three times on a matrix product). A value that may be negative keeps 64 signed bits.
 
-``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubin through cuda.core on Numba's ABI.
+``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubins, see ``cuda_program``.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
-from numba import cuda, types
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends.base import Backend, Binary, Program, Resources, header
+from looptune.backends.base import Backend, Binary, Resources, header
+from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, enclosed, ident, never_negative
 from looptune.errors import ResourceError
-from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Scalar, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches, value
+from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Var
+from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.simplify import add, mul
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
-MAX_BLOCKS_Y = 65535
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
 
@@ -139,7 +138,7 @@ class NumbaCuda(Backend):
         self.fastmath = fastmath
 
     def emit(self, plan: Plan) -> str:
-        writer = _Writer(plan, _extents(plan))
+        writer = _Writer(plan, extent_names(plan))
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         host = _Host(plan, set())
         steps = list(_host(plan, host))
@@ -177,7 +176,7 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": kernel.name}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        signature = tuple(_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
+        signature = tuple(argument_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
         text, _ = cuda.compile_ptx(module[kernel.name].py_func, signature, cc=(major, minor), fastmath=self.fastmath)
         return str(text)
 
@@ -190,87 +189,9 @@ class NumbaCuda(Backend):
         return CudaProgram(binary)
 
 
-class CudaProgram(Program):
-    """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
-
-    def __init__(self, binary: Binary) -> None:
-        self.plan = binary.plan
-        self.device = Device()
-        self.device.set_current()
-        self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
-        self.entries = {name: m.get_kernel(_entry(binary.objects[name], name)) for name, m in self.modules.items()}
-        self.resident: dict[str, Any] = {}
-
-    def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        where = self.device.default_stream if stream is None else Stream.from_handle(int(stream))
-        everything = {**arrays, **self._residents(scalars)}
-        packed = {name: _packed(a, self.plan.array(name).dtype) for name, a in everything.items()}
-        sizes = {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
-        for kernel, env in launches(self.plan.steps, sizes):
-            counts = extent(kernel, env)
-            if 0 in counts:
-                continue
-            grid = blocks(kernel, env)
-            if grid[1] > MAX_BLOCKS_Y:
-                raise ResourceError(f"{kernel.name} needs {grid[1]} blocks along y, the limit is {MAX_BLOCKS_Y}")
-            args = [x for a in kernel.arrays for x in packed[a]]
-            args += [_scalar(self.plan, n, env[n] if n in env else scalars[n]) for n in kernel.scalars]
-            launch(where, LaunchConfig(grid=grid, block=kernel.block), self.entries[kernel.name], *args)
-
-    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
-        """The codelet's own variables on the device, allocated once for given sizes."""
-        env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-        for local in self.plan.resident:
-            count = int(np.prod([value(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
-            held = self.resident.get(local.name)
-            if held is None or held.size != count:
-                self.resident[local.name] = cuda.device_array(count, local.dtype)
-        return self.resident
-
-
 def numba_stream(handle: Any) -> Any:
     """A driver stream as Numba's own launches take it."""
     return cuda.external_stream(int(handle))
-
-
-def _whole(p: Scalar) -> bool:
-    return "int" in p.dtype
-
-
-def _extents(plan: Plan) -> set[str]:
-    """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
-    shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
-    return {e.name for e in shapes if isinstance(e, Var) and e.dtype == "int32"}
-
-
-def _type(plan: Plan, name: str) -> Any:
-    known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
-    arrays = {p.name for p in plan.codelet.params if isinstance(p, Array)} | {v.name for v in plan.resident}
-    if name in arrays:
-        return types.Array(getattr(types, plan.array(name).dtype), 1, "C")
-    if name in _extents(plan):
-        return types.uint32
-    return getattr(types, plan.dtype(name)) if name in known else types.int64
-
-
-def _scalar(plan: Plan, name: str, number: int | float) -> Any:
-    return np.dtype(str(_type(plan, name))).type(number)
-
-
-def _packed(array: Any, dtype: str) -> tuple[Any, ...]:
-    """A one-dimensional array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
-    facts = array.__cuda_array_interface__
-    item = np.dtype(dtype).itemsize
-    count = int(np.prod(facts["shape"], dtype=np.int64))
-    null, size = np.uint64(0), np.int64(count)
-    return null, null, size, np.int64(item), np.uint64(facts["data"][0]), size, np.int64(item)
-
-
-def _entry(cubin: bytes, name: str) -> str:
-    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
-    found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", cubin)
-    assert found is not None, f"no kernel {name} in its cubin"
-    return found[1].decode()
 
 
 def _resources(kernel: Kernel, log: str) -> Resources:
@@ -286,7 +207,7 @@ def _resources(kernel: Kernel, log: str) -> Resources:
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
-    writer.unsigned &= _extents(plan)
+    writer.unsigned &= extent_names(plan)
     bounds = []
     for axis, (dim, size) in zip(reversed(kernel.axes), zip("xy", kernel.block, strict=True), strict=False):
         var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
@@ -347,7 +268,7 @@ def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterato
         return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
     args = [ident(n) for n in kernel.arrays]
-    args += [f"np.{_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
+    args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
     grid = [count(a, s) for a, s in zip(reversed(kernel.axes), kernel.block, strict=False)] or ["1"]
     if kernel.axes:
         yield f"{indent}grid = ({', '.join(grid)},)"

@@ -67,6 +67,37 @@ def tolerance(expected: np.ndarray, terms: int, wider: np.ndarray | None = None)
     return np.maximum(allowed, own)
 
 
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """``compare`` with one ``expected`` for many results: where all is well, one pass over each array.
+
+    ``allowed`` are the tolerances of the floating-point arrays, in the array's own type.
+    """
+
+    expected: Mapping[str, np.ndarray]
+    terms: int
+    allowed: Mapping[str, np.ndarray]
+
+    def wrong(self, got: Mapping[str, np.ndarray]) -> str | None:
+        suspect = {name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name))}
+        return compare(suspect, got, terms=self.terms) if suspect else None
+
+    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None) -> bool:
+        """Surely right; anything that is not finite is for ``compare`` to look at."""
+        if have is None or have.shape != want.shape or have.dtype != want.dtype:
+            return False
+        if name not in self.allowed:
+            return bool(np.array_equal(want, have))
+        with np.errstate(invalid="ignore"):
+            return bool((np.abs(have - want) <= self.allowed[name]).all())
+
+
+def judge(expected: Mapping[str, np.ndarray], terms: int) -> Judge:
+    """The judge of results that should be ``expected``; ``terms`` as in ``compare``."""
+    floats = {name: want for name, want in expected.items() if want.dtype.kind == "f"}
+    return Judge(expected, terms, {n: tolerance(want, terms).astype(want.dtype) for n, want in floats.items()})
+
+
 def _compare_exact(name: str, want: np.ndarray, have: np.ndarray) -> str | None:
     wrong = want != have
     if not wrong.any():

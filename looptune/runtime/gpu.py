@@ -14,18 +14,10 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
+from looptune.backends.cuda_program import Graph, check
 from looptune.backends.numba_cuda import numba_stream
 from looptune.errors import TargetError
 from looptune.runtime.machine import Facts, Machine, Restore, Run
-
-
-def check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
-    error, *values = result
-    if error != driver.CUresult.CUDA_SUCCESS:
-        name = driver.cuGetErrorName(error)[1]
-        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else error}")
-    return values[0] if len(values) == 1 else tuple(values) if values else None
 
 
 class DeviceArray:
@@ -98,14 +90,14 @@ class Gpu(Machine):
         return self._timed(lambda: run(self.stream), self._flush)
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        action = self._graph(run)
+        graph = Graph(self.stream, run)
 
         def before() -> None:
             for target, source in restore.values():
                 self.copy(source, target)
             self._flush()
 
-        return lambda: self._timed(action, before)
+        return lambda: self._timed(lambda: graph.launch(self.stream), before)
 
     def _timed(self, action: Callable[[], None], before: Callable[[], None]) -> float:
         first, last = self.events
@@ -120,17 +112,6 @@ class Gpu(Machine):
         """Other data in the L2; also some tens of microseconds of work for the launches to queue behind."""
         if not self.warm:
             check(driver.cuMemsetD8Async(self.flushed.pointer, 0, self.flushed.nbytes, self.stream))
-
-    def _graph(self, run: Run) -> Callable[[], None]:
-        check(driver.cuStreamBeginCapture(self.stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
-        run(self.stream)
-        graph = check(driver.cuStreamEndCapture(self.stream))
-        ready = check(driver.cuGraphInstantiate(graph, 0))
-
-        def replay() -> None:
-            check(driver.cuGraphLaunch(ready, self.stream))
-
-        return replay
 
 
 def available() -> str:

@@ -43,7 +43,7 @@ class Facts:
 
 
 SHORT_US = 20_000.0
-"""A CPU run below this is preceded by one that warms the caches; a longer one hardly notices."""
+"""A CPU run below this warms the caches for a second one, which counts; a longer one hardly notices."""
 
 
 class Machine(ABC):
@@ -107,20 +107,14 @@ class Cpu(Machine):
         return (time.perf_counter_ns() - start) / 1e3
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        last_us = 0.0
-
-        def put_back() -> None:
+        def restored() -> float:
             for target, source in restore.values():
                 self.copy(source, target)
+            return self.once(run)
 
         def sample() -> float:
-            nonlocal last_us
-            if last_us < SHORT_US:
-                put_back()
-                run(None)
-            put_back()
-            last_us = self.once(run)
-            return last_us
+            took_us = restored()
+            return restored() if took_us < SHORT_US else took_us
 
         return sample
 

@@ -48,14 +48,19 @@ class Speedup:
     verdict: Verdict
 
 
-def screen(sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0) -> tuple[float, ...]:
+def screen(
+    sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0, enough_us: float = 5e5
+) -> tuple[float, ...]:
     """The times of at most ``samples`` runs; fewer once their (lower) median is over ``hopeless`` times the best.
 
-    One slow run alone condemns no version, for it can be a hiccup, unless it is ten times over already.
+    One slow run alone condemns no version, for it can be a hiccup, unless it is ten times over already. Two runs
+    that took ``enough_us`` together are enough: the longer a run, the less a hiccup changes it.
     """
     times: list[float] = []
     while len(times) < samples:
         times.append(sample())
+        if len(times) > 1 and sum(times) > enough_us:
+            break
         factor = hopeless if len(times) > 1 else 10 * hopeless
         if best_us is not None and median_low(times) > factor * best_us:
             break
@@ -70,7 +75,7 @@ def finals(
     seconds: float = 0.5,
     spread: float = 0.01,
     limit_s: float = 15.0,
-    patience_s: float = 120.0,
+    patience_s: float = 30.0,
     fewest: int = 5,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, tuple[float, ...]]:

@@ -28,7 +28,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node, Scalar
 from looptune.mapping import Plan, plan
 from looptune.rewrite import rewrite, walk
-from looptune.runtime.check import compare, padded
+from looptune.runtime.check import Judge, compare, judge, padded
 from looptune.runtime.machine import Cpu, Machine, Run
 from looptune.runtime.outcome import Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.sizes import Problem
@@ -43,7 +43,7 @@ from looptune.tune.workers import Setup
 HOPELESS = 20.0
 """A version whose verifying run takes this many times the best is not run again: that run is its time."""
 LONG_US = 1e6
-"""A sequential run this long is not repeated."""
+"""A run this long is not repeated while screening."""
 REGISTERS_PER_BLOCK = 65536
 """On every NVIDIA GPU since compute capability 5.0."""
 
@@ -162,10 +162,9 @@ class Bench:
     job: Job
     machine: Machine = field(init=False)
     backend: Backend = field(init=False)
-    terms: int = field(init=False)
+    judge: Judge = field(init=False)
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
-    expected: dict[str, np.ndarray] = field(init=False, default_factory=dict)
     odd_inputs: dict[str, np.ndarray] = field(init=False, default_factory=dict)
     odd_expected: dict[str, np.ndarray] = field(init=False, default_factory=dict)
 
@@ -173,28 +172,27 @@ class Bench:
         job = self.job
         self.machine, self.backend = job.target.machine(), job.target.backend()
         host = job.problem.arrays(job.codelet, job.seed)
-        self.expected = {k: v for k, v in reference(job, host).items() if k in outputs(job.codelet)}
+        expected = {k: v for k, v in reference(job, host).items() if k in outputs(job.codelet)}
+        self.judge = judge(expected, reduction_terms(job.codelet, job.problem.values))
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
-        self.originals = {name: self.machine.place(host[name]) for name in self.expected}
-        self.terms = reduction_terms(job.codelet, job.problem.values)
+        self.originals = {name: self.machine.place(host[name]) for name in expected}
         if job.odd is not None:
             self.odd_inputs = job.odd.arrays(job.codelet, job.seed + 1)
             whole = {name: a.copy() for name, a in self.odd_inputs.items()}
             interp.run(job.codelet, whole, job.odd.values)
-            self.odd_expected = {name: whole[name] for name in self.expected}
+            self.odd_expected = {name: whole[name] for name in expected}
 
     def measure(self, built: Built, best_us: float | None) -> Outcome:
         wrong = self.wrong_at_odd_sizes(built)
         if wrong is not None:
             return WrongResult(wrong)
-        run = self.run_of(built.timed)
-        self.restore()
-        first_us = self.machine.once(run)
+        sample = self.machine.sampler(self.run_of(built.timed), self.pairs())
+        first_us = sample()
         wrong = self.wrong()
         if wrong is not None:
             return WrongResult(wrong)
         hopeless = best_us is not None and first_us > HOPELESS * best_us
-        times = (first_us,) if hopeless else screen(self.machine.sampler(run, self.pairs()), best_us)
+        times = (first_us,) if hopeless or first_us > LONG_US else screen(sample, best_us)
         s = summary(times)
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
@@ -255,7 +253,7 @@ class Bench:
         return None if off is None else f"{off} at {_sizes(self.job.odd)}"
 
     def wrong(self) -> str | None:
-        return compare(self.expected, {n: self.machine.fetch(self.arrays[n]) for n in self.expected}, terms=self.terms)
+        return self.judge.wrong({n: self.machine.fetch(self.arrays[n]) for n in self.judge.expected})
 
     def restore(self) -> None:
         for name, source in self.originals.items():

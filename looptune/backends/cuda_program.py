@@ -1,0 +1,177 @@
+"""A built CUDA plan at work: kernels launched through the driver, or all of them replayed from one CUDA graph.
+
+    first call      cuLaunchKernel for every launch of the plan          3 us of host time each
+    called again    with the same arrays and sizes: one cuGraphLaunch    0.5 us a kernel, the device's own
+
+A plan whose host loops launch thousands of kernels (a step of Gram-Schmidt, of FDTD) would else wait for the host.
+Parameters are in Numba's layout: an array is two null pointers, items, item size, data, shape and stride.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device, ObjectCode
+from numba import cuda, types
+
+from looptune.backends.base import Binary, Program
+from looptune.errors import ResourceError
+from looptune.ir import Array, Scalar, Var
+from looptune.mapping import Kernel, Plan, blocks, extent, launches, value
+
+MAX_BLOCKS_Y = 65535
+WORD = 8
+"""Bytes of a parameter's slot: no parameter is longer."""
+
+
+def check(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
+    error, *values = result
+    if error != driver.CUresult.CUDA_SUCCESS:
+        name = driver.cuGetErrorName(error)[1]
+        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else error}")
+    return values[0] if len(values) == 1 else tuple(values) if values else None
+
+
+class Graph:
+    """What ``action`` puts on ``stream``: not run, but kept to be launched as a whole, any number of times."""
+
+    def __init__(self, stream: Any, action: Callable[[Any], None]) -> None:
+        # The action owns the modules and the memory that the graph refers to.
+        self.action = action
+        check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+        action(stream)
+        graph = check(driver.cuStreamEndCapture(stream))
+        self.ready = check(driver.cuGraphInstantiate(graph, 0))
+        check(driver.cuGraphDestroy(graph))
+
+    def launch(self, stream: Any) -> None:
+        check(driver.cuGraphLaunch(self.ready, stream))
+
+    def __del__(self) -> None:
+        if driver is not None and hasattr(self, "ready"):
+            driver.cuGraphExecDestroy(self.ready)
+
+
+class CudaProgram(Program):
+    """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
+
+    def __init__(self, binary: Binary) -> None:
+        self.plan = binary.plan
+        Device().set_current()
+        self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
+        self.entries = {
+            name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], name)).handle))
+            for name, m in self.modules.items()
+        }
+        self.resident: dict[str, Any] = {}
+        self.last: object = None
+        self.graph: Graph | None = None
+        self.stream: Any = None
+
+    def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
+        where = driver.CUstream(0 if stream is None else int(stream))
+        everything = {**arrays, **self._residents(scalars)}
+        layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
+        frames = {k.name: _Frame(self.plan, k, layouts, scalars) for k in self.plan.kernels}
+        call = (tuple(layouts.items()), tuple(scalars.items()))
+        if call != self.last or check(driver.cuStreamIsCapturing(where)):
+            self._launch(frames, scalars, where)
+            self.last, self.graph = call, None
+            return
+        if self.graph is None:
+            self.stream = check(driver.cuStreamCreate(1)) if self.stream is None else self.stream
+            self.graph = Graph(self.stream, lambda own: self._launch(frames, scalars, own))
+        self.graph.launch(where)
+
+    def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
+        sizes = {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
+        for kernel, env in launches(self.plan.steps, sizes):
+            if 0 in extent(kernel, env):
+                continue
+            x, y = blocks(kernel, env)
+            if y > MAX_BLOCKS_Y:
+                raise ResourceError(f"{kernel.name} needs {y} blocks along y, the limit is {MAX_BLOCKS_Y}")
+            at = frames[kernel.name].filled(env)
+            width, height = kernel.block
+            check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, 1, width, height, 1, 0, stream, at, 0))
+
+    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
+        """The codelet's own variables on the device, allocated once for given sizes."""
+        env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+        for local in self.plan.resident:
+            count = int(np.prod([value(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
+            held = self.resident.get(local.name)
+            if held is None or held.size != count:
+                self.resident[local.name] = cuda.device_array(count, local.dtype)
+        return self.resident
+
+
+_Layout = tuple[int, ...]
+"""An array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
+
+
+class _Frame:
+    """The parameters of one kernel in memory: written once, but for the host loops' variables."""
+
+    def __init__(
+        self, plan: Plan, kernel: Kernel, layouts: Mapping[str, _Layout], scalars: Mapping[str, int | float]
+    ) -> None:
+        words = [word for a in kernel.arrays for word in layouts[a]]
+        self.memory = np.zeros(len(words) + len(kernel.scalars), np.int64)
+        self.memory[: len(words)] = words
+        start = self.memory.ctypes.data
+        self.pointers = (ctypes.c_void_p * len(self.memory))(*(start + WORD * k for k in range(len(self.memory))))
+        self.own: dict[str, Any] = {}
+        for k, name in enumerate(kernel.scalars, len(words)):
+            slot = self.memory[k : k + 1].view(np.dtype(str(argument_type(plan, name))))[:1]
+            if name in scalars:
+                slot[0] = scalars[name]
+            self.own[name] = slot
+
+    def filled(self, env: Mapping[str, int]) -> int:
+        """The address of the parameters' addresses, with the values that this launch has."""
+        for name, slot in self.own.items():
+            if name in env:
+                slot[0] = env[name]
+        return ctypes.addressof(self.pointers)
+
+
+def _layout(array: Any, dtype: str) -> _Layout:
+    facts = array.__cuda_array_interface__
+    item = np.dtype(dtype).itemsize
+    count = int(np.prod(facts["shape"], dtype=np.int64))
+    return 0, 0, count, item, int(facts["data"][0]), count, item
+
+
+def _entry(cubin: bytes, name: str) -> str:
+    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
+    found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", cubin)
+    assert found is not None, f"no kernel {name} in its cubin"
+    return found[1].decode()
+
+
+def _whole(p: Scalar) -> bool:
+    return "int" in p.dtype
+
+
+def extent_names(plan: Plan) -> set[str]:
+    """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
+    shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
+    return {e.name for e in shapes if isinstance(e, Var) and e.dtype == "int32"}
+
+
+def argument_type(plan: Plan, name: str) -> Any:
+    """The Numba type of a kernel's parameter: a flat array, a scalar parameter or a host loop's variable."""
+    known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
+    arrays = {p.name for p in plan.codelet.params if isinstance(p, Array)} | {v.name for v in plan.resident}
+    if name in arrays:
+        return types.Array(getattr(types, plan.array(name).dtype), 1, "C")
+    if name in extent_names(plan):
+        return types.uint32
+    return getattr(types, plan.dtype(name)) if name in known else types.int64
