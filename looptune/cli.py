@@ -21,7 +21,7 @@ from looptune.version import __version__
 
 STOPPED = 130
 RESUMES = "stopped; what was measured is kept, the same command goes on from here"
-DATASETS = ("MINI", "SMALL", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
+DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 
 
 class _Commands(click.Group):
@@ -144,7 +144,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results = []
     for prepared in [prepare(request) for request in requests]:
-        say(f"{prepared.unit.codelet.name}: {max(1, prepared.space.size)} versions, on {prepared.facts.name}")
+        say(f"{prepared.name}: {max(1, prepared.space.size)} versions, on {prepared.facts.name}")
+        for note in prepared.notes:
+            click.echo(f"note: {note}", err=True)
         with Store.open(prepared.request.db) as store:
             for warning in (*store.warnings, *prepared.space.warnings):
                 click.echo(f"warning: {warning}", err=True)
@@ -152,6 +154,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         _show(results[-1], reports, say)
         if results[-1].interrupted:
             break
+    _summarise([r for r in results if r.entries and not r.interrupted], reports, say)
     if as_json:
         records = [r.record() for r in results]
         click.echo(json.dumps(records[0] if len(files) == 1 else records, indent=1))
@@ -179,6 +182,18 @@ def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
     say("\n".join([*lines, f"legality: {result.proof}", f"report: {page}"]))
+
+
+def _summarise(results: Sequence[Any], reports: Path, say: Callable[[str], Any]) -> None:
+    """One page for several kernels, where all were measured on one device."""
+    from looptune.report import plots, summary
+
+    if len(results) < 2:
+        return
+    page = summary.write(results, reports)
+    if plots.available():
+        plots.speedups(results, page.with_suffix(".png"))
+    say("\n".join(["", summary.plain(results), "", *summary.failures(results), f"summary: {page}"]))
 
 
 def reproducible(arguments: Sequence[str]) -> list[str]:

@@ -37,10 +37,14 @@ from looptune.tune.sweep import Progress, SweepResult, sweep
 from looptune.tune.workers import default_jobs
 from looptune.version import LOWERING
 
+LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
+"""PolyBench's names for sizes, largest first."""
 CPU_BUDGET = Budget(count=108)
 """Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
-SLOWEST_FLOPS = 40e9
-"""Beyond this the sequential loops take a minute or more on one core and are left out."""
+SLOWEST_FLOPS = 5e9
+"""Beyond this the sequential loops can take a minute on one core and are left out."""
+HEAVY_FLOPS = 1e9
+"""Beyond this one run can take seconds on a few cores, and a sweep over a hundred versions an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +84,21 @@ class Prepared:
     space: Space
     budget: Budget
     annotated: Configuration
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What reports call it: the file's name, or the kernel's where the user chose one of several."""
+        return self.request.file.stem if self.request.kernel is None else self.unit.codelet.name
 
 
 def prepare(request: Request) -> Prepared:
     """Read, analyse and choose the target; every user error shows here, before anything is measured."""
     if request.strategy is not None and request.strategy not in strategies.ALL:
         raise UsageError(f"unknown strategy '{request.strategy}': choose one of {', '.join(strategies.ALL)}")
-    unit = load(
-        request.file,
-        kernel=request.kernel,
-        defines=request.defines,
-        include_dirs=request.include_dirs,
-        dtype=request.dtype,
-    )
-    _check_sizes(request, unit)
     target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
+    unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
+    _check_sizes(request, unit)
     size = problem(unit.codelet, unit.values)
     facts = target.machine().facts
     job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
@@ -104,7 +108,37 @@ def prepare(request: Request) -> Prepared:
     space = _space(request, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     lab.scheduled(annotated)
-    return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated)
+    return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated, notes)
+
+
+def _load(request: Request, **more: None) -> Unit:
+    """The request's codelet, with ``more`` macros defined."""
+    return load(
+        request.file,
+        kernel=request.kernel,
+        defines={**request.defines, **more},
+        include_dirs=request.include_dirs,
+        dtype=request.dtype,
+    )
+
+
+def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
+    """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
+    chosen = any(n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items())
+    work = None if chosen else flops.count(unit.codelet.body, _known(unit))
+    if work is None or work <= HEAVY_FLOPS:
+        return unit, ()
+    for name in LIGHTER:
+        other = _load(request, **{name: None})
+        less = flops.count(other.codelet.body, _known(other))
+        if less is not None and less <= HEAVY_FLOPS:
+            return other, (f"{work / 1e9:.3g} GFLOP a run at {request.file.name}'s own sizes is much for a sweep on a "
+                           f"CPU: taking its {name}; --dataset or -D choose another",)  # fmt: skip
+    return unit, ()
+
+
+def _known(unit: Unit) -> dict[str, int]:
+    return {n: int(v) for n, v in unit.values.items() if _is_size(unit, n)}
 
 
 def _check_sizes(request: Request, unit: Unit) -> None:
@@ -160,7 +194,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
     verified = {row.directives: _verified(row) for row in searched.timed}
     won = best if request.sweep else ""
     return Result(
-        kernel=prepared.unit.codelet.name, facts=prepared.facts, target=prepared.job.target.name,
+        kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
         entries=_entries(prepared, times, alone, default, best, verified), directives=won, ties=ties,
         proof=_proof(prepared, lab, won), versions=searched.counts, command=request.command,
@@ -210,9 +244,9 @@ def _sizes(prepared: Prepared) -> dict[str, int]:
 def _named(prepared: Prepared) -> dict[str, int]:
     """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
     unit = prepared.unit
-    words = set(re.findall(r"[A-Za-z_]\w*", unit.text)) | set(unit.defines)
+    words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
     named = {n.upper() if n.upper() in words else n: v for n, v in _sizes(prepared).items()}
-    given = {n: int(v) for n, v in unit.defines.items() if v is not None and str(v).isdecimal()}
+    given = {n: int(v) for n, v in unit.defines.items() if n in words and str(v).isdecimal()}
     return given | named
 
 

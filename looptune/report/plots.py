@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from looptune.report import summary
 from looptune.report.result import Result
 from looptune.report.tables import time_text, title
 
@@ -42,5 +43,31 @@ def versions(result: Result, times_us: Sequence[float], path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title(result), fontsize=10)
     axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize=9)
+    figure.savefig(path, dpi=130)
+
+
+def speedups(results: Sequence[Result], path: Path) -> None:
+    """Every kernel's speed-up over its default, hand-written beside tuned, and their geometric means; a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    names = [*(r.kernel for r in results), "geometric\nmean"]
+    for name, colour, side in (("hand-written", ORANGE, -0.2), ("tuned", GREEN, 0.2)):
+        ratios = [*(summary.ratio(r, "default", name) for r in results), summary.mean(results, "default", name)]
+        shown = [(k + side, value) for k, value in enumerate(ratios) if value is not None]
+        bars = axes.bar([k for k, _ in shown], [v for _, v in shown], 0.4, color=colour, label=name)
+        axes.bar_label(bars, [f"{v:.3g}" for _, v in shown], fontsize=7, padding=1)
+    axes.axhline(1, color=GREY, linestyle="--", label="default")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}x")
+    axes.set_ylabel("speed-up over default")
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.axvline(len(names) - 1.5, color=GREY, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(summary.title(results), fontsize=10)
     axes.legend(fontsize=9)
     figure.savefig(path, dpi=130)

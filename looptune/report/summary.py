@@ -1,0 +1,126 @@
+"""A suite on one page: every kernel's default, hand-written and tuned time, and the geometric means of the ratios.
+
+speed-up over default = default time / time        the mean of ratios is geometric, as in the InPar 2012 paper
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from looptune.report.result import Result
+from looptune.report.tables import counts, ratio_text, time_text
+
+HEADINGS = (
+    "kernel", "sizes", "default", "hand-written", "tuned", "speed-up by hand", "speed-up tuned", "tuned over hand",
+    "versions",
+)  # fmt: skip
+RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "tuned"))
+"""The columns of ratios: the time of the first over the time of the second."""
+COLUMNS = (
+    "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
+    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives",
+)  # fmt: skip
+
+NOTE = """\
+Times are medians of paired rounds, transfers not included; every version was verified against the original loops. A
+speed-up is the default's time over the version's. The geometric means are over the kernels that have both times.
+"""
+
+
+def ratio(result: Result, base: str, other: str) -> float | None:
+    """How many times faster ``other`` is than ``base``; None where one was not measured."""
+    over, under = result.median_us(base), result.median_us(other)
+    return None if over is None or not under else over / under
+
+
+def mean(results: Sequence[Result], base: str, other: str) -> float | None:
+    """The geometric mean over the kernels where both were measured."""
+    found = [r for result in results if (r := ratio(result, base, other)) is not None]
+    return math.exp(sum(map(math.log, found)) / len(found)) if found else None
+
+
+def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A text for each of HEADINGS: one line a kernel, then the means."""
+    made = [_row(result) for result in results]
+    means = (mean(results, base, other) for base, other in RATIOS)
+    return [*made, ("geometric mean", "", "", "", "", *(_shown(m) for m in means), "")]
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
+    ratios = (ratio(result, base, other) for base, other in RATIOS)
+    tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
+    shown = ("-" if t is None else time_text(t) for t in times)
+    return (result.kernel, sizes(result), *shown, *(_shown(r) for r in ratios), tried)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else ratio_text(value)
+
+
+def sizes(result: Result) -> str:
+    """One number where all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
+    different = set(result.sizes.values())
+    return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())
+
+
+def plain(results: Sequence[Result]) -> str:
+    """The summary as lines of text."""
+    table = [HEADINGS, *rows(results)]
+    widths = [max(len(r[c]) for r in table) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in table]
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join([title(results), "", lines[0], rule, *lines[1:-1], rule, lines[-1]])
+
+
+def title(results: Sequence[Result]) -> str:
+    first = results[0]
+    return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """The summary as a page; each kernel's name leads to its own."""
+    body = [
+        (f"[{row[0]}]({result.kernel}.md)", *row[1:]) for result, row in zip(results, rows(results)[:-1], strict=True)
+    ]
+    last = tuple(f"**{cell}**" if cell else "" for cell in rows(results)[-1])
+    table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, *body, last)]
+    table.insert(1, "|---|---|" + "---:|" * (len(HEADINGS) - 2))
+    won = [f"| {r.kernel} | {'<br>'.join(f'`{line}`' for line in r.directives.splitlines())} |" for r in results]
+    best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
+    device = results[0].facts
+    facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
+    return "\n".join(
+        [f"# {title(results)}", "", *table, "", *best, "", facts, f"Command: `{results[0].command}`", "", NOTE]
+    )
+
+
+def write(results: Sequence[Result], reports: Path) -> Path:
+    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device; the path of the page."""
+    folder = reports / results[0].facts.slug
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"summary-{results[0].dtype}.md"
+    page.write_text(markdown(results))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for result in results:
+        ratios = {
+            f"{other}_over_{base}".replace("-", ""): round(r, 4)
+            for base, other in RATIOS
+            if (r := ratio(result, base, other)) is not None
+        }
+        given = {"sizes": " ".join(f"{n}={v}" for n, v in result.sizes.items())}
+        writer.writerow(result.record() | ratios | given)
+    page.with_suffix(".csv").write_text(out.getvalue())
+    return page
+
+
+def failures(results: Sequence[Result]) -> list[str]:
+    """What went wrong in any sweep, by kernel: wrong results, crashes, time-outs, versions that were not built."""
+    bad = ("wrong", "crashed", "timed_out", "not_built", "over_limit")
+    return [f"{r.kernel}: {counts(r)}" for r in results if any(r.versions.get(b) for b in bad)]

@@ -1,0 +1,65 @@
+"""The page of a suite: the ratios and means are those of the times, and what was not measured is left out."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from looptune.report import plots, summary
+from looptune.report.result import Entry, Result
+from looptune.runtime.machine import Facts
+from looptune.runtime.timing import Summary
+
+FACTS = Facts("Some GPU 9", "numba-cuda", "sm_90", 100, 2**30, 2**20, "13000")
+
+
+def result(kernel: str, default: float, by_hand: float | None, tuned: float, **sizes: int) -> Result:
+    """A result with these medians, in microseconds."""
+    times = {"default": default, "hand-written": by_hand, "tuned": tuned}
+    entries = tuple(Entry(n, Summary(t, t, t, 9), None, "") for n, t in times.items() if t is not None)
+    return Result(
+        kernel, FACTS, "numba-cuda", "float32", sizes, entries, f"loop i: unroll {len(kernel)}", (), "proved",
+        {"space": 40, "timed": 30, "wrong": int(kernel == "b")}, None, "looptune run a.c b.c --sweep",
+    )  # fmt: skip
+
+
+SUITE = (
+    result("a", 100, 50, 25, n=64, m=64),
+    result("b", 900, 100, 100, n=64, m=32),
+    result("c", 10, None, 20, n=5),
+)
+
+
+def test_means_are_geometric_over_what_was_measured() -> None:
+    """By hand: sqrt(2 * 9); tuned: the cube root of 4 * 9 * 1/2; tuned over hand: sqrt(2 * 1)."""
+    assert summary.mean(SUITE, "default", "hand-written") == pytest.approx(18**0.5)
+    assert summary.mean(SUITE, "default", "tuned") == pytest.approx(18 ** (1 / 3))
+    assert summary.mean(SUITE, "hand-written", "tuned") == pytest.approx(2**0.5)
+    assert summary.mean(SUITE[2:], "default", "hand-written") is None
+
+
+def test_the_page_has_a_line_a_kernel_and_the_means() -> None:
+    """Kernels in their order with a link each, one number for equal sizes, a dash for what is not there."""
+    page = summary.markdown(SUITE).splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page if line.startswith("| ")]
+    assert [r[0] for r in rows[1:5]] == ["[a](a.md)", "[b](b.md)", "[c](c.md)", "**geometric mean**"]
+    assert [r[1] for r in rows[1:4]] == ["64", "n=64 m=32", "5"]
+    assert rows[1][2:8] == ["100 us", "50 us", "25 us", "2x", "4x", "2x"]
+    assert rows[3][3] == rows[3][5] == rows[3][7] == "-"
+    assert "`loop i: unroll 1`" in summary.markdown(SUITE)
+    assert summary.failures(SUITE) == ["b: 40 in the space: 30 timed, 1 wrong"]
+
+
+def test_files_and_picture(tmp_path: Path) -> None:
+    """A page, a CSV with the ratios as numbers, and a picture, in the device's folder, named by the type."""
+    page = summary.write(SUITE, tmp_path)
+    assert page == tmp_path / "some-gpu-9" / "summary-float32.md"
+    rows = list(csv.DictReader(page.with_suffix(".csv").open()))
+    assert [r["kernel"] for r in rows] == ["a", "b", "c"]
+    assert float(rows[0]["tuned_over_default"]) == 4
+    assert (rows[2]["handwritten_over_default"], rows[2]["sizes"]) == ("", "n=5")
+    pytest.importorskip("matplotlib")
+    plots.speedups(SUITE, page.with_suffix(".png"))
+    assert page.with_suffix(".png").stat().st_size > 10_000
