@@ -38,7 +38,7 @@ def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, w
     gpu, cuda = importlib.import_module("looptune.runtime.gpu"), importlib.import_module("looptune.backends.numba_cuda")
     facts = gpu.Gpu(device).facts
     machine = partial(gpu.Gpu, device, warm)
-    return Target("numba-cuda", partial(cuda.NumbaCuda, facts.arch), strict, machine, bakes=True)
+    return Target("numba-cuda", partial(cuda.NumbaCuda, facts.arch, cache=cache), strict, machine, bakes=True)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
@@ -50,7 +50,7 @@ def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
     if not cuda_installed():
         raise TargetError(f"the target numba-cuda needs the package numba-cuda; {_INSTALL}")
     _check_arch(arch)
-    made: Backend = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch)
+    made: Backend = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch, cache=cache)
     return made
 
 

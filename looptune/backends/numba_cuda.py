@@ -9,9 +9,13 @@ indices cost up to three times on a matrix product). A value that may be negativ
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import os
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
@@ -133,52 +137,61 @@ def architectures() -> tuple[str, ...]:
 class NumbaCuda(Backend):
     name = "numba-cuda"
 
-    def __init__(self, arch: str = "sm_90", fastmath: bool = False) -> None:
+    def __init__(self, arch: str = "sm_90", fastmath: bool = False, cache: Path | None = None) -> None:
+        """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""
         self.arch = arch
         self.fastmath = fastmath
+        self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        writer = _Writer(plan, extent_names(plan))
-        kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
+        opening, kernels = _texts(plan)
         host = _Host(plan, set())
         steps = list(_host(plan, host))
-        helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
-        helpers += [f"{HELPERS[h].replace(h, HOST + h)}\n" for h in sorted(host.used)]
-        top = [
-            header(plan, self.name),
-            "import math",
-            "",
-            "import numpy as np",
-            f"from numba import cuda, {', '.join(DTYPES)}",
-            "",
-            "",
-        ]
-        return "\n".join([*top, *helpers, *kernels, *steps]) + "\n"
+        helpers = [f"{HELPERS[h].replace(h, HOST + h)}\n" for h in sorted(host.used)]
+        return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
-        source, start = self.emit(plan), time.perf_counter()
+        start = time.perf_counter()
         for k in plan.kernels:
             if k.block[0] * k.block[1] > MAX_THREADS:
                 raise ResourceError(
                     f"{k.name} needs {k.block[0] * k.block[1]} threads per block, the limit is {MAX_THREADS}"
                 )
-        built = {k.name: self._link(self._ptx(plan, k, source)) for k in plan.kernels}
+        opening, texts = _texts(plan)
+        built = {k.name: self._cubin(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels}
         resources = tuple(_resources(k, built[k.name][1]) for k in plan.kernels)
         objects = {name: code for name, (code, _) in built.items()}
-        return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
+        return Binary(self.name, plan, self.emit(plan), objects, resources, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
-        source = self.emit(plan)
-        return "\n".join(self._ptx(plan, k, source) for k in plan.kernels)
+        opening, texts = _texts(plan)
+        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels)
 
     def _ptx(self, plan: Plan, kernel: Kernel, source: str) -> str:
         module: dict[str, Any] = {"__name__": kernel.name}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        signature = tuple(argument_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
-        text, _ = cuda.compile_ptx(module[kernel.name].py_func, signature, cc=(major, minor), fastmath=self.fastmath)
+        text, _ = cuda.compile_ptx(
+            module[kernel.name].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
+        )
         return str(text)
+
+    def _cubin(self, plan: Plan, kernel: Kernel, source: str) -> tuple[bytes, str]:
+        """Machine code and the linker's log; versions of a plan share the kernels in which they do not differ."""
+        if self.cache is None:
+            return self._link(self._ptx(plan, kernel, source))
+        facts = (source, str(_signature(plan, kernel)), self.arch, self.fastmath, _toolchain())
+        path = self.cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
+        if path.exists():
+            log, _, code = path.read_bytes().partition(b"\0")
+            return code, log.decode()
+        code, text = self._link(self._ptx(plan, kernel, source))
+        self.cache.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(text.encode().replace(b"\0", b"") + b"\0" + code)
+        part.replace(path)
+        return code, text
 
     def _link(self, ptx: str) -> tuple[bytes, str]:
         linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=self.arch, verbose=True))
@@ -187,6 +200,23 @@ class NumbaCuda(Backend):
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
+
+
+def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
+    """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
+    writer = _Writer(plan, extent_names(plan))
+    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
+    helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
+    imports = ["import math", "", "import numpy as np", f"from numba import cuda, {', '.join(DTYPES)}", "", ""]
+    return "\n".join([*imports, *helpers]), kernels
+
+
+def _signature(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
+    return tuple(argument_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
+
+
+def _toolchain() -> str:
+    return " ".join(importlib.metadata.version(n) for n in ("numba", "numba-cuda", "cuda-core", "cuda-bindings"))
 
 
 def numba_stream(handle: Any) -> Any:

@@ -1,0 +1,66 @@
+"""A plan on a few lines: which loops run on the host, which are the grid's, which stay in a thread.
+
+    host t: 500 times
+      grid j: 8 blocks of 256 threads
+      grid i, j: 64 x 256 blocks of 32 x 8 threads
+    2 kernels, 1,000 launches
+
+Blocks and threads are along x, then y. Numbers that depend on sizes are there where the sizes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from looptune.ir import Loop, While
+from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, launches, value
+from looptune.rewrite import walk
+
+MOST = 1_000_000
+"""Launches counted one by one before giving up."""
+
+
+def outline(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:
+    """``sizes`` are the integer parameters by name; None where they are not known."""
+    lines = tuple(_steps(plan.steps, sizes, ""))
+    kernels = f"{len(plan.kernels)} kernel{'s' if len(plan.kernels) != 1 else ''}"
+    if sizes is None:
+        return (*lines, kernels)
+    count = sum(1 for _ in islice(launches(plan.steps, sizes), MOST + 1))
+    shown = f"{count:,}" if count <= MOST else f"over {MOST:,}"
+    return (*lines, f"{kernels}, {shown} launch{'es' if count != 1 else ''}")
+
+
+def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) -> Iterator[str]:
+    """``env`` holds sizes and, for each host loop around, its first value."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield f"{indent}{_kernel(kernel, env)}"
+            case HostLoop(var, lo, hi, stride, body):
+                trips = None if env is None else range(value(lo, env), value(hi, env), stride)
+                yield f"{indent}host {var}" + ("" if trips is None else f": {len(trips):,} times")
+                inner = None if env is None or not trips else {**env, var: trips[0]}
+                yield from _steps(body, inner, indent + "  ")
+            case HostIf(_, then, other):
+                yield f"{indent}host if"
+                yield from _steps(then, env, indent + "  ")
+                if other:
+                    yield f"{indent}host else"
+                    yield from _steps(other, env, indent + "  ")
+
+
+def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
+    loops = [n.var if isinstance(n, Loop) else "while" for n in walk(kernel.body) if isinstance(n, (Loop, While))]
+    inside = f", in the thread {', '.join(loops)}" if loops else ""
+    if not kernel.axes:
+        return f"one thread{inside}"
+    x, y = kernel.block
+    threads = f"{x} x {y}" if len(kernel.axes) == 2 else f"{x}"
+    grid = f"grid {', '.join(axis.var for axis in kernel.axes)}"
+    if env is None:
+        return f"{grid}: blocks of {threads} threads{inside}"
+    along = blocks(kernel, env)
+    count = f"{along[0]} x {along[1]}" if len(kernel.axes) == 2 else f"{along[0]}"
+    return f"{grid}: {count} block{'s' if along != (1, 1) else ''} of {threads} threads{inside}"
