@@ -28,7 +28,7 @@ def planned(*lines: str) -> Plan:
 
 
 def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
-    """Unrolling one of two loops compiles one kernel more; the shared one, and a build repeated, come from the cache."""
+    """Unrolling one of two loops compiles one kernel more; a build repeated compiles nothing."""
     backend = targets.backend("numba-cuda", tmp_path)
     first = backend.build(planned())
     kept = set(tmp_path.glob("*.cubin"))
