@@ -44,7 +44,7 @@ class Graph:
     def __init__(self, stream: Any, action: Callable[[Any], None]) -> None:
         # The action owns the modules and the memory that the graph refers to.
         self.action = action
-        check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+        check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         action(stream)
         graph = check(driver.cuStreamEndCapture(stream))
         self.ready = check(driver.cuGraphInstantiate(graph, 0))

@@ -73,7 +73,8 @@ def counts(result: Result) -> str:
     parts = [f"{result.versions.get(n, 0)} {n.replace('_', ' ')}" for n in VERSIONS[1:] if result.versions.get(n)]
     same = result.versions.get("duplicate", 0)
     parts += [f"{same} the same as another"] if same else []
-    return f"{result.versions.get('space', 0)} in the space: {', '.join(parts) if parts else 'none measured'}"
+    where = f"{result.versions['space']} in the space" if result.versions.get("space") else "as annotated"
+    return f"{where}: {', '.join(parts) if parts else 'none measured'}"
 
 
 def plain(result: Result) -> str:

@@ -1,0 +1,80 @@
+"""What a launch costs where a host loop makes thousands of them: through Numba, the driver, and one CUDA graph.
+
+    python benchmarks/launch_cost.py [LAUNCHES]        needs an NVIDIA GPU; writes a Markdown table to standard output
+
+The kernel is a step over 1,024 elements, so that what is timed is the launching: the wall time of all launches and the
+wait for the last, over their number. The graph is what ``looptune.compile``'s kernel replays when it is called again
+with the same arrays, and what every timing of a sweep replays.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from itertools import count
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numba import config, cuda
+
+import looptune
+from looptune import targets
+from looptune.backends.text import ident
+
+SOURCE = """
+void steps(int t, int n, float x[n])
+{
+    for (int k = 0; k < t; k++)
+        for (int i = 0; i < n; i++)
+            x[i] = 0.5f * x[i] + 1;
+}
+"""
+N, RUNS = 1024, 7
+
+
+def per_launch_us(launches: int, call: Callable[[], Any]) -> list[float]:
+    """Microseconds a launch, of each of RUNS calls."""
+    times = []
+    for _ in range(RUNS):
+        cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        cuda.synchronize()
+        times.append((time.perf_counter() - start) / launches * 1e6)
+    return times
+
+
+def main() -> None:
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    launches = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
+    kernel = looptune.compile(SOURCE, target="numba-cuda")
+    module: dict[str, Any] = {"__name__": "emitted"}
+    exec(compile(kernel.source, "<emitted>", "exec"), module)
+    emitted, x = module[ident("steps")], cuda.to_device(np.ones(N, np.float32))
+    other = cuda.to_device(np.ones(N, np.float32))
+    calls = count()
+
+    def direct() -> None:
+        """Never twice the same arrays: no graph is made."""
+        kernel(launches, N, x if next(calls) % 2 else other)
+
+    emitted(2, N, x)
+    kernel(launches, N, x)
+    kernel(launches, N, x)
+    rows = (
+        ("one graph", per_launch_us(launches, lambda: kernel(launches, N, x))),
+        ("the driver, one by one", per_launch_us(launches, direct)),
+        ("Numba, one by one", per_launch_us(launches, lambda: emitted(launches, N, x))),
+    )
+    name = targets.devices()[0].name
+    print(f"# {launches:,} launches of a kernel of {N:,} threads, {name}\n")
+    print("| launched through | us a launch | least .. most of the runs |\n|---|---|---|")
+    for through, times in rows:
+        print(f"| {through} | {median(times):.2f} | {min(times):.2f} .. {max(times):.2f}, n={RUNS} |")
+    print(f"\nCommand: `python benchmarks/launch_cost.py {launches}`")
+
+
+if __name__ == "__main__":
+    main()
