@@ -7,6 +7,7 @@ kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order;
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from looptune.mapping import Plan, plan, value
 from looptune.runtime.machine import Machine
 from looptune.schedule import Analysis, Scheduled, schedule
 from looptune.simplify import is_integer, wrap
+from looptune.tune.written import decided
 
 CACHE = Path.home() / ".cache" / "looptune"
 """Where compiled CPU code and reference results are kept."""
@@ -91,11 +93,12 @@ def compile(
     dtype: str | None = None,
     directives: str | Sequence[str] | None = None,
 ) -> Kernel:
-    """A codelet of a C file (or of C text: a string with a newline) as a callable.
+    """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
 
-    ``kernel``: a function or an hmpp label, where the file has several; ``defines``: macros, as with -D; ``dtype``:
-    "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
-    ``loop k: unroll 4, jam``, besides the pragmas in the text. Raises a LooptuneError for every mistake.
+    ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
+    ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
+    ``loop k: unroll 4, jam``, besides the pragmas in the text. What the text has wrong and is read all the same is a
+    warning. Raises a LooptuneError for every mistake.
     """
     unit = load(
         path_or_source,
@@ -104,6 +107,8 @@ def compile(
         include_dirs=include_dirs,
         dtype=dtype,
     )
+    for message in unit.warnings:
+        warnings.warn(message, stacklevel=2)
     chosen = targets.resolve(target, CACHE)
     done = scheduled(unit, directives)
     backend, note = chosen.backend(), lines_of(directives)
@@ -115,6 +120,7 @@ def compile(
 
 def scheduled(unit: Unit, directives: str | Sequence[str] | None) -> Scheduled:
     placed = parse_lines(lines_of(directives).splitlines(), "directives")
+    decided(unit, placed)
     return schedule(Analysis(unit.codelet), placed, unit.values)
 
 

@@ -7,6 +7,7 @@ What a command needs is imported when it runs, so that ``looptune --help`` is im
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import sys
@@ -40,7 +41,7 @@ def cli() -> None:
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How a C file is read; the same for every command that takes one."""
     options = (
-        click.option("--kernel", metavar="NAME", help="Function or hmpp label, where the file has several."),
+        click.option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
         click.option(
             "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
         ),
@@ -107,6 +108,16 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 )
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of inputs, samples and rounds.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
+@click.option(
+    "--data",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Inputs: a .npz file with arrays and scalars by parameter name; default: random ones.",
+)
+@click.option("--run-main", is_flag=True, help="Inputs: what the program, compiled by gcc, calls the codelet with.")
+@click.option(
+    "--dump", metavar="FILE", type=click.Path(path_type=Path), help="Write the arrays the best version leaves, as .npz."
+)
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
 @click.option(
@@ -129,7 +140,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure FILE as annotated, or with --sweep its whole space, and compare."""
-    from looptune.experiment import Request, prepare
+    from looptune.experiment import Request, dump_outputs, prepare
     from looptune.experiment import run as measure
     from looptune.report import tables
     from looptune.tune.store import Store
@@ -140,6 +151,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     command = shlex.join(["looptune", *reproducible(sys.argv[1:])])
     tables.check_writable(reports)
+    if len(files) > 1 and (options["data"] or options["dump"]):
+        raise UsageError("--data and --dump are for one FILE")
     requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
     say = click.echo if not (quiet or as_json) else _nothing
     results = []
@@ -147,10 +160,13 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         say(f"{prepared.name}: {max(1, prepared.space.size)} versions, on {prepared.facts.name}")
         for note in prepared.notes:
             click.echo(f"note: {note}", err=True)
+        for message in prepared.unit.warnings:
+            _warn(message)
         with Store.open(prepared.request.db) as store:
             for warning in (*store.warnings, *prepared.space.warnings):
                 click.echo(f"warning: {warning}", err=True)
             results.append(measure(prepared, store, _progress(quiet or as_json)))
+        dump_outputs(prepared, results[-1])
         _show(results[-1], reports, say)
         if results[-1].interrupted:
             break
@@ -235,12 +251,16 @@ def transform(file: Path, directives: tuple[str, ...], config: Path | None, outp
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config, file))
-    text = source_to_source.transform(file, lines, defines=defines, **options)
+    text = source_to_source.transform(file, lines, defines=defines, warn=_warn, **options)
     if output is None:
         click.echo(text, nl=False)
     else:
         _write(output, text)
     return 0
+
+
+def _warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
 
 
 def _write(output: Path, text: str) -> None:
@@ -287,8 +307,10 @@ def emit(
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config, file))
     click.echo(
-        source_to_source.emit(file, lines, target=target, arch=arch, ptx=ptx, defines=defines, **options), nl=False
-    )
+        source_to_source.emit(
+            file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=_warn, **options
+        ), nl=False,
+    )  # fmt: skip
     return 0
 
 
@@ -326,6 +348,46 @@ def doctor() -> int:
         mend = f"   -> {f.mend}" if f.mend else ""
         click.echo(f"{f.status:8}{f.name.ljust(width)}  {f.found}{mend}")
     return 0 if all(f.status != "missing" for f in findings) else 1
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@click.option(
+    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
+)
+@click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
+)
+@click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def check(
+    file: Path,
+    directives: tuple[str, ...],
+    config: Path | None,
+    everything: bool,
+    strict_float: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Say of each loop of FILE whether it is parallel and why not, and judge each directive. Runs nothing."""
+    from looptune.explain import explain
+    from looptune.frontend import load
+    from looptune.frontend.placed import parse_lines
+    from looptune.report import loops, loops_json
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    unit = load(file, defines=defines, **options)
+    for message in unit.warnings:
+        _warn(message)
+    lines = "\n".join((*directives, *configured(config, file))).splitlines()
+    found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
+    if as_json:
+        click.echo(json.dumps(loops_json.record(found), indent=1))
+    else:
+        click.echo(loops.text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ), nl=False)
+    return 1 if found.refused else 0
 
 
 def main() -> None:

@@ -13,28 +13,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from looptune import finals, flops, pretty, targets, transforms
+from looptune import dump, finals, flops, pretty, targets, transforms
 from looptune.api import CACHE
+from looptune.bind import originals
 from looptune.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive, load
-from looptune.ir import Array, Codelet, Directive, Loop, Scalar
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
+from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
-from looptune.runtime.sizes import odd, problem
+from looptune.runtime.program import record
+from looptune.runtime.sizes import Problem, odd, problem
 from looptune.runtime.timing import Speedup, speedup, summary
-from looptune.schedule import addressed
 from looptune.simplify import is_integer
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
-from looptune.tune.evaluate import Job, KernelLab
+from looptune.tune.evaluate import Finals, Job, KernelLab
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
 from looptune.tune.sweep import Progress, SweepResult, sweep
 from looptune.tune.workers import default_jobs
+from looptune.tune.written import decided, written
 from looptune.version import LOWERING
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
@@ -69,6 +73,9 @@ class Request:
     warm_l2: bool = False
     db: Path = Path(".looptune/results.sqlite")
     directives: tuple[str, ...] = ()
+    data: Path | None = None
+    run_main: bool = False
+    dump: Path | None = None
     command: str = ""
 
 
@@ -99,13 +106,13 @@ def prepare(request: Request) -> Prepared:
     target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
-    size = problem(unit.codelet, unit.values)
+    size = _problem(request, unit)
     facts = target.machine().facts
     job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
     lab = KernelLab(job, _context(unit, job, facts))
-    space = _space(request, lab)
+    space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     lab.scheduled(annotated)
     return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated, notes)
@@ -122,9 +129,37 @@ def _load(request: Request, **more: None) -> Unit:
     )
 
 
+def _problem(request: Request, unit: Unit) -> Problem:
+    """The sizes and the data: random, a file's, or the program's own."""
+    if request.dump is not None:
+        dump.check_writable(request.dump)
+    if request.data is not None and request.run_main:
+        raise UsageError("--data and --run-main both give the inputs: choose one")
+    if request.data is not None:
+        return inputs.from_file(request.data, unit, CACHE)
+    if request.run_main:
+        plain = unit if request.dtype is None else _own_types(request, unit)
+        return inputs.from_program(record(plain, request.include_dirs, request.timeout_s), unit, CACHE)
+    return problem(unit.codelet, unit.values)
+
+
+def _own_types(request: Request, unit: Unit) -> Unit:
+    """The unit in the floating-point types of the program, which gcc compiles as it is."""
+    return load(request.file, kernel=request.kernel, defines=unit.defines, include_dirs=request.include_dirs)
+
+
+def dump_outputs(prepared: Prepared, result: Result) -> None:
+    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated."""
+    if prepared.request.dump is not None and result.versions.get("timed") and not result.interrupted:
+        best = result.directives if prepared.request.sweep else prepared.annotated.text
+        dump.write(KernelLab(prepared.job, prepared.context), best, prepared.request.dump)
+
+
 def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
     """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
-    chosen = any(n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items())
+    chosen = request.data is not None or any(
+        n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items()
+    )
     work = None if chosen else flops.count(unit.codelet.body, _known(unit))
     if work is None or work <= HEAVY_FLOPS:
         return unit, ()
@@ -180,7 +215,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
     """The finals, and the result with its tables' entries. A sweep that was stopped has no finals."""
     request, default = prepared.request, prepared.annotated.text
     texts = finals.chosen(searched.timed)
-    times: finals.Times = {}
+    found = Finals({})
     best: str = texts[0] if texts else default
     ties: tuple[str, ...] = ()
     alone: tuple[float, ...] = ()
@@ -188,15 +223,15 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         known = any(row.directives == default for row in searched.timed)
         others = (default,) if known and default not in texts else ()
         by_hand = finals.handwritten(request.file)
-        times = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
-        best, ties = finals.winner(times, texts)
+        found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
+        best, ties = finals.winner(found.times_us, texts)
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     verified = {row.directives: _verified(row) for row in searched.timed}
     won = best if request.sweep else ""
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
-        entries=_entries(prepared, times, alone, default, best, verified), directives=won, ties=ties,
+        entries=_entries(prepared, found, alone, default, best, verified), directives=won, ties=ties,
         proof=_proof(prepared, lab, won), versions=searched.counts, command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
         times_us=tuple(row.median_us for row in searched.timed if row.median_us is not None),
@@ -205,12 +240,13 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
 
 def _entries(
     prepared: Prepared,
-    times: finals.Times,
+    found: Finals,
     alone: tuple[float, ...],
     default: str,
     best: str,
     verified: Mapping[str, str],
 ) -> tuple[Entry, ...]:
+    times = found.times_us
     base = times.get(default)
 
     def entry(name: str, key: str, how: str) -> Entry:
@@ -226,6 +262,7 @@ def _entries(
         entries = [Entry("sequential", summary(alone), over_default, "is the reference")]
     entries.append(entry("default", default, verified.get(default, "")))
     entries += [entry(n, n, "against the original loops") for n in ("hand-written", "library") if n in times]
+    entries += [Entry(n, None, None, f"WRONG: {why}") for n, why in found.wrong.items()]
     if prepared.request.sweep and times:
         entries.append(entry("tuned", best, verified.get(best, "")))
     return tuple(entries)
@@ -246,7 +283,7 @@ def _named(prepared: Prepared) -> dict[str, int]:
     unit = prepared.unit
     words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
     named = {n.upper() if n.upper() in words else n: v for n, v in _sizes(prepared).items()}
-    given = {n: int(v) for n, v in unit.defines.items() if n in words and str(v).isdecimal()}
+    given = {n: int(v) for n, v in unit.defines.items() if n in words and "DATASET" not in n and str(v).isdecimal()}
     return given | named
 
 
@@ -275,12 +312,14 @@ def _is_size(unit: Unit, name: str) -> bool:
     return any(isinstance(p, Scalar) and p.name == name and is_integer(p.dtype) for p in unit.codelet.params)
 
 
-def _space(request: Request, lab: KernelLab) -> Space:
+def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
     if not request.sweep:
+        decided(unit, parse_lines(request.directives))
         return Space(())
     path = request.space if request.space is not None else _space_file(request.file)
     if path is None:
-        return parse(derive(lab.analysis), "<derived>")
+        own = written(unit)
+        return parse(derive(lab.analysis), "<derived>") if own is None else own
     try:
         space = parse(path.read_text(), str(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -292,7 +331,8 @@ def _space(request: Request, lab: KernelLab) -> Space:
 def _check_space(space: Space, codelet: Codelet) -> None:
     """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
     for line in (line for section in space.sections for line in section.lines):
-        addressed(codelet, line.address.where, line.address.loop, line.span)
+        for address in line.addresses:
+            originals(codelet, address.where, address.loop, line.span)
         for text in (line.template.pick(index) for index in line.template.cover()):
             if not text.strip():
                 continue
@@ -318,12 +358,19 @@ def _context(unit: Unit, job: Job, facts: Facts) -> Context:
         kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
         lowering=LOWERING, toolchain=_versions(), capability=facts.arch, device=facts.name, target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
-        options=packed({"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores}),
+        options=packed({"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job)}),
     )  # fmt: skip
 
 
+def _data(job: Job) -> dict[str, str]:
+    """What the inputs are, where they are not random: the cache names them by their contents."""
+    return {} if job.problem.data is None else {"data": job.problem.data.stem}
+
+
 def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
-    return [(n.number, n.directives) for n in walk(unit.codelet.body) if isinstance(n, Loop)]
+    nodes = list(walk(unit.codelet.body))
+    loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
+    return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
 
 
 def _versions() -> str:

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from looptune.errors import TargetError
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import speedup, summary
-from looptune.tune.evaluate import KernelLab, Plans, finalist, plans_of, sequential_us
+from looptune.tune.evaluate import Finals, KernelLab, Plans, finalist, plans_of, sequential_us
 from looptune.tune.space import Configuration
 from looptune.tune.store import Role, Row, Store
 from looptune.tune.workers import Raised, Returned, Worker, wait
@@ -26,7 +26,7 @@ KEPT = 2000
 """Rounds kept in the database: enough for any interval, and rows stay small."""
 
 Times = Mapping[str, tuple[float, ...]]
-"""Microseconds of each round, by directive text, "hand-written" or "library"; round r is the same for all."""
+"""Microseconds of each round, by directive text, "hand-written" or "library"."""
 
 
 def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
@@ -44,19 +44,21 @@ def handwritten(file: Path) -> Path | None:
 
 def run(
     lab: KernelLab, store: Store, sweep: str, texts: Sequence[str], by_hand: Path | None, seed: int, fresh: bool
-) -> Times:
+) -> Finals:
     """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there."""
     rows = {text: _row(lab, text, by_hand, sweep) for text in (*texts, "hand-written", "library")}
-    held = {} if fresh else _held(store, rows, texts, by_hand)
-    if held:
+    held = None if fresh else _held(store, rows, texts, by_hand)
+    if held is not None:
         return held
     plans: dict[str, Plans] = {}
     for text in texts:
         plans[text] = plans_of(lab.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    times = _measure(lab, plans, by_hand, seed)
-    for name, us in times.items():
+    found = _measure(lab, plans, by_hand, seed)
+    for name, us in found.times_us.items():
         store.record(rows[name], timed(us))
-    return times
+    for name, why in found.wrong.items():
+        store.record(rows[name], WrongResult(why))
+    return found
 
 
 def _row(lab: KernelLab, text: str, by_hand: Path | None, sweep: str) -> Row:
@@ -68,26 +70,27 @@ def _row(lab: KernelLab, text: str, by_hand: Path | None, sweep: str) -> Row:
     return Row(lab.context, f"{text} {source}", role, sweep)
 
 
-def _held(store: Store, rows: Mapping[str, Row], texts: Sequence[str], by_hand: Path | None) -> Times:
-    """The times of earlier finals between exactly these, or nothing."""
+def _held(store: Store, rows: Mapping[str, Row], texts: Sequence[str], by_hand: Path | None) -> Finals | None:
+    """The earlier finals between exactly these."""
     found = store.lookup(row.key for row in rows.values())
     named = {name: found[row.key] for name, row in rows.items() if row.key in found}
     needed = {*texts} if by_hand is None else {*texts, "hand-written"}
     if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
-        return {}
-    return {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
+        return None
+    times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
+    wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
+    return Finals(times, wrong)
 
 
-def _measure(
-    lab: KernelLab, plans: Mapping[str, Plans], by_hand: Path | None, seed: int
-) -> dict[str, tuple[float, ...]]:
+def _measure(lab: KernelLab, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
     with Worker(partial(finalist, lab.job), limit_s=LIMIT_S) as worker:
         worker.submit("finals", dict(plans), by_hand, seed)
         while True:
             for _, _, reply in wait([worker]):
                 match reply:
-                    case Returned(times):
-                        return dict(times)
+                    case Returned(found):
+                        assert isinstance(found, Finals), f"the finals gave {type(found).__name__}"
+                        return found
                     case Raised(message, trace):
                         raise AssertionError(f"the finals failed: {message}\n{trace}")
                     case other:

@@ -7,7 +7,7 @@ Additions, subtractions, multiplications, divisions and math functions of the or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Stmt, Un, Var, While
 from looptune.mapping import value
@@ -21,30 +21,47 @@ LARGEST = 200_000
 
 def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     """The operations of one run, None where it depends on data or takes too long to count."""
-    left = [LARGEST]
     try:
-        return _block(body, dict(sizes), left)
+        return _block(body, dict(sizes), [LARGEST], operations)
+    except (KeyError, AssertionError, _TooMany):
+        return None
+
+
+def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> int | None:
+    """The assignments of one run, or ``limit`` where there are more to look at; None where it depends on data."""
+    try:
+        return min(limit, _block(body, dict(sizes), [limit], lambda _: 1))
+    except _TooMany:
+        return limit
     except (KeyError, AssertionError):
         return None
 
 
-def _block(body: Sequence[Stmt], env: dict[str, int], left: list[int]) -> int:
-    return sum(_stmt(s, env, left) for s in body)
+class _TooMany(Exception):
+    """More iterations than are looked at one by one."""
 
 
-def _stmt(stmt: Stmt, env: dict[str, int], left: list[int]) -> int:
+Cost = Callable[[Assign], int]
+
+
+def _block(body: Sequence[Stmt], env: dict[str, int], left: list[int], cost: Cost) -> int:
+    return sum(_stmt(s, env, left, cost) for s in body)
+
+
+def _stmt(stmt: Stmt, env: dict[str, int], left: list[int], cost: Cost) -> int:
     match stmt:
         case Assign():
-            return operations(stmt)
+            return cost(stmt)
         case Loop(var, lo, hi, body, step):
             trips = range(value(lo, env), value(hi, env), step)
             if not _varies(body, var):
-                return len(trips) * _block(body, {**env, var: 0}, left) if trips else 0
+                return len(trips) * _block(body, {**env, var: 0}, left, cost) if trips else 0
             left[0] -= len(trips)
-            assert left[0] >= 0, "too many iterations to look at"
-            return sum(_block(body, {**env, var: i}, left) for i in trips)
+            if left[0] < 0:
+                raise _TooMany
+            return sum(_block(body, {**env, var: i}, left, cost) for i in trips)
         case If(cond, then, other):
-            return _block(then if value(cond, env) else other, env, left)
+            return _block(then if value(cond, env) else other, env, left, cost)
         case While():
             raise KeyError("a while loop's trips depend on data")
 

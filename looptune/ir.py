@@ -130,19 +130,24 @@ class Assign(Node):
 
     ``name`` is the original statement and ``at`` its original iteration vector as expressions of the
     loop variables around it: rewriting substitutes into both, so any tree says which instance it runs.
+    ``directives`` are the ``cut``s before it, as on an ``If``.
     """
 
     target: Var | Load
     value: Expr
     name: str = field(default="", kw_only=True, compare=False)
     at: tuple[Expr, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Loop(Node):
     """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
 
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: the default.
+    Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
+
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: the default. ``shown`` is what the
+    user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None where it is ``var``.
     """
 
     var: str
@@ -152,9 +157,11 @@ class Loop(Node):
     step: int = 1
     mode: Mode = "auto"
     number: int = field(default=0, kw_only=True, compare=False)
+    piece: int = field(default=0, kw_only=True, compare=False)
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
+    shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,7 @@ class If(Node):
     cond: Expr
     then: tuple[Stmt, ...]
     other: tuple[Stmt, ...] = ()
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

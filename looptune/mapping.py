@@ -11,7 +11,7 @@ into the thread. A local that more than one kernel needs lives in device memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.ir import (
@@ -35,7 +35,7 @@ from looptune.ir import (
 )
 from looptune.registers import promote
 from looptune.rewrite import rewrite, walk
-from looptune.scope import begins_with_write, names, read, written
+from looptune.scope import begins_with_write, names, names_in, read, written
 from looptune.simplify import evaluate, is_integer
 
 BLOCK = (32, 8)
@@ -186,7 +186,12 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = (replace(inside.pop(), body=body),)
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
-    return _bare(tuple(axes), axes[0].block, body)
+    return _bare(tuple(axes), _block(loop), body)
+
+
+def _block(loop: Loop) -> tuple[int, ...]:
+    """The block asked for; in a permuted nest the loop that asks may stand further in."""
+    return next((f.block for f in walk(loop) if isinstance(f, Loop) and f.block), ())
 
 
 def _encloses(outer: Loop, inner: Loop) -> bool:
@@ -308,6 +313,35 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
                     yield from launches(body, {**env, var: i})
             case HostIf(cond, then, other):
                 yield from launches(then if value(cond, env) else other, env)
+
+
+def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
+    """How many launches that makes, without going through the iterations of a host loop that all launch the same."""
+    return sum(_count(step, env) for step in steps)
+
+
+def _count(step: Step, env: Mapping[str, int]) -> int:
+    match step:
+        case Launch():
+            return 1
+        case HostIf(cond, then, other):
+            return count(then if value(cond, env) else other, env)
+        case HostLoop(var, lo, hi, stride, body):
+            trips = range(value(lo, env), value(hi, env), stride)
+            if trips and var not in {n for s in body for n in _deciding(s)}:
+                return len(trips) * count(body, {**env, var: trips[0]})
+            return sum(count(body, {**env, var: i}) for i in trips)
+
+
+def _deciding(step: Step) -> Iterator[str]:
+    """The names that decide how many kernels a step launches."""
+    match step:
+        case HostLoop(_, lo, hi, _, body):
+            yield from names_in((lo, hi))
+            yield from (n for s in body for n in _deciding(s))
+        case HostIf(cond, then, other):
+            yield from names_in(cond)
+            yield from (n for s in (*then, *other) for n in _deciding(s))
 
 
 def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:

@@ -11,14 +11,10 @@ Blocks and threads are along x, then y. Numbers that depend on sizes are there w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 from looptune.ir import Loop, While
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, launches, value
+from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, count, value
 from looptune.rewrite import walk
-
-MOST = 1_000_000
-"""Launches counted one by one before giving up."""
 
 
 def outline(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:
@@ -27,9 +23,8 @@ def outline(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ..
     kernels = f"{len(plan.kernels)} kernel{'s' if len(plan.kernels) != 1 else ''}"
     if sizes is None:
         return (*lines, kernels)
-    count = sum(1 for _ in islice(launches(plan.steps, sizes), MOST + 1))
-    shown = f"{count:,}" if count <= MOST else f"over {MOST:,}"
-    return (*lines, f"{kernels}, {shown} launch{'es' if count != 1 else ''}")
+    launches = count(plan.steps, sizes)
+    return (*lines, f"{kernels}, {launches:,} launch{'es' if launches != 1 else ''}")
 
 
 def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) -> Iterator[str]:

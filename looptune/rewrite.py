@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
-from looptune.ir import Bin, Cast, Expr, Node, Un, Var
+from looptune.ir import Assign, Bin, Cast, Expr, If, Loop, Node, Stmt, Un, Var, While
 from looptune.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
@@ -34,9 +34,26 @@ def map_children(rule: Callable[[Node], Any], node: N) -> N:
                     changed[name] = new
             case tuple(old):
                 listed = [x for o in old for x in _listed(rule(o) if isinstance(o, Node) else o)]
-                if len(listed) != len(old) or any(a is not b for a, b in zip(old, listed, strict=True)):
+                if not _same(tuple(listed), old):
                     changed[name] = tuple(listed)
     return replace(node, **changed) if changed else node
+
+
+def map_blocks(rule: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], stmt: Stmt) -> Stmt:
+    """The statement with ``rule`` applied to each block it holds, in textual order; the same where nothing changed."""
+    match stmt:
+        case Loop(body=body) | While(body=body):
+            new = rule(body)
+            return stmt if _same(new, body) else replace(stmt, body=new)
+        case If(_, then, other):
+            yes, no = rule(then), rule(other)
+            return stmt if _same((*yes, *no), (*then, *other)) else replace(stmt, then=yes, other=no)
+        case Assign():
+            return stmt
+
+
+def _same(new: tuple[Node, ...], old: tuple[Node, ...]) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
 def rewrite(rule: Rule, node: Any) -> Any:
@@ -74,11 +91,10 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
 
 @cache
 def _parts(cls: Any) -> tuple[str, ...]:
-    """The fields of a node class that can hold nodes; ``at`` only says which instance a statement is."""
+    """The fields of a node class that can hold nodes; ``at`` and ``shown`` only name instances to the user."""
     plain = ("str", "int", "Mode", "Literal", "tuple[int", "tuple[str")
-    return tuple(
-        f.name for f in fields(cls) if f.name not in ("span", "directives", "at") and not str(f.type).startswith(plain)
-    )
+    beside = ("span", "directives", "at", "shown")
+    return tuple(f.name for f in fields(cls) if f.name not in beside and not str(f.type).startswith(plain))
 
 
 def walk(node: Any) -> Iterator[Node]:

@@ -1,6 +1,8 @@
 """A codelet and its directives: bind each to its loop, judge it, apply it, verify the tree, log it.
 
-    permute …        whole nests first, outermost first
+    distribute       first, so that the other directives can be for the pieces
+    permute …        whole nests, outermost first
+    fuse             outermost first, so that what they hold can be fused as well
     parallel, grid…  how each loop runs: the directive's word, else the dependence analysis
     tile, unroll     one loop each, innermost first, so that a copied loop is transformed once
 
@@ -10,39 +12,53 @@ makes of the original instances, so that a chain of directives is as exact as on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from looptune import transforms
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Node, Scalar, Stmt, While
+from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
-from looptune.rewrite import rewrite, substitute, walk
+from looptune.poly.reach import Reach
+from looptune.rewrite import map_blocks, rewrite, substitute, walk
 from looptune.scope import begins_with_write, written
 from looptune.simplify import is_integer
 from looptune.source import Span
-from looptune.transforms.base import Change, Reorder, Site, Transform, only, statements
+from looptune.transforms.base import Change, Reorder, Site, only, statements
+from looptune.transforms.distribute import cuts, without_cuts
 from looptune.verify import verify
-
-EXCLUSIVE = ({"unroll", "tile"}, {"parallel", "noparallel"})
-"""Directives of which a loop has one: a placed one takes the place of the file's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``) or "" where it needs none."""
+    """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
+
+    ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
+    in a schedule.
+    """
 
     text: str
     loop: str
     proof: str
+    number: int
+    directive: Directive
+    refusal: LooptuneError | None = None
+    piece: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
+    """``order``: when each original statement runs in ``codelet``, as far as the directives on whole nests say."""
+
     codelet: Codelet
     steps: tuple[Step, ...]
+    order: Order
 
     @property
     def asserted(self) -> bool:
@@ -61,9 +77,18 @@ class Analysis:
     model: Model = field(init=False)
     _judged: dict[object, Refused | None] = field(init=False, default_factory=dict)
     _verdicts: dict[object, Verdict] = field(init=False, default_factory=dict)
+    _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
+    _lags: dict[object, int | None] = field(init=False, default_factory=dict)
+    _runs: dict[int, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.model = build(self.codelet)
+
+    def of(self, codelet: Codelet) -> Analysis:
+        """The same for a codelet that differs in its directives only."""
+        other = copy(self)
+        other.codelet = codelet
+        return other
 
     def judge(self, new: Reorder, old: Order) -> Refused | None:
         cut = {n: tuple(Piece(p.time[: new.cut], p.when) for p in pieces) for n, pieces in new.order.items()}
@@ -76,17 +101,26 @@ class Analysis:
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
         if key not in self._verdicts:
-            self._verdicts[key] = parallel(self.model, names, depth, order=order)
+            self._verdicts[key] = parallel(self.model, names, depth, order=order, reassociate=self.reassociate)
         return self._verdicts[key]
 
+    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+        key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
+        if key not in self._lags:
+            self._lags[key] = lag(self.model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+        return self._lags[key]
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A transform and the number of the loop it is for."""
+    def always_runs(self, number: int) -> bool:
+        if number not in self._runs:
+            loop = next(f for f in walk(self.codelet.body) if isinstance(f, Loop) and f.number == number)
+            self._runs[number] = self.model.always_runs(loop)
+        return self._runs[number]
 
-    number: int
-    transform: Transform
-    directive: Directive
+    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
+        key = (length, private, tuple((n, p) for n, p in order.items() if n in names))
+        if key not in self._graphs:
+            self._graphs[key] = graph(self.model, names, length, order, private=private, reassociate=self.reassociate)
+        return self._graphs[key]
 
 
 def schedule(
@@ -94,91 +128,46 @@ def schedule(
     placed: Sequence[Placed] = (),
     values: Mapping[str, int | float] | None = None,
     target: str = "CUDA",
+    *,
+    keep_going: bool = False,
 ) -> Scheduled:
     """The codelet with its own directives and the ``placed`` ones applied, every loop's mode decided.
 
     ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
-    directive that does not fit the nest, IllegalTransform for one that the dependences forbid.
+    directive that does not fit the nest, IllegalTransform for one that the dependences forbid; with ``keep_going``
+    such a directive is left out, and its step says why.
     """
-    bound = bind(analysis.codelet, placed, target)
-    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values if values is not None else {})
-    for b in (b for b in bound if b.transform.stage == "nest"):
-        run.apply(b)
-    for b in (b for b in bound if b.transform.stage == "mode"):
-        run.apply(b)
+    run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going)
+    bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage != "split")
+    run.each(b for b in bound if b.transform.stage == "nest")
+    joins = sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: run.depth_of(b.loop))
+    run.each(joins)
+    if run.into:
+        bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
+    run.each(b for b in bound if b.transform.stage == "mode")
     run.decide_modes()
-    inner_first = sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.number))
-    for b in inner_first:
-        run.apply(b)
-    return Scheduled(prune(run.codelet), tuple(run.steps))
+    nests = dict(run.order)
+    run.each(sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.loop)))
+    return Scheduled(prune(run.codelet), tuple(run.steps), nests)
 
 
-def bind(codelet: Codelet, placed: Sequence[Placed], target: str) -> list[_Bound]:
-    """Each directive with its loop, in textual order; a placed directive replaces the file's of the same kind."""
-    loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
-    own = [(f, d) for f in loops for d in f.directives if _applies(d, target)]
-    given = [
-        (f, p.directive)
-        for p in placed
-        for f in addressed(codelet, p.where, p.loop, p.directive.span)
-        if _applies(p.directive, target)
-    ]
-    taken = {(f.number, kind) for f, d in given for kind in _kinds(d)}
-    kept = [(f, d) for f, d in own if not any((f.number, kind) in taken for kind in _kinds(d))]
-    bound = []
-    for f, directive in (*kept, *given):
-        cls = transforms.find(directive)
-        for name, part in cls.spread(directive):
-            bound.append(_Bound(_inside(f, name, part).number, cls.parse(part), part))
-    _exclude(bound, loops)
-    return sorted(bound, key=lambda b: b.number)
+def distributed(analysis: Analysis, placed: Sequence[Placed] = (), target: str = "CUDA") -> Codelet:
+    """The codelet after its ``distribute``s alone: the loops that other directives are for, with their names."""
+    return _distributed(analysis, placed, {}, target, False).codelet
 
 
-def _applies(directive: Directive, target: str) -> bool:
-    return directive.target is None or directive.target.upper() == target.upper()
-
-
-def _kinds(directive: Directive) -> set[str]:
-    name = directive.name.lower()
-    return next((group for group in EXCLUSIVE if name in group), {name})
-
-
-def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
-    """The loops ``loop k:``, ``loop 3:``, ``nest i:`` or ``codelet:`` is for; DirectiveError where there is none."""
-    loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
-    if where == "codelet":
-        return [f for f in codelet.body if isinstance(f, Loop)]
-    found = [f for f in loops if name == str(f.number) or (isinstance(f, Loop) and f.var == name)]
-    listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({f.number})" for f in loops)
-    if not found:
-        raise DirectiveError(f"no loop {name} in {codelet.name}; its loops are {listed if listed else 'none'}", span)
-    if len(found) > 1:
-        raise DirectiveError(f"{len(found)} loops are named {name}; say which by number: {listed}", span)
-    return found
-
-
-def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While:
-    """The loop called ``name`` at or in ``loop``; "" is the loop itself."""
-    if not name:
-        return loop
-    found = next((f for f in walk(loop) if isinstance(f, Loop) and f.var == name), None)
-    if found is None:
-        raise DirectiveError(f"{directive.name}: no loop {name} in the nest it stands before", directive.span)
-    return found
-
-
-def _exclude(bound: Sequence[_Bound], loops: Sequence[Loop | While]) -> None:
-    whiles = {f.number for f in loops if isinstance(f, While)}
-    seen: dict[tuple[int, str], _Bound] = {}
-    for b in bound:
-        if b.number in whiles and b.transform.name != "noparallel":
-            raise DirectiveError(f"{b.transform.name} needs a counted loop, this is a while loop", b.directive.span)
-        for kind in _kinds(b.directive):
-            if (b.number, kind) in seen and len(_kinds(b.directive)) > 1:
-                raise DirectiveError(
-                    f"one loop takes either {' or '.join(sorted(_kinds(b.directive)))}, once", b.directive.span
-                )
-            seen[b.number, kind] = b
+def _distributed(
+    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], target: str, keep_going: bool
+) -> _Run:
+    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going)
+    bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage == "split")
+    if not bound and next(cuts(run.codelet.body), None) is None:
+        return run
+    run.mark([b for b in bound if b.transform.name == "cut"], target)
+    splits = [b for b in bound if b.transform.name != "cut"]
+    run.check_cuts({b.loop for b in splits})
+    run.split(splits)
+    return run
 
 
 @dataclass(slots=True)
@@ -189,35 +178,103 @@ class _Run:
     codelet: Codelet
     order: dict[str, tuple[Piece, ...]]
     values: Mapping[str, int | float]
+    keep_going: bool = False
     steps: list[Step] = field(default_factory=list)
+    into: dict[Id, Id] = field(default_factory=dict)
+    """Loops that are part of another now, with the one they are part of."""
 
-    def apply(self, b: _Bound) -> None:
-        match self.find(b.number):
+    def each(self, bound: Iterable[Bound]) -> None:
+        """Apply them in order. What is for all pieces of a loop is left out where it does not fit, if it fits one."""
+        bound = list(bound)
+        pieces = Counter(b.group for b in bound)
+        left: dict[object, tuple[Bound, LooptuneError]] = {}
+        fits: set[object] = set()
+        for b in bound:
+            try:
+                self.apply(b)
+                fits.add(b.group)
+            except (DirectiveError, IllegalTransform) as refusal:
+                if isinstance(refusal, DirectiveError) and pieces[b.group] > 1:
+                    left.setdefault(b.group, (b, refusal))
+                else:
+                    self._refuse(b, refusal)
+        for group, first in left.items():
+            if group not in fits:
+                self._refuse(*first)
+
+    def _refuse(self, b: Bound, refusal: LooptuneError) -> None:
+        if not self.keep_going:
+            raise refusal
+        var = shown_name(self.find(b.loop))
+        self.steps.append(Step(shown(b.directive), var, "refused", b.loop[0], b.directive, refusal, b.loop[1]))
+
+    def apply(self, b: Bound) -> None:
+        match self.find(b.loop):
             case Loop() as loop:
                 self._apply(b, loop)
+            case While():
+                self.steps.append(Step(shown(b.directive), "while", "", b.loop[0], b.directive))
 
-    def _apply(self, b: _Bound, loop: Loop) -> None:
+    def _apply(self, b: Bound, loop: Loop) -> None:
         site = self._site(loop, b.directive.span)
         proof = self._threads(b, loop)
         new = b.transform.schedule(site)
+        refused = None if new is None else self.analysis.judge(new, self.order)
+        if refused is not None:
+            other = b.transform.at_fault(site, refused)
+            blamed = b.directive if other is None else other
+            apart = b.transform.stage in ("split", "join")
+            raise IllegalTransform(explain(f"{shown(blamed)} is illegal", refused, lines=apart), blamed.span)
+        change = b.transform.apply(site)
         if new is not None:
-            refused = self.analysis.judge(new, self.order)
-            if refused is not None:
-                raise IllegalTransform(explain(f"{shown(b.directive)} is illegal", refused), b.directive.span)
-            self.order |= new.order
+            self.order |= {**new.order, **new.beside}
             self._pad()
         if b.transform.stage != "mode":
             proof = "proved"
-        self._replace(loop, b.transform.apply(site))
-        self.steps.append(Step(shown(b.directive), loop.var, proof))
+        self._replace(loop, change)
+        for gone in change.merged:
+            self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
+            self.into[identity(gone)] = identity(loop)
+        self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, piece=loop.piece))
 
-    def _threads(self, b: _Bound, loop: Loop) -> str:
+    def mark(self, bound: Iterable[Bound], target: str) -> None:
+        """Leave only the cuts that hold: those of the file for the target, and those ``bound`` from outside."""
+        self.codelet = replace(self.codelet, body=without_cuts(self.codelet.body, lambda cut: not applies(cut, target)))
+        for b in (b for b in bound if b.rank):
+            match self.find(b.loop):
+                case Loop() as loop:
+                    marked = replace(loop, directives=(*(d for d in loop.directives if d.name != "cut"), b.directive))
+                    self._replace(loop, Change((marked,)))
+
+    def check_cuts(self, loops: Collection[Id]) -> None:
+        """DirectiveError for a cut that stands in none of the ``loops``, which will be distributed."""
+        for cut, around in cuts(self.codelet.body):
+            if not any(identity(f) in loops for f in around):
+                wrong = DirectiveError("cut splits no loop: write `distribute` before one around it", cut.span)
+                if not self.keep_going:
+                    raise wrong
+                number, var = (around[-1].number, shown_name(around[-1])) if around else (0, "")
+                self.steps.append(Step(shown(cut), var, "refused", number, cut, wrong))
+
+    def split(self, bound: Iterable[Bound]) -> None:
+        """Apply them outermost first, each to every piece that its loop is by now."""
+        for b in bound:
+            copies = [identity(f) for f in walk(self.codelet.body) if isinstance(f, Loop) and f.number == b.loop[0]]
+            # The last first, so that the pieces before it keep their numbers.
+            self.each(replace(b, loop=copy) for copy in reversed(copies))
+            self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
+
+    def _threads(self, b: Bound, loop: Loop) -> str:
         """Judge every loop that the directive hands to threads."""
         proof = ""
         for inner in b.transform.parallel(loop):
             verdict = self._verdict(inner)
             proof = "proved"
             if verdict.kind == "parallel":
+                shared = torn(inner, self.analysis, verdict.private)
+                if shared:
+                    what = f"iterations of loop {inner.var} would share {', '.join(shared)}"
+                    raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
                 continue
             assert verdict.witness is not None, "a loop that is not parallel has a witness"
             if verdict.witness.because is not None and getattr(b.transform, "trust", False):
@@ -236,33 +293,37 @@ class _Run:
         def rule(n: Node) -> Node | None:
             match n:
                 case Loop(mode="auto"):
-                    free = self._verdict(n).kind == "parallel" and owns_locals(n, self.codelet)
+                    verdict = self._verdict(n)
+                    free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
                     return replace(n, mode="parallel" if free else "sequential")
             return None
 
         self.codelet = rewrite(rule, self.codelet)
 
-    def depth_of(self, number: int) -> int:
-        return len(_path(self.codelet.body, number))
+    def depth_of(self, loop: Id) -> int:
+        return len(path(self.codelet.body, *loop))
 
-    def find(self, number: int) -> Loop | While:
-        return _path(self.codelet.body, number)[-1]
+    def find(self, loop: Id) -> Loop | While:
+        return path(self.codelet.body, *self.into.get(loop, loop))[-1]
 
     def _verdict(self, loop: Loop) -> Verdict:
-        return self.analysis.verdict(statements(loop.body), 2 * self.depth_of(loop.number) - 1, self.order)
+        return self.analysis.verdict(statements(loop.body), 2 * self.depth_of(identity(loop)) - 1, self.order)
 
     def _site(self, loop: Loop, span: Span) -> Site:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
         taken |= {f.var for f in walk(self.codelet.body) if isinstance(f, Loop)}
-        depth = 2 * self.depth_of(loop.number) - 1
+        around = path(self.codelet.body, *identity(loop))[:-1]
+        depth = 2 * len(around) + 1
         inside = statements(loop.body)
-        nonempty = {f.number for f in walk(loop) if isinstance(f, Loop) and f.number and self._always_runs(f)}
+        numbers = {f.number for f in walk(loop) if isinstance(f, Loop) and f.number}
+        nonempty = {number for number in numbers if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
-        return Site(loop, self.order, depth, private, frozenset(taken), nonempty, self.values, span)
-
-    def _always_runs(self, loop: Loop) -> bool:
-        original = next(f for f in walk(self.analysis.codelet.body) if isinstance(f, Loop) and f.number == loop.number)
-        return self.analysis.model.always_runs(original)
+        block = around[-1].body if around else self.codelet.body
+        return Site(
+            loop, self.order, depth, private, frozenset(taken), nonempty, self.values, span, around,
+            block, frozenset(self.analysis.model.parameters), self.analysis,
+            Reach(self.codelet, loop),
+        )  # fmt: skip
 
     def _pad(self) -> None:
         """Times of one length, so that they compare."""
@@ -271,37 +332,57 @@ class _Run:
             self.order[name] = tuple(Piece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
 
     def _replace(self, loop: Loop, change: Change) -> None:
-        body = rewrite(lambda n: change.body if n is loop else None, self.codelet.body)
+        body = spliced(self.codelet.body, loop, change)
         self.codelet = verify(replace(self.codelet, body=body, locals=self.codelet.locals + change.locals))
 
 
-def _path(body: Sequence[Stmt], number: int) -> tuple[Loop | While, ...]:
-    """The loops from the outermost down to the one with this number."""
+def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+    """``body`` with the change in place of the loop and the statements after it that it takes in."""
+    k = next((k for k, s in enumerate(body) if s is loop), None)
+    if k is not None:
+        return (*body[:k], *change.body, *body[k + change.width :])
+    return tuple(map_blocks(lambda block: spliced(block, loop, change), s) for s in body)
+
+
+def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
+    """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
     for stmt in body:
         match stmt:
             case (Loop() | While()) as loop:
-                inner = (loop,) if loop.number == number else _path(loop.body, number)
+                here = loop.number == number and piece in (None, identity(loop)[1])
+                inner = (loop,) if here else path(loop.body, number, piece)
                 if inner:
                     return inner if inner[0] is loop else (loop, *inner)
             case If(_, then, other):
-                inner = _path((*then, *other), number)
+                inner = path((*then, *other), number, piece)
                 if inner:
                     return inner
     return ()
 
 
-def owns_locals(loop: Loop, codelet: Codelet) -> bool:
-    """Each iteration can have its own copy of the locals it assigns: it writes them before reading them."""
-    arrays = {v.name for v in codelet.locals if v.shape}
-    own = written(loop.body) & {v.name for v in codelet.locals}
-    return all(name not in arrays and begins_with_write(loop.body, name) for name in own)
+def shown_name(loop: Loop | While) -> str:
+    return loop.var if isinstance(loop, Loop) else "while"
 
 
-def explain(what: str, refused: Refused) -> str:
-    """The refusal on one line: the witness, or why there is none."""
+def torn(loop: Loop, analysis: Analysis, private: frozenset[str]) -> list[str]:
+    """The locals that iterations would share if threads ran them: ``private`` arrays, of which a thread cannot have its
+    own, and scalars that are not surely written before they are read, or are read after the loop."""
+    inside = statements(loop.body)
+
+    def shared(name: str) -> bool:
+        flows = analysis.model.flows(name).flows
+        leaves = any(f.write in inside and f.read not in inside for f in flows)
+        return leaves or not begins_with_write(loop.body, name)
+
+    own = [v for v in analysis.codelet.locals if v.name in written(loop.body)]
+    return [v.name for v in own if (v.name in private if v.shape else shared(v.name))]
+
+
+def explain(what: str, refused: Refused, *, lines: bool = False) -> str:
+    """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
     if refused.because is not None:
         return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
-    return f"{what}: {refused}"
+    return f"{what}: {refused.told(lines=lines)}"
 
 
 def shown(directive: Directive) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from looptune import pretty, targets
+from looptune import targets
 from looptune.api import CACHE, scheduled
 from looptune.frontend import Unit, load
 from looptune.mapping import plan
+from looptune.parts import written_back
+
+Warn = Callable[[str], object]
+
+
+def _silent(message: str) -> None:
+    """Leave the warning unsaid."""
 
 
 def transform(
@@ -19,20 +27,47 @@ def transform(
     defines: Mapping[str, str | None] | None = None,
     include_dirs: Sequence[Path] = (),
     dtype: str | None = None,
+    warn: Warn = _silent,
 ) -> str:
-    """The whole C file with the codelet's body rewritten; what was given with -D stands at its top."""
+    """The whole C file with each codelet's body rewritten; what was given with -D stands at its top."""
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
+    bodies = written_back(unit, scheduled(unit, lines).codelet)
+    macros = [name for name in unit.defines if name not in unit.given]
+    text, at = _head(unit, lines), 0
+    for part, body in sorted(bodies, key=lambda item: item[0].body):
+        start, end = part.body
+        # a scop's own block too: what its statements need is declared in it, whatever the function around it declares
+        whole = f"{{\n{body}\n}}" + ("" if unit.text[start] == "{" else "\n")
+        text += _undefined(unit.text[at:start], macros) + whole
+        at = end
+    return text + _undefined(unit.text[at:], macros)
+
+
+def _undefined(text: str, macros: Sequence[str]) -> str:
+    """Without the text's own definitions of ``macros``, which -D replaces."""
+    for name in macros:
+        text = re.sub(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*\n", "", text, flags=re.MULTILINE)
+    return text
+
+
+def _loaded(
+    file: Path,
+    kernel: str | None,
+    defines: Mapping[str, str | None] | None,
+    include_dirs: Sequence[Path],
+    dtype: str | None,
+    warn: Warn,
+) -> Unit:
     given = defines if defines is not None else {}
     unit = load(file, kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
-    codelet = scheduled(unit, lines).codelet
-    start, end = unit.body
-    body = pretty.body(codelet, pragmas=True)
-    whole = f"{{\n{body}\n}}" if unit.text[start] == "{" else f"{body}\n"
-    return _head(unit, lines) + unit.text[:start] + whole + unit.text[end:]
+    for message in unit.warnings:
+        warn(message)
+    return unit
 
 
 def _head(unit: Unit, lines: Sequence[str]) -> str:
     said = "".join(f"   {line}\n" for line in "\n".join(lines).splitlines())
-    macros = "".join(f"#define {n} {'' if v is None else v}".rstrip() + "\n" for n, v in unit.defines.items())
+    macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
     return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
 
 
@@ -47,9 +82,9 @@ def emit(
     defines: Mapping[str, str | None] | None = None,
     include_dirs: Sequence[Path] = (),
     dtype: str | None = None,
+    warn: Warn = _silent,
 ) -> str:
     """The Python module of the kernels, or their PTX. TargetError where the target cannot give it."""
-    given = defines if defines is not None else {}
-    unit = load(file, kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     planned = plan(scheduled(unit, lines).codelet, "\n".join(lines))
     return targets.ptx(planned, arch) if ptx else targets.backend(target, CACHE, arch).emit(planned)

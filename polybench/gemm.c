@@ -6,7 +6,8 @@
  *     gcc -O2 polybench/gemm.c -lm && ./a.out         prints the sizes, a checksum and five elements of C
  *     -DDUMP                                          prints every element, one row a line
  *     -DTIME                                          prints the seconds the codelet took, to stderr
- *     -DMINI_DATASET (32) SMALL (128) PAPER (512, the default) STANDARD (1024) LARGE (2000) EXTRALARGE (4000)
+ *     -DMINI_DATASET (32) SMALL (128) MEDIUM (512) PAPER (512, the default) STANDARD (1024) LARGE (2000)
+ *     EXTRALARGE (4000)
  *     -DNI=.. -DNJ=.. -DNK=.. -DDATA_TYPE=double      any sizes, either type
  */
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #define SIZE 2000
 #elif defined(EXTRALARGE_DATASET)
 #define SIZE 4000
-#else /* PAPER_DATASET */
+#else /* PAPER_DATASET, MEDIUM_DATASET */
 #define SIZE 512
 #endif
 

@@ -93,9 +93,18 @@ def interpreted(codelet: Codelet, given: Arguments) -> dict[str, np.ndarray]:
 
 def by_gcc(text: str, codelet: Codelet, given: Arguments, folder: Path) -> dict[str, np.ndarray]:
     """What the function leaves in its arrays when gcc compiles the text as it stands."""
+    return called(compiled(text, folder), codelet, given)
+
+
+def compiled(text: str, folder: Path) -> ctypes.CDLL:
     source, library = folder / "p.c", folder / "p.so"
     source.write_text(text)
     subprocess.run([*GCC, str(source), "-o", str(library), "-lm"], check=True, timeout=60)
+    return ctypes.CDLL(str(library))
+
+
+def called(library: ctypes.CDLL, codelet: Codelet, given: Arguments) -> dict[str, np.ndarray]:
+    """What the library's function with the codelet's name and parameters leaves in its arrays."""
     out = copied(given)
     call: list[object] = []
     for p in codelet.params:
@@ -104,7 +113,7 @@ def by_gcc(text: str, codelet: Codelet, given: Arguments, folder: Path) -> dict[
                 call.append(array.ctypes.data_as(ctypes.c_void_p))
             case Scalar(_, dtype), number:
                 call.append(C_SCALARS[dtype](number))
-    getattr(ctypes.CDLL(str(library)), codelet.name)(*call)
+    getattr(library, codelet.name)(*call)
     return arrays(out)
 
 

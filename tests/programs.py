@@ -800,6 +800,21 @@ void f(int h, int w, unsigned char a[h][w], unsigned char b[h][w]) {
         {"h": 6, "w": 7},
     ),
     Program(
+        "a local array filled side by side",
+        """
+void f(int n, int a[n], int b[n]) {
+  int z[n], m = 0;
+  for (int t=1;t<4;t++) {
+    for (int i=0;i<n;i++) z[i]=a[n-1-i]+t;
+    for (int i=0;i<n;i++) a[i]=z[i]*2-b[i];
+    for (int i=0;i<n;i++) if (a[i]>m) m=a[i];
+    b[t]=m;
+  }
+}
+""",
+        {"n": 9},
+    ),
+    Program(
         "a double sum of floats",
         """
 void f(int n, float a[n][n], float x[n], float y[n]) {

@@ -129,7 +129,7 @@ MISTAKES = {
     ),
     "-D without a name": (["run", "gemm.c", "-D", "=3", *RUN], "-D =3: expected NAME or NAME=VALUE, got no name"),
     "-D with a bad name": (["emit", "gemm.c", "-D", "3=4"], "-D 3=4: expected NAME or NAME=VALUE, got the name '3'"),
-    "-D of no number": (["run", "gemm.c", "-D", "NI=abc", *RUN], "gemm.c:47:22: -D NI=abc gives ni no number"),
+    "-D of no number": (["run", "gemm.c", "-D", "NI=abc", *RUN], "gemm.c:48:22: -D NI=abc gives ni no number"),
     "-D of a parameter that is no number": (
         ["run", "plain.c", "-D", "n=abc", *RUN],
         "-D n=abc: the value of the parameter n is a number",
@@ -308,7 +308,7 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     several = looptune("run", "plain.c", "gemm.c", *options, "--json", cwd=here)
     assert several.code == 0, several.err
     records = json.loads(several.out)
-    assert [r["kernel"] for r in records] == ["f", "gemm"]
+    assert [r["kernel"] for r in records] == ["plain", "gemm"]
     assert [r["tuned_us"] for r in records] == [None, None]
     assert [r["directives"] for r in records] == ["", ""]
     table = looptune("run", "plain.c", *options, cwd=here)
@@ -317,7 +317,7 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     assert "tuned" not in table.out
     quiet = looptune("run", "plain.c", *options, "--quiet", cwd=here)
     assert (quiet.code, quiet.out) == (0, "")
-    (report,) = (here / "r").glob("*/f.json")
+    (report,) = (here / "r").glob("*/plain.json")
     report.write_text("not json")
     refused = looptune("run", "plain.c", *options, cwd=here)
     assert refused.code == 2, "a file that is no report is the user's"
@@ -333,6 +333,38 @@ def test_a_damaged_database_is_kept_aside(here: Path, tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert "warning: " in ran.err
     assert len(list(tmp_path.glob("db.corrupt-*"))) == 1
+
+
+# -- check ----------------------------------------------------------------------------------------
+
+
+def test_check_exits_by_what_is_refused(here: Path) -> None:
+    """0 where every directive is legal, 1 where one is not, 2 for a mistake; the message is that of transform."""
+    assert looptune("check", "gemm.c", cwd=here).code == 0
+    refused, transformed = looptune("check", "illegal.c", cwd=here), looptune("transform", "illegal.c", cwd=here)
+    assert (refused.code, refused.err) == (1, "")
+    said = "".join(f"      {line}\n" for line in transformed.err.removeprefix("error: ").splitlines())
+    assert said in refused.out
+    for arguments in (["syntax.c"], ["unknown.c"], ["absent.c"], ["gemm.c", "--with", "loop q: parallel"]):
+        ran = looptune("check", *arguments, cwd=here)
+        assert (ran.code, ran.out, ran.err[:7]) == (2, "", "error: ")
+        assert "Traceback" not in ran.err
+
+
+def test_check_tells_programs_what_it_tells_people(here: Path) -> None:
+    """One JSON object on standard output, with -D, --with, --all and --strict-float; no escape codes in a pipe."""
+    options = ("-D", "NI=64", "--with", "loop k: parallel", "--all", "--strict-float")
+    plain = looptune("check", "gemm.c", *options, cwd=here)
+    made = json.loads(looptune("check", "gemm.c", *options, "--json", cwd=here).out)
+    assert plain.code == 1
+    assert "\x1b" not in plain.out
+    assert [f["verdict"] for f in made["loops"]] == ["parallel", "parallel", "sequential"]
+    assert made["strict_float"]
+    assert (made["sizes"]["ni"], made["runs"]["launches"]) == (64, 1)
+    assert [d["verdict"] for d in made["directives"]] == ["proved", "refused"]
+    assert all(p["line"] in plain.out for p in made["permitted"]["permutations"])
+    assert "k  sequential" not in plain.out
+    assert "sequential  flow on C" in plain.out
 
 
 # -- emit, devices, doctor, help ------------------------------------------------------------------
@@ -369,7 +401,7 @@ def test_doctor(here: Path) -> None:
     assert "numba" in ran.out
 
 
-@pytest.mark.parametrize("command", ["run", "transform", "emit", "devices", "doctor"])
+@pytest.mark.parametrize("command", ["run", "transform", "emit", "devices", "doctor", "check"])
 def test_help_says_what_each_option_does(here: Path, command: str) -> None:
     """Every option of every command has a help text."""
     ran = looptune(command, "--help", cwd=here)

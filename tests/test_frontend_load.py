@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from looptune import interp
 from looptune.errors import LooptuneError, ParseError, UsageError
-from looptune.frontend import load, load_all
+from looptune.frontend import load
 from looptune.frontend.expr import MATH
 from looptune.ir import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
 from looptune.pretty import function, show
@@ -163,15 +164,22 @@ def test_a_define_beats_the_files_own() -> None:
 # -- which codelet --------------------------------------------------------------------------------
 
 
-def test_group_of_codelets() -> None:
-    """Codelets are called by label or function name and come in call order; several need a choice."""
+def test_codelets_have_names() -> None:
+    """A codelet is called by its label, with or without its group, or by its function; a group by its name."""
     assert load(TWO, kernel="second").codelet.name == "g"
+    assert load(TWO, kernel="g.first").codelet.label == "first"
     assert load(TWO, kernel="f").codelet.label == "first"
-    assert [u.codelet.name for u in load_all(TWO)] == ["f", "g"]
-    with pytest.raises(UsageError, match=r"choose one with --kernel: g, f"):
-        load(TWO)
-    with pytest.raises(UsageError, match=r"no codelet h in <source>: it has second, first"):
+    assert [part.function for part in load(TWO).parts] == ["f", "g"]
+    with pytest.raises(UsageError, match=r"no codelet h in <source>: it has g, g.second, g.first"):
         load(TWO, kernel="h")
+
+
+def test_functions_without_a_mark_need_a_choice() -> None:
+    """Only what hmpp marks is one program: of plain functions with loops the user takes one."""
+    plain = re.sub("#pragma.*", "", TWO)
+    with pytest.raises(UsageError, match=r"<source> has 2 codelets: choose one with --kernel: g, f"):
+        load(plain)
+    assert load(plain, kernel="g").codelet.name == "g"
 
 
 def test_codelet_of_a_prototype() -> None:
@@ -309,6 +317,14 @@ def test_copies_of_sizes_stay_affine() -> None:
     assert isinstance(only, Assign)
     index = Bin("+", Bin("*", Var("i"), Var("n")), Bin("-", Var("n"), Const(1)))
     assert only.value == Load("x", (index,), "float64")
+
+
+def test_coefficients_are_their_values() -> None:
+    """A float written once with a constant or a parameter vanishes; one that is computed stays."""
+    body = "float c, d = -a, e = a * 2; c = 0.1; for (int i = 0; i < n; i++) x[i] = c + d + e;"
+    codelet = load(nest(body, "int n, float a, float *x")).codelet
+    assert [v.name for v in codelet.locals] == ["e"]
+    assert "x[i] = (float)0.1 + -a + e;" in function(codelet)
 
 
 def test_a_variable_written_twice_is_no_copy() -> None:

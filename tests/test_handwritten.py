@@ -1,82 +1,148 @@
-"""The hand-written kernels: right at sizes that fit no tile, on the CPU and in the CUDA simulator."""
+"""The hand-written kernels: right at sizes that fit no tile, on the CPU and in the CUDA simulator, and in registers.
+
+Each ``polybench/handwritten/X.py`` is called like the codelet of its ``polybench/X.c`` and compared with it.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import cycle
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-import numba
+import by_hand
 import numpy as np
+import oracle
 import pytest
 from numba import cuda
 
-HANDWRITTEN = Path(__file__).parent.parent / "polybench" / "handwritten"
+from looptune import interp
+from looptune.frontend import load
+from looptune.ir import Array, Scalar
+from looptune.runtime import sizes
+from looptune.runtime.check import Doubt, compare, nudged
+from looptune.simplify import is_integer
+from looptune.tune.evaluate import outputs, reduction_terms
+
+POLYBENCH = Path(__file__).parent.parent / "polybench"
+KERNELS = sorted((POLYBENCH / "handwritten").glob("*.py"))
+TIMES = {"tmax": 3}
+"""Time steps: few, for each is several launches."""
+SIZES = {
+    "cpu": {"float32": ((90, 2, 5, 3), (2, 90, 3, 5), (35, 37, 3, 5)), "float64": ((13, 17, 7), (1,))},
+    "library_cpu": {"float32": ((35, 37, 3, 5),), "float64": ((13, 17, 7),)},
+    "cuda": {"float32": ((35, 37, 3, 5),), "float64": ((3, 5, 37),)},
+}
+"""Given to the sizes of a codelet in turn, again from the first where it has more: multiples of no tile or block."""
+LOSSY = 10**10
+"""As many terms as leave two digits of a float: where a rounding of the data changes more, no result means anything."""
+
+kernels = pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.stem)
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"handwritten_{name}", HANDWRITTEN / f"{name}.py")
-    assert spec is not None, f"{name}.py is a Python file"
-    assert spec.loader is not None, f"{name}.py is loaded from a file"
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@dataclass(frozen=True)
+class Problem:
+    """A codelet at one size: its arguments in C's order, what it makes of the arrays, and of data a rounding away."""
+
+    name: str
+    arguments: dict[str, Any]
+    want: dict[str, np.ndarray]
+    moved: dict[str, np.ndarray]
+    terms: int
 
 
-def gemm_inputs(dtype: str, ni: int, nj: int, nk: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """C, A, B and the expected C, computed in double."""
-    rng = np.random.default_rng(7)
-    c, a, b = (rng.uniform(-1, 1, shape).astype(dtype) for shape in ((ni, nj), (ni, nk), (nk, nj)))
-    return c, a, b, 1.5 * a.astype("float64") @ b + 0.75 * c.astype("float64")
+@dataclass(frozen=True)
+class Case:
+    target: str
+    dtype: str
+    problem: Problem
 
 
-def assert_gemm(c: np.ndarray, expected: np.ndarray, nk: int) -> None:
-    atol = 8 * np.sqrt(max(nk, 1)) * np.finfo(c.dtype).eps
-    np.testing.assert_allclose(c, expected, rtol=0, atol=atol)
+def source(path: Path) -> Path:
+    found = [c for c in POLYBENCH.glob("*.c") if c.stem.replace("-", "_") == path.stem]
+    assert len(found) == 1, f"{path.name} belongs to a C file"
+    return found[0]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_gemm_on_the_cpu(dtype: str) -> None:
-    """C = alpha A B + beta C for sizes below, at and above the block sizes, multiples of none of them."""
-    gemm = load("gemm").cpu(dtype)
-    for ni, nj, nk in ((1, 1, 1), (33, 7, 5), (31, 1029, 67), (97, 64, 130), (3, 2, 0), (0, 4, 4)):
-        c, a, b, expected = gemm_inputs(dtype, ni, nj, nk)
-        gemm(ni, nj, nk, 1.5, 0.75, c, a, b)
-        assert_gemm(c, expected, nk)
+def cases(path: Path) -> Iterator[Case]:
+    text, file = path.read_text(), source(path)
+    for target, types in ((t, types) for t, types in SIZES.items() if f"def {t}(" in text):
+        for dtype, every in types.items():
+            unit = load(file, dtype=dtype)
+            names = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+            spatial = [n for n in names if n not in TIMES]
+            chosen = [{**TIMES, **dict(zip(spatial, cycle(size), strict=False))} for size in every]
+            chosen += [{**dict.fromkeys(names, 3), empty: 0} for empty in names if dtype == "float32"]
+            for size in chosen:
+                posed = problem(file, dtype, tuple((n, size[n]) for n in names))
+                if posed is not None:
+                    yield Case(target, dtype, posed)
 
 
-SIMULATED = """
-from test_handwritten import assert_gemm, gemm_inputs, load
-from numba import cuda
-gemm = load("gemm").cuda("{dtype}")
-for ni, nj, nk in ((1, 1, 1), (33, 35, 37), (5, 34, 0), (0, 3, 3)):
-    c, a, b, expected = gemm_inputs("{dtype}", ni, nj, nk)
-    device = cuda.to_device(c)
-    gemm(ni, nj, nk, 1.5, 0.75, device, cuda.to_device(a), cuda.to_device(b), stream=0)
-    assert_gemm(device.copy_to_host(), expected, nk)
-"""
+@cache
+def problem(file: Path, dtype: str, given: tuple[tuple[str, int], ...]) -> Problem | None:
+    """None where the loops leave their arrays, as some do when a size is 0, or where a rounding changes everything."""
+    unit = load(file, dtype=dtype)
+    codelet, known = unit.codelet, sizes.problem(unit.codelet, {**unit.values, **dict(given)})
+    arrays = known.arrays(codelet, seed=1)
+    results = []
+    for start in (arrays, nudged(arrays, seed=1)):
+        made = {name: a.copy() for name, a in start.items()}
+        try:
+            interp.run(codelet, made, known.values)
+        except AssertionError:
+            return None
+        results.append({name: made[name] if name in outputs(codelet) else arrays[name] for name in arrays})
+    want, moved = results
+    if compare(want, moved, terms=LOSSY) is not None:
+        return None
+    arguments = {p.name: arrays[p.name] if isinstance(p, Array) else known.values[p.name] for p in codelet.params}
+    sized = " ".join(f"{n}={v}" for n, v in given)
+    return Problem(f"{dtype} {sized}", arguments, want, moved, reduction_terms(codelet, known.values))
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_gemm_in_the_cuda_simulator(dtype: str) -> None:
-    """The CUDA kernel gives C = alpha A B + beta C where tiles overhang in all three directions."""
-    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    ran = subprocess.run(
-        [sys.executable, "-c", SIMULATED.format(dtype=dtype)], env=env, capture_output=True, text=True, timeout=300
-    )
+@kernels
+@pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+def test_a_kernel_computes_what_the_loops_compute(path: Path, tmp_path: Path) -> None:
+    """Float and double, sizes 0 and 1 included; the CPU's and the simulated GPU's kernels write nothing else."""
+    every = list(cases(path))
+    assert {(c.target, c.dtype) for c in every} >= {(t, d) for t in ("cpu", "cuda") for d in ("float32", "float64")}
+    calls, results = tmp_path / "calls.pickle", tmp_path / "results.pickle"
+    arguments = [(path, c.target, c.dtype, list(c.problem.arguments.values())) for c in every]
+    calls.write_bytes(pickle.dumps(arguments))
+    # The code is run once on small arrays: optimising it would take most of the time.
+    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_OPT": "0"}
+    command = [sys.executable, by_hand.__file__, str(calls), str(results)]
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
+    wrong = []
+    for case, got in zip(every, pickle.loads(results.read_bytes()), strict=True):
+        off = got if isinstance(got, str) else differs(case.problem, got)
+        if off is not None:
+            wrong.append(f"{case.target} {case.problem.name}: {off}")
+    assert wrong == [], "\n".join(wrong)
 
 
-def test_gemm_compiles_to_ptx() -> None:
-    """Without a GPU, the CUDA kernel compiles for sm_90 with its sums in registers: no local memory."""
+def differs(posed: Problem, got: list[np.ndarray]) -> str | None:
+    arrays = dict(zip(posed.want, got, strict=True))
+    return compare(posed.want, arrays, terms=posed.terms, doubt=Doubt(posed.moved, {}))
+
+
+@kernels
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_kernel_stays_in_registers(path: Path, dtype: str) -> None:
+    """Without a GPU, every CUDA kernel of the file compiles for sm_90, uses no local memory, and floats stay floats."""
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    kernel = load("gemm").tiled("float32")
-    size, matrix = numba.uint32, numba.float32[:, ::1]
-    signature = (size, size, size, numba.float32, numba.float32, matrix, matrix, matrix)
-    ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=(9, 0))
-    assert ptx.count("fma.rn.f32") >= 4
-    assert ".local" not in ptx
+    every = by_hand.module(path).kernels(dtype)
+    assert every
+    for function, signature in every:
+        ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0))
+        assert ".local" not in ptx, function.__name__
+        assert dtype == "float64" or ".f64" not in ptx, f"{function.__name__} computes in double"

@@ -84,6 +84,7 @@ void f(int n, float A[n][n][n])
         (TIME, (), [("host t", ["grid(i j) 32x8 thread()", "grid(i j) 32x8 thread()"])]),
         (CUBE, (), ["grid(i j) 32x8 thread(k)"]),
         (CUBE, ("nest i: permute i, k, j",), ["grid(i k) 32x8 thread(j)"]),
+        (CUBE, ("nest i: permute j, i, k", "codelet: grid blocksize 64x4"), ["grid(j i) 64x4 thread(k)"]),
     ],
 )  # fmt: skip
 def test_plans(text: str, lines: tuple[str, ...], expected: list[object]) -> None:

@@ -41,6 +41,13 @@ DEFAULT = {
         host i: 4,096 times
           grid j: 16 blocks of 256 threads
         3 kernels, 4,098 launches""",
+    "bicg": """
+        grid i: 16 blocks of 256 threads
+        grid i: 16 blocks of 256 threads
+        host i: 4,096 times
+          grid j: 16 blocks of 256 threads
+        grid i: 16 blocks of 256 threads, in the thread j
+        4 kernels, 4,099 launches""",
     "corr": """
         grid j: 8 blocks of 256 threads, in the thread i
         grid j: 8 blocks of 256 threads, in the thread i

@@ -250,33 +250,56 @@ def test_an_assigned_parameter_flows_in() -> None:
 # --- reductions -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("statement", "op"),
-    [("s = s + A[i]", "+"), ("s = A[i] + s", "+"), ("s = s - A[i]", "+"), ("s = s * A[i]", "*"),
-     ("s = min(s, A[i])", "min"), ("s = (s + A[i]) + 2.0", "+"), ("s = s if s > A[i] else A[i]", "max"),
-     ("s = A[i] if A[i] > s else s", "max"), ("s = A[i] if s > A[i] else s", "min"), ("s = fmax(s, A[i])", "max"),
-     ("s = float(double(s) + double(A[i]))", "+")],
-)  # fmt: skip
+SUMS = {
+    "s = s + A[i]": "+", "s = A[i] + s": "+", "s = s - A[i]": "+", "s = s * A[i]": "*", "s = min(s, A[i])": "min",
+    "s = (s + A[i]) + 2.0": "+", "s = s if s > A[i] else A[i]": "max",
+    "s = float(double(s) + double(A[i]))": "+", "s = A[i] if double(A[i]) > float(s) else s": "max",
+    "if A[i] > 0.0: s += A[i]": "+", "if not s >= A[i]: s = A[i]": "max",
+}  # fmt: skip
+EXACT = {
+    "s = A[i] if A[i] > s else s": "max", "s = A[i] if A[i] <= s else s": "min", "s = fmax(s, A[i])": "max",
+    "s = A[i] if s > A[i] else s": "min", "s = fmin(fmin(A[i], s), 2.0)": "min", "if A[i] > s: s = A[i]": "max",
+    "if s > A[i]: s = A[i]": "min", "if i > 3 and fabs(A[i]) >= s: s = fabs(A[i])": "max",
+    "if A[i] > 0.0 and s < A[i]: s = A[i]": "max",
+}  # fmt: skip
+"""Those that any order leaves the same value of: a NaN never gets in."""
+
+
+@pytest.mark.parametrize(("statement", "op"), [*SUMS.items(), *EXACT.items()])
 def test_reductions_are_recognised(statement: str, op: str) -> None:
-    """x = x op e in all its spellings, through casts, makes the loop a reduction."""
-    dtypes = {"s": "float32", "A": "float32"} if "float(" in statement else {}
+    """x = x op e in all its spellings, through casts, makes the loop a reduction; only exact ones move regardless."""
+    dtypes = {"s": "float32", "A": "float32"} if "float(double" in statement else {}
+    statement = statement.replace(": ", ":\n        ")
     model = model_of(f"s = 0.0\nfor i in range(n):\n    {statement}\nB[0] = s", "A n, B 1", "s", **dtypes)
     found = parallel(model, ["S1"], 1)
     assert (found.kind, found.reductions) == ("reduction", (Reduction(op, "s", "S1"),))
     assert judge(model, order(S1="0, -i")) is None
-    assert judge(model, order(S1="0, -i"), reassociate=False) is not None
+    exact = statement.replace(":\n        ", ": ") in EXACT
+    assert (judge(model, order(S1="0, -i"), reassociate=False) is None) == exact
+    assert parallel(model, ["S1"], 1, reassociate=False).kind == ("reduction" if exact else "sequential")
+
+
+@pytest.mark.parametrize("statement", ["s = s + A[i]", "s = A[i] * s", "s = s if s > A[i] else A[i]"])
+def test_integer_reductions_are_exact(statement: str) -> None:
+    """Integers wrap, so that their sums and products do not depend on the order either."""
+    code = f"for i in range(n):\n    {statement}\nB[0] = s"
+    model = model_of(code, "A n, B 1", "s", s="int32", A="int32", B="int32")
+    assert judge(model, order(S0="0, -i"), reassociate=False) is None
 
 
 @pytest.mark.parametrize(
     "statement",
     ["s = A[i] - s", "s = s + s", "s = s / A[i]", "s = (s + A[i]) * 2.0", "s = A[i] + s * s",
-     "s = s if s > A[i] else B[i]", "s = A[i] if s > s else s"],
+     "s = s if s > A[i] else B[i]", "s = A[i] if s > s else s", "if A[i] > s:\n        s = B[i]",
+     "if A[i] > s:\n        s = s + A[i]", "if A[i] > s or i > 3:\n        s = A[i]", "if A[i] == s:\n        s = A[i]",
+     "if A[i] > s and s > 0.0:\n        s = A[i]", "if A[i] > s:\n        A[i] = 1.0\n        s = A[i]"],
 )  # fmt: skip
 def test_what_only_looks_like_a_reduction_is_sequential(statement: str) -> None:
     """No accumulation: the order counts."""
     model = model_of(f"s = 0.0\nfor i in range(n):\n    {statement}\nB[0] = s", "A n, B 1", "s")
-    assert verdict(model, 1, "S1") == "sequential"
-    assert judge(model, order(S1="0, -i")) is not None
+    inside = list(model.statements)[1:-1]
+    assert verdict(model, 1, *inside) == "sequential"
+    assert judge(model, {s: (Piece(("0", "-i")),) for s in inside}) is not None
 
 
 def test_an_integer_sum_of_floats_is_no_reduction() -> None:
@@ -639,6 +662,8 @@ UPDATES = (
     "{t} = {v}",
     "{t} = {t} + {v}",
     "{t} = max({t}, {v})",
+    "if {v} > {t}: {t} = {v}",
+    "if {t} > {v}: {t} = {v}",
     "{t} = {v} - {t}",
     "s = s + {v}",
     "s = {v}",
@@ -655,9 +680,9 @@ def wild(draw: st.DrawFn) -> str:
         a, b, c, d = (draw(st.sampled_from(INDIRECT)) for _ in range(4))
         target = draw(st.sampled_from([f"A[{a}, {b}]", f"B[{a}]"]))
         value = draw(st.sampled_from([f"A[{c}, {d}]", f"B[{c}]", "3.0"]))
-        lines.append(
-            "        " + draw(st.sampled_from(GUARDS)) + draw(st.sampled_from(UPDATES)).format(t=target, v=value)
-        )
+        update = draw(st.sampled_from(UPDATES)).format(t=target, v=value)
+        guard = "" if update.startswith("if") else draw(st.sampled_from(GUARDS))
+        lines.append(f"        {guard}{update}")
     return "\n".join(lines)
 
 

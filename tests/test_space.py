@@ -57,6 +57,19 @@ def test_templates(template: str, expected: list[str]):
     assert texts(f"loop i: {template}") == [f"loop i: {text}" for text in expected]
 
 
+def test_a_line_may_name_several_loops():
+    """Each gets the directive chosen, as a line of its own; the choice is counted once, and none leaves no line."""
+    space = parse("loop 3, j , 9: { unroll {2..3} | }\nnest 1,4: permute {i, j | j, i}\nwhere unroll(9) == 3", "s")
+    assert space.size == 6
+    assert [c.lines for c in space] == [
+        tuple(f"loop {k}: unroll 3" for k in ("3", "j", "9")) + tuple(f"nest {k}: permute {order}" for k in (1, 4))
+        for order in ("i, j", "j, i")
+    ]
+    chosen = space[2]
+    assert chosen is not None
+    assert dict(chosen.slots)["unroll(3, j, 9)"] == 3
+
+
 def test_sections_are_a_union():
     """`or` separates products; constraints stay in their section."""
     found = texts("loop i: unroll {1..4}\nwhere unroll(i) > 2\nOR\ncodelet: grid blocksize {32x8, 16x16}  # or this\n")
@@ -120,6 +133,9 @@ def test_a_condition_on_what_nobody_says_is_warned_of():
         ("loop k: unroll {}", "an empty item", "s:1:17"),
         ("loop k:", "a directive is missing", "s:1:1"),
         ("loops k: unroll 2", "expected `loop NAME", "s:1:1"),
+        ("loop 3, 3: unroll 2", "loop 3 is listed twice", "s:1:1"),
+        ("loop 3, : unroll 2", "expected `loop NAME", "s:1:1"),
+        ("loop 3, 6:", "a directive is missing", "s:1:1"),
         ("unroll 2", "expected `loop NAME", "s:1:1"),
         ("loop k: { unroll 2 | un(roll }", "(chosen: `un(roll`)", "s:1:9"),
         ("loop k: unroll {1..4}, {jam, $}", "unexpected '$'", "s:1:9"),

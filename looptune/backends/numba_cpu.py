@@ -73,10 +73,10 @@ class NumbaCpu(Backend):
 
     def emit(self, plan: Plan) -> str:
         sizes = _extents(plan)
-        writer = _Writer(sizes)
+        writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
-        driver = list(_driver(plan, _Writer(sizes)))
-        helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
+        driver = list(_driver(plan, host))
+        helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
         flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if self.fastmath else "False"
         options = f"OPTIONS = dict(nogil=True, error_model='numpy', fastmath={flags})"
         names = ", ".join((*DTYPES, "njit", "uintp", "void"))
@@ -122,7 +122,8 @@ def _extents(plan: Plan) -> set[str]:
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
     spans = "start, stop, " if kernel.axes else ""
-    yield f"{kernel.name}_args = ({', '.join(_types(plan, kernel))},)"
+    types = ", ".join(_types(plan, kernel))
+    yield f"{kernel.name}_args = ({types}{',' if types else ''})"
     yield ""
     yield ""
     yield f"@njit(void({'int64, int64, ' if kernel.axes else ''}*{kernel.name}_args), cache=True, **OPTIONS)"

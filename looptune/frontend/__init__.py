@@ -7,42 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from looptune.errors import UsageError
-from looptune.frontend import calls, select
+from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageError
+from looptune.frontend import calls, select, survey
 from looptune.frontend import syntax as s
 from looptune.frontend.c import parse
 from looptune.frontend.codelet import build
+from looptune.frontend.group import Member, unite
 from looptune.frontend.hmpp import size_of
+from looptune.frontend.identity import Variables, keys
 from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess
 from looptune.frontend.scope import Options
 from looptune.frontend.select import Chosen, Region
-from looptune.ir import Array, Codelet, Directive, Loop, Node, Scalar, Var, While
-from looptune.rewrite import rewrite
+from looptune.frontend.sites import Run, callers, runs
+from looptune.frontend.unit import Choices, Part, Unit, choices_of
+from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
+from looptune.rewrite import rewrite, walk
 from looptune.simplify import is_integer
-from looptune.source import Span
+from looptune.source import Span, caret
 
-__all__ = ["Unit", "load", "load_all"]
+__all__ = ["Choices", "Part", "Unit", "load"]
 
 Value = str | int | float | None
 _C_NAMES = {"float32": "float", "float64": "double"}
 _POLYBENCH = {"float32": "DATA_TYPE_IS_FLOAT", "float64": "DATA_TYPE_IS_DOUBLE"}
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A codelet and the text it comes from.
-
-    ``values`` is what is known of scalar parameters by name. ``path`` and ``text`` are the file the codelet stands
-    in ("<source>" for text), unpreprocessed; ``text[body[0]:body[1]]`` is its body with both braces, or what stands
-    between the ``#pragma scop`` and ``#pragma endscop`` lines.
-    """
-
-    codelet: Codelet
-    values: Mapping[str, int | float]
-    path: str
-    text: str
-    body: tuple[int, int]
-    defines: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +40,7 @@ class _Program:
     options: Options
     defines: Mapping[str, str]
     given: Mapping[str, int | float]
+    target: str | None
 
 
 def load(
@@ -67,33 +55,40 @@ def load(
 ) -> Unit:
     """The codelet of a C file, or of C text (a string with a newline in it).
 
-    ``kernel`` names a function or an hmpp label. ``defines`` are -D macros, or values of parameters the text declares.
-    ``dtype`` ("float32", "float64") replaces both float and double in declarations; constants keep C's types, unless
-    ``float_literals`` makes the unsuffixed ones float. Directives written for another ``target`` are left out.
+    A file with several hmpp codelets is one program: they are run in call order, as one codelet. ``kernel`` names a
+    function, an hmpp label, a group or one of its codelets (``group.label``). ``defines`` are -D macros, or values of
+    parameters the text declares. ``dtype`` ("float32", "float64") replaces both float and double in declarations;
+    constants keep C's types, unless ``float_literals`` makes the unsuffixed ones float. Directives written for another
+    ``target`` are left out.
 
     Raises UsageError for a file, option or codelet that is not there, ParseError and UnsupportedError for the C.
     """
-    program = _program(source, kernel, defines, include_dirs, dtype, float_literals)
-    return _unit(program, select.choose(program.file, kernel, program.path), target)
+    program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
+    warnings = [caret(span, f"{name} is not found, and left out: add its folder with -I")
+                for name, span in program.source.missing]  # fmt: skip
+    try:
+        elsewhere = select.external(program.source, program.file)
+        if elsewhere and kernel is None and not select.codelets(program.file):
+            raise UnsupportedError(
+                f"the codelet {elsewhere[0][0]} is defined in another file: give that file", elsewhere[0][1]
+            )
+        warnings += [
+            caret(span, f"the codelet {name} is defined in another file, and left out") for name, span in elsewhere
+        ]
+        chosen = select.choose(program.file, kernel, program.path)
+        warnings += survey.warnings(program.file, chosen)
+        unit = _single(program, chosen[0]) if len(chosen) == 1 else _group(program, chosen, warnings)
+    except (ParseError, UnsupportedError) as error:
+        raise _hinted(error, program.source) from None
+    codelet, choices = choices_of(unit.codelet)
+    return replace(unit, codelet=codelet, choices=choices, warnings=tuple(dict.fromkeys(warnings)))
 
 
-def load_all(
-    source: str | Path,
-    *,
-    defines: Mapping[str, Value] | None = None,
-    include_dirs: Sequence[str | Path] = (),
-    dtype: str | None = None,
-    target: str | None = None,
-    float_literals: bool = False,
-) -> tuple[Unit, ...]:
-    """Every ``#pragma hmpp … codelet`` of a file in the order of their first calls, or the one that ``load`` gives."""
-    program = _program(source, None, defines, include_dirs, dtype, float_literals)
-    chosen = select.codelets(program.file)
-    if not chosen:
-        chosen = (select.choose(program.file, None, program.path),)
-    called = [n.name for f in program.file.functions for n in s.every(f.body) if isinstance(n, s.Invoke)]
-    ordered = sorted(chosen, key=lambda c: called.index(c.function.name) if c.function.name in called else len(called))
-    return tuple(_unit(program, c, target) for c in ordered)
+def _hinted(error: LooptuneError, source: Preprocessed) -> LooptuneError:
+    """The error, with the header whose absence may be its cause."""
+    if not source.missing or "was not found" in error.message:
+        return error
+    return type(error)(f"{error.message} ({source.missing[0][0]} was not found: add its folder with -I)", error.span)
 
 
 def _program(
@@ -103,6 +98,7 @@ def _program(
     include_dirs: Sequence[str | Path],
     dtype: str | None,
     float_literals: bool,
+    target: str | None,
 ) -> _Program:
     text, path = _read(source)
     if not text.strip():
@@ -119,8 +115,11 @@ def _program(
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}")
     prepared = preprocess(text, path, macros, folders)
-    file = parse(prepared, dtype, select.needed(prepared, kernel))
-    return _Program(prepared, file, path, Options(float_literals, prepared.macros), given, values)
+    try:
+        file = parse(prepared, dtype, select.needed(prepared, kernel))
+    except ParseError as error:
+        raise _hinted(error, prepared) from None
+    return _Program(prepared, file, path, Options(float_literals, prepared.macros), given, values, target)
 
 
 def _read(source: str | Path) -> tuple[str, str]:
@@ -173,19 +172,88 @@ def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[s
     return found
 
 
-def _unit(program: _Program, chosen: Chosen, target: str | None) -> Unit:
+def _single(program: _Program, chosen: Chosen) -> Unit:
+    codelet, region = _built(program, chosen)
+    values = _file_values(program, chosen, codelet)
+    values |= calls.known(program.file, chosen.function, program.options, program.given)
+    part = _part(program, chosen, region)
+    statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
+    known = _of_params(codelet, values)
+    return Unit(codelet, known, part.path, program.source.sources[part.path],
+                (replace(part, statements=statements),), program.defines,
+                sources=program.source.sources, given=program.given)  # fmt: skip
+
+
+def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -> Unit:
+    """All the codelets as one, in call order."""
+    around = callers(program.file, chosen)
+    order = runs(around, chosen, warnings)
+    built = {r.chosen.function.name: _built(program, r.chosen) for r in order}
+    codelets = [built[r.chosen.function.name][0] for r in order]
+    variables = Variables(program.file, around, order)
+    keyed = keys(order, codelets, variables, survey.maps(program.file))
+    members = [
+        Member(run, codelet, own, _file_values(program, run.chosen, codelet) | _call_values(program, run))
+        for run, codelet, own in zip(order, codelets, keyed, strict=True)
+    ]
+    groups = list(dict.fromkeys(c.group for c in chosen if c.group))
+    label = groups[0] if len(groups) == 1 else ""
+    codelet, values, shares = unite(members, _name(program, order, label), label)
+    parts = tuple(
+        replace(_part(program, s.run.chosen, built[s.run.chosen.function.name][1]),
+                statements=s.statements, names=s.names, apart=s.apart)
+        for s in shares
+    )  # fmt: skip
+    path = parts[0].path
+    known = _of_params(codelet, {**values, **program.given})
+    return Unit(codelet, known, path, program.source.sources[path], parts, program.defines,
+                sources=program.source.sources, given=program.given)  # fmt: skip
+
+
+def _name(program: _Program, order: Sequence[Run], label: str) -> str:
+    """A C name for the whole: the file's, else the group's, else those of its codelets."""
+    stem = re.sub(r"\W", "_", Path(program.path).stem)
+    if program.path != "<source>" and re.fullmatch(r"[A-Za-z_]\w*", stem):
+        return stem
+    return label if label else "_".join(dict.fromkeys(r.chosen.function.name for r in order))
+
+
+def _built(program: _Program, chosen: Chosen) -> tuple[Codelet, Region | None]:
     codelet, region = build(program.file, chosen, program.options)
-    if target is not None:
-        codelet = _for_target(codelet, target)
+    return (codelet if program.target is None else _for_target(codelet, program.target)), region
+
+
+def _part(program: _Program, chosen: Chosen, region: Region | None) -> Part:
     path = chosen.function.open.file
-    text = program.source.sources[path]
+    body = _extent(program.source, path, chosen.function, region)
+    return Part(chosen.function.name, path, body, frozenset(), {})
+
+
+def _file_values(program: _Program, chosen: Chosen, codelet: Codelet) -> dict[str, int | float]:
+    """What the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
     values = calls.initial(program.file, {n: p for n, p in scalars.items() if n not in own}, program.options)
-    values |= _sizes(codelet, chosen)
-    values |= calls.known(program.file, chosen.function, program.options, program.given)
-    known = {name: _typed(scalars[name], value) for name, value in values.items() if name in scalars}
-    return Unit(codelet, known, path, text, _extent(text, chosen.function, region), program.defines)
+    return values | _sizes(codelet, chosen)
+
+
+def _call_values(program: _Program, run: Run) -> dict[str, int | float]:
+    """The constants that one call passes, those given with -D first."""
+    found: dict[str, int | float] = {}
+    if run.caller is not None and run.call is not None:
+        around = calls.at_calls(program.file, run.caller.function, program.options, program.given)
+        given = {**around, **program.given}
+        exprs = calls.variables(program.file, run.caller.function, run.caller.body, program.options, given)
+        for param, arg in zip(run.chosen.function.params, run.call.args, strict=False):
+            value = calls.value_of(exprs, arg) if isinstance(param.type, s.Basic) else None
+            if value is not None:
+                found[param.name] = value
+    return {**found, **program.given}
+
+
+def _of_params(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, int | float]:
+    scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
+    return {name: _typed(scalars[name], value) for name, value in values.items() if name in scalars}
 
 
 def _typed(param: Scalar, value: int | float) -> int | float:
@@ -206,7 +274,7 @@ def _for_target(codelet: Codelet, target: str) -> Codelet:
 
     def rule(node: Node) -> Node | None:
         match node:
-            case Loop() | While():
+            case Assign() | Loop() | While() | If():
                 kept = tuple(d for d in node.directives if holds(d))
                 return node if len(kept) == len(node.directives) else replace(node, directives=kept)
         return None
@@ -228,8 +296,9 @@ def _sizes(codelet: Codelet, chosen: Chosen) -> dict[str, int]:
     return found
 
 
-def _extent(text: str, function: s.Function, region: Region | None) -> tuple[int, int]:
+def _extent(source: Preprocessed, path: str, function: s.Function, region: Region | None) -> tuple[int, int]:
     """The offsets of the text that the codelet's body is."""
+    text = source.sources[path]
     starts = [0, *(m.end() for m in re.finditer("\n", text)), len(text) + 1]
 
     def offset(span: Span) -> int:
@@ -237,4 +306,6 @@ def _extent(text: str, function: s.Function, region: Region | None) -> tuple[int
 
     if region is None:
         return offset(function.open), offset(function.close) + 1
+    if region.braced:
+        return offset(region.begin), offset(source.closing(region.begin)) + 1
     return min(starts[region.begin.line], len(text)), starts[region.end.line - 1]

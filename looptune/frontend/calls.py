@@ -9,7 +9,7 @@ from typing import Any
 from looptune.errors import LooptuneError
 from looptune.frontend import syntax as s
 from looptune.frontend.expr import Expressions
-from looptune.frontend.names import resolve, written_once
+from looptune.frontend.names import assigned, resolve, written_once
 from looptune.frontend.scope import Options, Scope
 from looptune.ir import Bin, Cast, Const, Expr, Scalar, Un
 from looptune.simplify import is_integer, wrap
@@ -22,7 +22,7 @@ Number = int | float
 
 def known(file: s.File, function: s.Function, options: Options, given: Mapping[str, Number]) -> dict[str, Number]:
     """The value of each scalar parameter that every call passes the same constant for; ``given`` values hold anyway."""
-    found = _at_calls(file, function, options, dict(given), 0)
+    found = at_calls(file, function, options, dict(given))
     return {**found, **given}
 
 
@@ -33,15 +33,16 @@ def initial(file: s.File, borrowed: Mapping[str, Scalar], options: Options) -> d
     for name in borrowed:
         declared = scope.variable(name)
         if declared is not None and declared.init is not None and not isinstance(declared.init, s.Braces):
-            value = _value(Expressions(Scope(file, options)), declared.init)
+            value = value_of(Expressions(Scope(file, options)), declared.init)
             if value is not None:
                 found[name] = value
     return found
 
 
-def _at_calls(
-    file: s.File, function: s.Function, options: Options, given: Mapping[str, Number], depth: int
+def at_calls(
+    file: s.File, function: s.Function, options: Options, given: Mapping[str, Number], depth: int = 0
 ) -> dict[str, Number]:
+    """The value of each scalar parameter that every call passes the same constant for."""
     agreed: dict[str, Number | None] = {}
     for caller in file.functions:
         if caller.name == function.name or depth > _DEEPEST:
@@ -50,17 +51,17 @@ def _at_calls(
         calls = [n for n in s.every(body) if isinstance(n, s.Invoke) and n.name == function.name]
         if not calls:
             continue
-        around = _at_calls(file, caller, options, given, depth + 1)
-        exprs = _variables(file, caller, body, options, {**around, **given})
+        around = at_calls(file, caller, options, given, depth + 1)
+        exprs = variables(file, caller, body, options, {**around, **given})
         for call in calls:
             for param, arg in zip(function.params, call.args, strict=False):
-                value = _value(exprs, arg) if isinstance(param.type, s.Basic) else None
+                value = value_of(exprs, arg) if isinstance(param.type, s.Basic) else None
                 same = param.name not in agreed or agreed[param.name] == value
                 agreed[param.name] = value if same else None
     return {name: value for name, value in agreed.items() if value is not None}
 
 
-def _variables(
+def variables(
     file: s.File, caller: s.Function, body: s.Block, options: Options, values: Mapping[str, Number]
 ) -> Expressions:
     """The caller's variables that have one constant value: its parameters, those assigned once, those a function
@@ -75,11 +76,11 @@ def _variables(
         match node:
             case s.Declare(name, s.Basic(dtype), init) if init is None or name in once:
                 given = values.get(name.partition("#")[0])
-                value = given if given is not None else None if init is None else _value(exprs, init)
+                value = given if given is not None else None if init is None else value_of(exprs, init)
                 if value is not None:
                     scope.bound[name] = _const(value, dtype)
             case s.Store("", s.Name(name), right) if name in once:
-                value = _value(exprs, right)
+                value = value_of(exprs, right)
                 if value is not None:
                     scope.bound[name] = _const(value)
             case s.Invoke(name, args):
@@ -88,15 +89,21 @@ def _variables(
 
 
 def _filled_in(exprs: Expressions, file: s.File, name: str, args: tuple[s.Expr, ...]) -> None:
-    """``init(&alpha)`` where ``init`` says ``*alpha = 1.5`` and nothing else of it."""
+    """``init(n, &alpha)`` where ``init`` says ``*alpha = 1.5`` or ``*alpha = n``, and nothing else of it."""
     callee = exprs.scope.function(name)
     if callee is None:
         return
+    inner = exprs.scope.inner(name)
+    changed = assigned((callee.body,))
+    for param, arg in zip(callee.params, args, strict=False):
+        passed = value_of(exprs, arg) if isinstance(param.type, s.Basic) and param.name not in changed else None
+        if passed is not None and isinstance(param.type, s.Basic):
+            inner.bound[param.name] = _const(passed, param.type.dtype)
     for param, arg in zip(callee.params, args, strict=False):
         match param.type, arg:
             case s.Pointer(s.Basic(dtype)), s.Unary("&", s.Name(target)):
                 writes = [n for n in s.every(callee.body) if _is_write(n, param.name)]
-                value = _value(Expressions(exprs.scope.inner(name)), writes[0].value) if len(writes) == 1 else None
+                value = value_of(Expressions(inner), writes[0].value) if len(writes) == 1 else None
                 if value is not None:
                     exprs.scope.bound[target] = _const(value, dtype)
 
@@ -115,7 +122,7 @@ def _const(value: Number, dtype: str | None = None) -> Const:
     return Const(wrap(int(value), dtype) if is_integer(dtype) else float(value), dtype)
 
 
-def _value(exprs: Expressions, e: s.Expr | s.Braces) -> Number | None:
+def value_of(exprs: Expressions, e: s.Expr | s.Braces) -> Number | None:
     """The constant an expression is, None where it is none."""
     if isinstance(e, s.Braces):
         return None

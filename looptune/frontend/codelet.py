@@ -133,12 +133,15 @@ class _Builder:
         if isinstance(p, Scalar):
             return p
         clauses = () if self.chosen.directive is None else self.chosen.directive.clauses
-        io: Any = hmpp.io_of(clauses, position, p.name)
+        found = direction(p.name, stmts)
+        said: Any = hmpp.io_of(clauses, position, p.name)
         shape = p.shape
         sizes = hmpp.size_of(clauses, position, p.name)
         if shape[0] is None and len(sizes) == len(shape):
             shape = (self.size(sizes[0]), *shape[1:])
-        return replace(p, io=direction(p.name, stmts) if io is None else io, shape=shape)
+        # an array the codelet writes comes back, whatever the clause says
+        io = found if said is None or (said == "in" and found != "in") else said
+        return replace(p, io=io, shape=shape)
 
     def size(self, text: str) -> Expr | None:
         """The extent a clause names, where it is a number or a parameter."""
@@ -168,9 +171,12 @@ class _Builder:
         written_outside = assigned(_without_declarations(self.region.outside.items))
         mentioned_outside = used((self.region.outside,))
         statements = Statements(self.scope, written_once(self.body))
+        stored = any(_writes_memory(n) for n in s.every(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
             dtype, extents = layout(d.type, base(d.name), d.span)
-            opaque = d.init is not None and _is_opaque(d.init)
+            opaque = d.init is not None and (
+                _is_opaque(d.init) or bool(set(used((d.init,))) & written_outside) or (stored and _reads_memory(d.init))
+            )
             if extents and (d.name in mentioned_outside or isinstance(d.type, s.Pointer)):
                 self.outer[d.name] = self.array(d.name, d, dtype, extents)
             elif not extents and (opaque or d.name in written_outside):
@@ -246,6 +252,23 @@ def _is_opaque(init: s.Expr | s.Braces) -> bool:
         isinstance(n, s.Strange) or (isinstance(n, s.Invoke) and n.name not in MATH | ABSOLUTE.keys())
         for n in s.every(init)
     )  # fmt: skip
+
+
+def _reads_memory(init: s.Expr | s.Braces) -> bool:
+    return any(isinstance(n, s.Index) or (isinstance(n, s.Unary) and n.op == "*") for n in s.every(init))
+
+
+def _writes_memory(node: Any) -> bool:
+    """Something else than a variable may change: an array's element, or whatever a function that is called reaches."""
+    match node:
+        case s.Store(_, s.Name()):
+            return False
+        case s.Store() | s.Unary("++" | "--", s.Index() | s.Unary("*")):
+            return True
+        case s.Invoke(name):
+            return name not in MATH | ABSOLUTE.keys()
+        case _:
+            return False
 
 
 def _names(node: Any, name: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from looptune.errors import ParseError
 from looptune.frontend.pragma import Located, Pragma, spanning
+from looptune.frontend.unit import CHOICE
 from looptune.ir import Arg, Directive
 from looptune.source import Span
 
@@ -46,15 +47,24 @@ def parse(text: str, span: Span, target: str | None = None) -> Directive:
 
 
 def parse_pragma(pragma: Pragma) -> Directive:
-    """The directive of a ``#pragma hmppcg`` or ``#pragma looptune``."""
+    """The directive of a ``#pragma hmppcg`` or ``#pragma looptune``; one with choices in braces is left as text."""
     body = pragma.body.stripped()
     if not body.text.strip():
         raise ParseError(f"the directive's name is missing after {pragma.family}", pragma.span)
+    if "{" in body.text:
+        whole = body.expanded()
+        text = " ".join(whole.text.replace("&", " ").split())
+        return Directive(CHOICE, (Arg(text),), pragma.target, span=whole.span(0, len(whole.text)))
     name = re.match(r"\w*", body.text)
     assert name is not None, "the pattern matches the empty text"
     head, rest = body.text[: name.end()], body.since(name.end())
     expanded = rest.expanded()
     return _parse(Located(head + expanded.text, body.places[: name.end()] + expanded.places), pragma.target)
+
+
+def is_cut(pragma: Pragma) -> bool:
+    """It stands before a statement of any kind, where other directives stand before a loop."""
+    return re.match(r"\s*cut\b", pragma.body.text, re.IGNORECASE) is not None
 
 
 def _parse(source: Located, target: str | None) -> Directive:

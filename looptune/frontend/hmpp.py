@@ -2,6 +2,9 @@
 
 #pragma hmpp [<group>] [label] verb {, clause}
 clause = args[a;b].io=inout | args[*].size={n,m} | target=CUDA | asynchronous | cond="…" | …
+args   = NAME | NUMBER | NUMBER-NUMBER | * | label::NAME | *::NAME
+
+Published files leave out commas and ampersands: what can be read all the same is read, and kept as a problem.
 """
 
 from __future__ import annotations
@@ -10,18 +13,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from looptune.errors import ParseError
+from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend.pragma import Located, Pragma
 from looptune.source import Span
 
 VERBS = (
     "codelet", "callsite", "synchronize", "acquire", "allocate", "release", "advancedload", "delegatedstore",
-    "group", "map", "mapbyname", "region",
+    "group", "map", "mapbyname", "region", "resident",
 )  # fmt: skip
 
-_HEAD = re.compile(r"\s*(?:<\s*(?P<group>\w+)\s*>)?\s*(?P<words>[\w\s]*)")
-_ARGS = re.compile(r"args\s*\[(?P<names>[^\]]*)\]\s*(?:\.\s*(?P<key>\w+)\s*=\s*(?P<value>.*))?", re.DOTALL)
+INSTEAD = {
+    "native": "the function in C, marked `codelet`",
+    "external": "the codelet in this file, with its body",
+    "parallel": "a function marked `codelet`",
+}
+"""Verbs outside the language, and what to write in their place."""
+
+_HEAD = re.compile(r"[\s&]*(?:<\s*(?P<group>\w+)\s*>)?\s*(?P<words>[\w\s]*)")
+_ARGS = re.compile(
+    r"args\s*\[(?P<names>[^\]]*)\]\s*(?:\.\s*(?P<key>\w+)\s*(?:=\s*(?P<value>.*))?)?", re.DOTALL | re.IGNORECASE
+)
 _PLAIN = re.compile(r"[A-Za-z_]\w*\s*(?:=.*)?", re.DOTALL)
+_LATER_ARGS = re.compile(r"(?<=[^\s,&])\s+(?=args\s*\[)", re.IGNORECASE)
+
+Problem = tuple[str, Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +55,19 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Hmpp:
+    """``problems`` are mistakes of the line that were read around."""
+
     verb: str
     label: str
     group: str
     clauses: tuple[Clause, ...]
     span: Span
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name in the brackets of its clauses."""
+        return tuple(n for clause in self.clauses for n in clause.names)
 
 
 def _covers(wanted: str, position: int, name: str) -> bool:
@@ -57,21 +80,50 @@ def _covers(wanted: str, position: int, name: str) -> bool:
 
 
 def parse(pragma: Pragma) -> Hmpp:
-    """Raises ParseError where the verb is none of VERBS or a clause cannot be read."""
+    """Raises ParseError where the verb is none of VERBS, UnsupportedError where it is one looptune has nothing for."""
     body = pragma.body.stripped()
     head = _HEAD.match(body.text)
     assert head is not None, "the pattern matches the empty text"
-    words = head["words"].split()
-    # a label may be a verb's word too ("hmpp codelet allocate"): the verb comes last
-    at = next((k for k in reversed(range(len(words))) if words[k].lower() in VERBS), None)
-    if at is None:
-        known = ", ".join(VERBS)
-        raise ParseError(f"an hmpp directive is one of {known}", body.span(*head.span("words")))
-    found = tuple(_clause(body, start, end) for start, end in _parts(body, head.end()))
-    return Hmpp(words[at].lower(), words[0] if at else "", head["group"] or "", found, pragma.span)
+    start = head.start("words")
+    words = list(re.finditer(r"\w+", head["words"]))
+    verbs = [k for k, word in enumerate(words) if word[0].lower() in VERBS]
+    if not verbs:
+        raise _unknown(body, head, [word[0].lower() for word in words])
+    # a label may be a verb's word too ("hmpp codelet allocate"), and a mapped name as well ("mapbyname region")
+    at = next((k for k in verbs if words[k][0].lower() == "mapbyname"), verbs[-1])
+    verb, group, label = words[at][0].lower(), head["group"], words[0][0] if at else ""
+    problems: list[Problem] = []
+    if body.text.rstrip().endswith("&"):
+        problems.append(("a line that ends in & is not continued", pragma.span))
+    after = start + words[at].end()
+    if verb == "mapbyname":
+        clauses: tuple[Clause, ...] = (_names(body, after),)
+    else:
+        if at + 1 < len(words):
+            problems.append(("a comma is missing before this", body.span(*_shifted(words[at + 1], start))))
+        clauses = tuple(c for a, b in _parts(body, after, problems) for c in _clause(body, a, b, problems))
+    return Hmpp(verb, label, "" if group is None else group, clauses, pragma.span, tuple(problems))
 
 
-def _parts(body: Located, start: int) -> list[tuple[int, int]]:
+def _unknown(body: Located, head: re.Match[str], words: Sequence[str]) -> ParseError | UnsupportedError:
+    place = body.span(*head.span("words"))
+    outside = next((w for w in words if w in INSTEAD), None)
+    if outside is not None:
+        return UnsupportedError(f"hmpp {outside} is not accepted: write {INSTEAD[outside]} instead", place)
+    return ParseError(f"an hmpp directive is one of {', '.join(VERBS)}", place)
+
+
+def _shifted(match: re.Match[str], by: int) -> tuple[int, int]:
+    return by + match.start(), by + match.end()
+
+
+def _names(body: Located, start: int) -> Clause:
+    """The names after ``mapbyname``, however they are separated."""
+    found = tuple(re.findall(r"\w+", body.text[start:]))
+    return Clause(found, "", "", body.span(start, len(body.text)))
+
+
+def _parts(body: Located, start: int, problems: list[Problem]) -> list[tuple[int, int]]:
     """The stretches between top-level commas; an ``&`` that joins two lines separates like a comma."""
     parts: list[tuple[int, int]] = []
     depth, quoted = 0, False
@@ -84,22 +136,34 @@ def _parts(body: Located, start: int) -> list[tuple[int, int]]:
                 parts.append((start, k))
                 start = k + 1
     parts.append((start, len(body.text)))
-    return [(a, b) for a, b in parts if body.text[a:b].strip()]
+    split: list[tuple[int, int]] = []
+    for a, b in parts:
+        for later in _LATER_ARGS.finditer(body.text, a, b):
+            problems.append(("a comma is missing before this", body.span(later.end(), b)))
+            split.append((a, later.start()))
+            a = later.end()
+        split.append((a, b))
+    return [(a, b) for a, b in split if body.text[a:b].strip()]
 
 
-def _clause(body: Located, start: int, end: int) -> Clause:
+def _clause(body: Located, start: int, end: int, problems: list[Problem]) -> tuple[Clause, ...]:
     raw = body.text[start:end]
     start += len(raw) - len(raw.lstrip())
-    text = raw.replace("&", " ").strip()
+    # a continued line may name its group once more
+    text = re.sub(r"^<\s*\w+\s*>", "", raw.replace("&", " ").strip()).strip()
+    if not text:
+        return ()
     span = body.span(start, start + len(raw.strip()))
     match = _ARGS.fullmatch(text)
     if match is not None:
         names = tuple(n.strip() for n in re.split(r"[;,]", match["names"]) if n.strip())
-        return Clause(names, (match["key"] or "").lower(), (match["value"] or "").strip(), span)
+        key, value = match["key"], match["value"]
+        return (Clause(names, "" if key is None else key.lower(), "" if value is None else value.strip(), span),)
     if _PLAIN.fullmatch(text) is None:
-        raise ParseError("this is no hmpp clause", span)
-    key, _, value = text.partition("=")
-    return Clause((), key.strip().lower(), value.strip(), span)
+        problems.append(("this is no hmpp clause, and is left out", span))
+        return ()
+    plain, _, value = text.partition("=")
+    return (Clause((), plain.strip().lower(), value.strip(), span),)
 
 
 def io_of(clauses: Sequence[Clause], position: int, name: str) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
-from looptune.frontend.directive import parse_pragma
+from looptune.frontend.directive import is_cut, parse_pragma
 from looptune.frontend.expr import Expressions, cast, constant_only
 from looptune.frontend.jumps import without_continue
 from looptune.frontend.loops import Counted, Header, counted, header
@@ -15,7 +16,7 @@ from looptune.frontend.names import assigned, base
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.scope import Scope, Storage, layout, refuse
 from looptune.frontend.tidy import FINAL
-from looptune.ir import Assign, Const, Directive, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir import Assign, Bin, Const, Directive, Expr, If, Load, Local, Loop, Select, Stmt, Var, While
 from looptune.pretty import converted
 from looptune.rewrite import walk
 from looptune.simplify import is_integer
@@ -36,11 +37,22 @@ class Statements:
         self.serial = 0
 
     def block(self, items: Iterable[s.Item]) -> tuple[Stmt, ...]:
-        """Raises ParseError for a directive with no loop after it in its block."""
+        """Raises ParseError for a directive with no loop, or a cut with no statement, after it in its block."""
         before = len(self.pending)
         out: list[Stmt] = []
+        cuts: tuple[Directive, ...] = ()
         for item in items:
-            out += self.item(item)
+            match item:
+                case s.Mark(pragma) if pragma.family in LOOP_FAMILIES and is_cut(pragma):
+                    cuts = (*cuts, parse_pragma(pragma))
+                    continue
+            made = self.item(item)
+            if made:
+                made = (replace(made[0], directives=(*cuts, *made[0].directives)), *made[1:]) if cuts else made
+                cuts = ()
+            out += made
+        if cuts:
+            raise ParseError("cut stands before no statement", cuts[-1].span)
         if len(self.pending) > before:
             last = self.pending[-1]
             raise ParseError(f"{last.name} stands before no loop", last.span)
@@ -202,10 +214,14 @@ class Statements:
         return self.exprs.binary(op, old, new, span) if op else new
 
     def assign_scalar(self, name: str, value: Expr, span: Span) -> tuple[Stmt, ...]:
-        """A variable written once with what never changes stands for it, so that bounds and indices stay affine."""
+        """A variable written once with what never changes stands for it, so that bounds and indices stay affine.
+
+        A float stands for it only where nothing is computed again wherever it is used: coefficients in the text do.
+        """
         dtype = self.scope.scalars[name]
         value = cast(value, dtype)
-        if name in self.once and is_integer(dtype) and constant_only(value, self.scope.fixed):
+        free = is_integer(dtype) or not any(isinstance(n, Bin | Select) for n in walk(value))
+        if free and name in self.once and constant_only(value, self.scope.fixed):
             self.scope.bound[name] = value
             return ()
         return (Assign(Var(name, dtype, span=span), value, span=span),)
@@ -324,6 +340,8 @@ class Statements:
         body = self.block((*item.body.items, *head.after))
         scope.fixed -= added
         del scope.bound[head.var]
+        shown = None if form.value == counter else form.value
         return Loop(
-            counter.name, form.lo, form.hi, body, form.step, dtype=counter.dtype, directives=directives, span=item.span
-        )
+            counter.name, form.lo, form.hi, body, form.step,
+            dtype=counter.dtype, directives=directives, shown=shown, span=item.span,
+        )  # fmt: skip

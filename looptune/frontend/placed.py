@@ -1,9 +1,11 @@
 """Directives written outside the C file: ``loop k: unroll 4, jam`` is the directive text after the loop it belongs to.
 
-    line  ::=  place ':' directive        place  ::=  'loop' NAME | 'loop' NUMBER | 'nest' NAME | 'codelet'
+    line  ::=  place ':' directive        place  ::=  'loop' LOOP | 'nest' LOOP | 'codelet'
+    LOOP  ::=  (NAME | NUMBER) ['.' NUMBER]
 
-``loop`` addresses a loop by its variable where that is unique, else by its number in the text; ``nest`` the nest whose
-outermost loop it names; ``codelet`` the whole. ``#`` opens a comment. ParseError points at the line.
+``loop`` addresses a loop by its variable where that is unique, else by its number in the text, and after a point one of
+the pieces that ``distribute`` makes of it; ``nest`` the nest whose outermost loop it names; ``codelet`` the whole.
+``#`` opens a comment. ParseError points at the line.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from looptune.source import Span
 
 Where = Literal["loop", "nest", "codelet"]
 
-_PLACE = re.compile(r"(?:(?P<where>loop|nest)\s+(?P<loop>[A-Za-z_]\w*|\d+)|(?P<codelet>codelet))\s*:\s*", re.IGNORECASE)
+_LOOP = r"(?:[A-Za-z_]\w*|\d+)(?:\.\d+)?"
+_PLACE = re.compile(rf"(?:(?P<where>loop|nest)\s+(?P<loop>{_LOOP})|(?P<codelet>codelet))\s*:\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a directive stands. ``loop`` is a variable or a number as text, empty for the codelet.
+    """Where a directive stands. ``loop`` is a variable or a number as text, ``2.1`` a piece; empty for the codelet.
 
     >>> str(Address("loop", "3")), str(Address("codelet"))
     ('loop 3', 'codelet')

@@ -119,20 +119,24 @@ def classify(whole: Located) -> Pragma:
 
 
 def joined(pragmas: Sequence[Pragma]) -> tuple[Pragma, ...]:
-    """Pragmas of one family made one where a line ends in ``&`` and the next begins with it."""
+    """Pragmas of one family made one where a line ends in ``&`` and the next begins with it.
+
+    An ``hmpp`` line may lack either ``&``: it says nothing of what is computed, so that its reader only warns.
+    """
     done: list[Pragma] = []
     for pragma in pragmas:
         continues = pragma.body.text.lstrip().startswith("&")
-        if done and done[-1].family == pragma.family and _is_open(done[-1]):
-            start = pragma.body.text.find("&") + 1 if continues else 0
+        follows = done and done[-1].family == pragma.family
+        if follows and (_is_open(done[-1]) or (continues and pragma.family == "hmpp")):
             last = done.pop()
+            start = pragma.body.text.find("&") + 1 if continues and _is_open(last) else 0
             done.append(Pragma(last.family, last.target, last.body + pragma.body.since(start), last.whole))
-        elif continues and pragma.family in (*LOOP_FAMILIES, "hmpp"):
+        elif continues and pragma.family in LOOP_FAMILIES:
             raise ParseError("a line that begins with & continues no line that ends in &", pragma.span)
         else:
             done.append(pragma)
     for pragma in done:
-        if pragma.family in (*LOOP_FAMILIES, "hmpp") and _is_open(pragma):
+        if pragma.family in LOOP_FAMILIES and _is_open(pragma):
             raise ParseError("a line that ends in & is not continued", pragma.span)
     return tuple(done)
 

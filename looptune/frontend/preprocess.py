@@ -1,7 +1,7 @@
 """C text to one preprocessed text whose every token knows its place in the files it came from.
 
 Only this module imports pcpp. ``<...>`` headers are read where a folder the user named has them and
-skipped otherwise; a ``"..."`` header that is missing is an error. A name given with -D keeps its value
+skipped otherwise; a ``"..."`` header that is missing is left out with a warning. A name given with -D keeps its value
 when the text defines it again, so that the sizes of a published file can be set from outside.
 """
 
@@ -44,7 +44,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
-    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for; ``skipped`` names headers not read."""
+    """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for; ``skipped`` names headers not read,
+    ``missing`` those of them that the text has in quotes, with the place."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -53,11 +54,21 @@ class Preprocessed:
     macros: Mapping[str, str]
     skipped: tuple[str, ...]
     starts: tuple[int, ...]
+    missing: tuple[tuple[str, Span], ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
         """The index of the token at a place of ``text`` (counted from 1), or of the last one before it."""
         offset = self.starts[min(line, len(self.starts)) - 1] + col - 1
         return max(0, bisect_right(self.tokens, offset, key=lambda t: t.offset) - 1)
+
+    def closing(self, brace: Span) -> Span:
+        """The place of the ``}`` that closes the ``{`` at ``brace``."""
+        depth = 0
+        for token in self.tokens[next(k for k, t in enumerate(self.tokens) if t.span == brace) :]:
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0:
+                return token.span
+        raise AssertionError("what the parser has read has its braces in pairs")
 
 
 def decode(data: bytes, path: str) -> str:
@@ -101,6 +112,7 @@ class _Preprocessor(pcpp.Preprocessor):
         self.lines: dict[str, list[str]] = {}
         self.pragmas: list[Pragma] = []
         self.skipped: list[str] = []
+        self.missing: list[tuple[str, Span]] = []
         self.pinned: frozenset[str] = frozenset()
         for name, value in {**_GNU, **defines}.items():
             self.define(f"{name} {value}")
@@ -160,7 +172,7 @@ class _Preprocessor(pcpp.Preprocessor):
         if is_malformed:
             raise ParseError('#include is followed by neither "file" nor <file>', where)
         if not is_system_include:
-            raise ParseError(f"{includepath} is not found: add its folder with -I", where)
+            self.missing.append((includepath, where))
         self.skipped.append(includepath)
         raise pcpp.OutputDirective(pcpp.Action.IgnoreAndRemove)
 
@@ -248,8 +260,9 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     starts = (0, *(m.end() for m in re.finditer("\n", text)))
     macros = {name: "".join(t.value for t in m.value) for name, m in machine.macros.items() if m.arglist is None}
     return Preprocessed(
-        text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts
-    )
+        text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
+        tuple(machine.missing),
+    )  # fmt: skip
 
 
 def _would_glue(a: Any, b: Any) -> bool:

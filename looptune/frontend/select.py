@@ -13,6 +13,11 @@ from looptune.frontend import syntax as s
 from looptune.frontend.preprocess import Preprocessed
 from looptune.source import Span
 
+_REGION = re.compile(r"[\w\s<>]*\bregion\s*(?:,|&|$)", re.IGNORECASE)
+
+Ends = Callable[[tuple[s.Item, ...], int], "int | None"]
+"""Where what begins at an item ends; None where nothing begins there, -1 where it has no end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
@@ -25,11 +30,28 @@ class Chosen:
     def label(self) -> str:
         return "" if self.directive is None else self.directive.label
 
+    @property
+    def group(self) -> str:
+        return "" if self.directive is None else self.directive.group
+
+    @property
+    def title(self) -> str:
+        """As a pragma names it: ``<group> label``."""
+        return f"<{self.group}> {self.label}" if self.group else self.label
+
+    @property
+    def address(self) -> str:
+        """As --kernel names it among others: ``group.label``, or the function's name."""
+        if not self.label:
+            return self.function.name
+        return f"{self.group}.{self.label}" if self.group else self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The statements between ``#pragma scop`` and ``#pragma endscop``: what is declared before them, what follows
-    in the same block, the function without them, and the places of the two pragmas."""
+    """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``: what
+    is declared before them, what follows in the same block, the function without them, the places of the two pragmas
+    (of the brace that opens the block, twice)."""
 
     declared: tuple[s.Declare, ...]
     items: tuple[s.Item, ...]
@@ -37,6 +59,7 @@ class Region:
     outside: s.Block
     begin: Span
     end: Span
+    braced: bool = False
 
 
 def codelets(file: s.File) -> tuple[Chosen, ...]:
@@ -50,35 +73,61 @@ def codelets(file: s.File) -> tuple[Chosen, ...]:
     return tuple(found)
 
 
-def choose(file: s.File, kernel: str | None, path: str) -> Chosen:
-    """The codelet: the one called ``kernel``, the only one marked, the only one with a scop, the only one with loops.
+def external(source: Preprocessed, file: s.File) -> tuple[tuple[str, Span], ...]:
+    """The functions marked as codelets that the file does not define, each with the place of the mark."""
+    defined = {f.name for f in file.functions}
+    found = ((_function_after(source.text, k), source.pragmas[k].span) for k in _marks(source))
+    return tuple((name, span) for name, span in found if name is not None and name not in defined)
 
-    Raises UsageError where there is none or more than one.
+
+def _marks(source: Preprocessed) -> list[int]:
+    """The numbers of the ``#pragma hmpp … codelet`` lines."""
+    lines = ((k, p.body.text) for k, p in enumerate(source.pragmas) if p.family == "hmpp")
+    return [k for k, text in lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
+
+
+def choose(file: s.File, kernel: str | None, path: str) -> tuple[Chosen, ...]:
+    """The codelets called ``kernel`` (one, or all of a group); else all that are marked; else the only function with
+    a scop, the only one with loops.
+
+    Raises UsageError where there is none, or where functions without a mark leave the choice open.
     """
     marked = codelets(file)
     if kernel is not None:
         return _called(file, marked, kernel, path)
+    if marked:
+        return marked
     scops = [f for f in file.functions if any(_is_scop(n) for n in s.every(f.body))]
+    if not scops:
+        scops = [f for f in file.functions if any(_is_region(n) for n in s.every(f.body))]
     loops = [f for f in file.functions if s.has_loop(f.body)]
     without_main = [f for f in loops if f.name != "main"]
     plain = scops if scops else without_main if without_main else loops
-    candidates = marked if marked else tuple(Chosen(f, None) for f in plain)
-    if len(candidates) == 1:
-        return candidates[0]
-    if not candidates:
+    if not plain:
         raise UsageError(f"no loop in {path}")
-    names = ", ".join(c.function.name for c in candidates)
-    raise UsageError(f"{path} has {len(candidates)} codelets: choose one with --kernel: {names}")
+    if len(plain) > 1:
+        names = ", ".join(f.name for f in plain)
+        raise UsageError(f"{path} has {len(plain)} codelets: choose one with --kernel: {names}")
+    return (Chosen(plain[0], None),)
 
 
-def _called(file: s.File, marked: Sequence[Chosen], kernel: str, path: str) -> Chosen:
-    for chosen in marked:
-        if kernel in (chosen.function.name, chosen.label):
-            return chosen
+def _called(file: s.File, marked: Sequence[Chosen], kernel: str, path: str) -> tuple[Chosen, ...]:
+    named = [c for c in marked if kernel in (c.address, c.function.name)]
+    labelled = [c for c in marked if kernel == c.label]
+    group = tuple(c for c in marked if kernel == c.group)
+    if named:
+        return (named[0],)
+    if group and not labelled:
+        return group
+    if len({c.address for c in labelled}) > 1:
+        raise UsageError(f"{kernel} is the label of several codelets in {path}: choose one of "
+                         f"{', '.join(c.address for c in labelled)}")  # fmt: skip
+    if labelled:
+        return (labelled[0],)
     for function in file.functions:
         if function.name == kernel:
-            return Chosen(function, None)
-    names = [c.label if c.label else c.function.name for c in marked]
+            return (Chosen(function, None),)
+    names = list(dict.fromkeys([*(c.group for c in marked if c.group), *(c.address for c in marked)]))
     names += [f.name for f in file.functions if s.has_loop(f.body) and f.name not in {c.function.name for c in marked}]
     known = f"it has {', '.join(names)}" if names else "it has no function with loops"
     raise UsageError(f"no codelet {kernel} in {path}: {known}")
@@ -86,10 +135,8 @@ def _called(file: s.File, marked: Sequence[Chosen], kernel: str, path: str) -> C
 
 def needed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
     """Whether a function or declaration the parser cannot read has to be read, judged by its text."""
-    scops = {k for k, p in enumerate(source.pragmas) if p.family == "scop"}
-    hmpp_lines = [(k, p.body.text) for k, p in enumerate(source.pragmas) if p.family == "hmpp"]
-    marks = [k for k, text in hmpp_lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
-    marked = {name for k in marks if (name := _function_after(source.text, k)) is not None}
+    scops = {k for k, p in enumerate(source.pragmas) if p.family == "scop" or _REGION.match(p.body.text)}
+    marked = {name for k in _marks(source) if (name := _function_after(source.text, k)) is not None}
 
     def judge(name: str, text: str) -> bool:
         if not name:
@@ -112,33 +159,68 @@ def _is_scop(node: Any) -> bool:
     return isinstance(node, s.Mark) and node.pragma.family == "scop"
 
 
+def _is_region(node: Any) -> bool:
+    return (
+        isinstance(node, s.Mark) and node.pragma.family == "hmpp" and _REGION.match(node.pragma.body.text) is not None
+    )
+
+
 def region(body: s.Block) -> Region | None:
-    """The scop of a function; None where it has none. Raises where scops are unpaired or more than one."""
-    marks = [n for n in s.every(body) if isinstance(n, s.Mark) and n.pragma.family in ("scop", "endscop")]
-    begins = [m for m in marks if m.pragma.family == "scop"]
-    if not begins:
-        return None
-    if len(begins) > 1:
-        raise UnsupportedError("a second #pragma scop in one function: write one function for each", begins[1].span)
-    found = _find(body, ())
-    if found is None:
-        raise ParseError("#pragma scop has no #pragma endscop in its block", begins[0].span)
-    block, declared, start, stop = found
+    """The scop of a function, or its hmpp region; None where it has none. Raises where they are unpaired or more than
+    one."""
+    kinds: tuple[tuple[Callable[[Any], bool], Ends, str, str], ...] = (
+        (_is_scop, _scop_at, "#pragma scop", "has no #pragma endscop in its block"),
+        (_is_region, _region_at, "hmpp region", "stands before no block"),
+    )
+    for begins, ends, what, unpaired in kinds:
+        places = [n.span for n in s.every(body) if begins(n)]
+        if len(places) > 1:
+            raise UnsupportedError(f"a second {what} in one function: write one function for each", places[1])
+        found = _find(body, (), ends) if places else None
+        if places and found is None:
+            raise ParseError(f"{what} {unpaired}", places[0])
+        if found is not None:
+            return _region(body, *found)
+    return None
+
+
+def _region(body: s.Block, block: s.Block, declared: tuple[s.Declare, ...], start: int, stop: int) -> Region:
     items = block.items
     outside = _without(body, block, replace(block, items=(*items[:start], *items[stop + 1 :])))
-    return Region(declared, items[start + 1 : stop], items[stop + 1 :], outside, items[start].span, items[stop].span)
+    match items[stop]:
+        case s.Block(inner) as braces:
+            return Region(declared, inner, items[stop + 1 :], outside, braces.span, braces.span, True)
+        case last:
+            return Region(declared, items[start + 1 : stop], items[stop + 1 :], outside, items[start].span, last.span)
 
 
-def _find(block: s.Block, around: tuple[s.Declare, ...]) -> tuple[s.Block, tuple[s.Declare, ...], int, int] | None:
+def _scop_at(items: tuple[s.Item, ...], k: int) -> int | None:
+    if not _is_scop(items[k]):
+        return None
+    ends = [j for j, i in enumerate(items) if isinstance(i, s.Mark) and i.pragma.family == "endscop"]
+    return ends[0] if ends and ends[0] > k else -1
+
+
+def _region_at(items: tuple[s.Item, ...], k: int) -> int | None:
+    """The block that follows the pragma, other pragmas apart."""
+    if not _is_region(items[k]):
+        return None
+    follows = next((j for j in range(k + 1, len(items)) if not isinstance(items[j], s.Mark)), None)
+    return follows if follows is not None and isinstance(items[follows], s.Block) else -1
+
+
+def _find(
+    block: s.Block, around: tuple[s.Declare, ...], ends: Ends
+) -> tuple[s.Block, tuple[s.Declare, ...], int, int] | None:
     seen = list(around)
     for k, item in enumerate(block.items):
+        stop = ends(block.items, k)
+        if stop is not None:
+            return None if stop < 0 else (block, tuple(seen), k, stop)
         inner: tuple[s.Block, ...] = ()
         match item:
             case s.Declare():
                 seen.append(item)
-            case s.Mark(pragma) if pragma.family == "scop":
-                ends = [j for j, i in enumerate(block.items) if isinstance(i, s.Mark) and i.pragma.family == "endscop"]
-                return (block, tuple(seen), k, ends[0]) if ends and ends[0] > k else None
             case s.Block():
                 inner = (item,)
             case s.If(_, then, other):
@@ -149,7 +231,7 @@ def _find(block: s.Block, around: tuple[s.Declare, ...]) -> tuple[s.Block, tuple
             case s.While(_, body):
                 inner = (body,)
         for part in inner:
-            found = _find(part, tuple(seen))
+            found = _find(part, tuple(seen), ends)
             if found is not None:
                 return found
     return None

@@ -3,7 +3,7 @@
     A[i][j] = A[i-1][j] + s   ->   write A (i, j), read A (i - 1, j), read s ()
     A[idx[i]] = ...           ->   MAY write A (anything), read idx (i)
 
-Within ``x = x op e`` the two accesses of x are marked: they are a reduction, and may be regrouped.
+Within ``x = x op e`` the two accesses of x are marked: they are a reduction, and may be reordered.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from looptune.ir import Assign, Bin, Call, Cast, Codelet, Expr, Load, Scalar, Select, Var
+from looptune.ir import Codelet, Expr, Load, Scalar, Var
 from looptune.poly.domain import Nest, Statement, Unknown
-from looptune.poly.text import bits
+from looptune.poly.reduction import Accumulation, accumulation
 from looptune.pretty import show
 from looptune.rewrite import substitute, walk
 from looptune.scope import written
-from looptune.simplify import is_integer
 from looptune.source import Span
-
-_ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """``index`` is isl text per dimension, None where it may be anything. ``certain``: this very element, every time.
 
-    ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it; ``subscripts`` is what stands in the code,
-    with locals that stand for a value replaced by it.
+    ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it, ``exact`` where any order of them gives the
+    same value; ``subscripts`` is what stands in the code, with locals that stand for a value replaced by it.
     """
 
     statement: str
@@ -41,6 +38,11 @@ class Access:
     unknown: Unknown | None
     reduces: str | None = None
     subscripts: tuple[Expr, ...] = ()
+    exact: bool = False
+
+    def commutes(self, reassociate: bool) -> bool:
+        """It belongs to an accumulation that may be reordered."""
+        return self.reduces is not None and (reassociate or self.exact)
 
 
 def memory(codelet: Codelet) -> Callable[[str], bool]:
@@ -54,15 +56,16 @@ def memory(codelet: Codelet) -> Callable[[str], bool]:
 
 def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -> tuple[Access, ...]:
     """The write first, then the reads."""
-    target, value = statement.assign.target, statement.assign.value
-    op = reduction(statement.assign)
+    target, value, conditions = statement.assign.target, statement.assign.value, statement.conditions
+    into = accumulation(statement.assign, statement.guard)
+    own = [n for n in _named((value, conditions[-1:]), storage) if n == target and into is not None][:1]
+    if into is not None and into.asked is not None:
+        conditions = (*conditions[:-1], *into.asked)
     inside = target.index if isinstance(target, Load) else ()
-    around = (*inside, *statement.conditions)
-    write = _access(target, statement, nest, write=True, reduces=op)
-    own = [n for n in _named(value, storage) if n == target and op is not None]
-    others = [n for n in _named(value, storage) if n not in own]
-    reads = [_access(n, statement, nest, write=False, reduces=op) for n in own[:1]]
-    reads += [_access(n, statement, nest, write=False) for n in (*others, *_named(around, storage))]
+    others = [n for n in _named(value, storage) if n != target or into is None]
+    write = _access(target, statement, nest, write=True, into=into)
+    reads = [_access(n, statement, nest, write=False, into=into) for n in own]
+    reads += [_access(n, statement, nest, write=False) for n in (*others, *_named((*inside, *conditions), storage))]
     return (write, *reads)
 
 
@@ -81,7 +84,9 @@ def _named(nodes: object, storage: Callable[[str], bool]) -> Iterator[Load | Var
                 yield node
 
 
-def _access(node: Load | Var, statement: Statement, nest: Nest, *, write: bool, reduces: str | None = None) -> Access:
+def _access(
+    node: Load | Var, statement: Statement, nest: Nest, *, write: bool, into: Accumulation | None = None
+) -> Access:
     array, subscripts = (node.array, node.index) if isinstance(node, Load) else (node.name, ())
     index = tuple(nest.affine(e, statement.dims) for e in subscripts)
     unknown = statement.unknown
@@ -93,63 +98,34 @@ def _access(node: Load | Var, statement: Statement, nest: Nest, *, write: bool, 
     certain = statement.exact and None not in index
     span = node.span if node.span.line else statement.assign.span
     values = tuple(substitute(e, nest.known) for e in subscripts)
-    return Access(statement.name, array, index, write, certain, span, show(node), unknown, reduces, values)
+    op, exact = (None, False) if into is None else (into.op, into.exact)
+    return Access(statement.name, array, index, write, certain, span, written_as(node), unknown, op, values, exact)
 
 
-def reduction(assign: Assign) -> str | None:
-    """The op of ``x = x op e``, where op may be regrouped and x occurs nowhere else: ``+ * min max``, else None.
+def written_as(node: Load | Var) -> str:
+    """The access as the user wrote it; as C of the tree where the text has something else, such as a macro.
 
-    >>> from looptune.ir import Const
-    >>> x = Var("x", "float32")
-    >>> reduction(Assign(x, Bin("-", x, Const(1.0, "float32"))))
-    '+'
+    >>> from dataclasses import replace
+    >>> line = Span("f.c", 1, 7, 8, "  x = A[ n-1-i ];")
+    >>> written_as(Load("A", (Var("i"),), "float32", span=replace(line, width=10)))
+    'A[ n-1-i ]'
+    >>> written_as(Load("A", (Var("i"),), "float32", span=line))
+    'A[i]'
     """
-    target, value = assign.target, assign.value
-    once = sum(n == target for n in walk(value)) == 1
-    op = _grouped(value, target, None) if once else _chosen(value, target)
-    return None if op in ("min", "max") and _cuts(value) else op
+    start = node.span.col - 1
+    text = node.span.text[start : start + node.span.width]
+    match node:
+        case Load(array, index) if text.startswith(array) and _brackets(text[len(array) :]) == len(index):
+            return text
+    return show(node)
 
 
-def _cuts(value: Expr) -> bool:
-    """An integer is narrowed, so that the least value need not stay the least."""
-    casts = [n for n in walk(value) if isinstance(n, Cast) and is_integer(n.dtype) and is_integer(n.arg.dtype)]
-    return any(bits(n.dtype) < bits(n.arg.dtype) for n in casts)
-
-
-def _grouped(value: Expr, x: Var | Load, op: str | None) -> str | None:
-    """The op of a chain of one op that x is an operand of, such as ``(x + a) + b``; casts may widen and narrow."""
-    if value == x:
-        return op
-    match value:
-        case Cast(dtype, arg) if _like(dtype, arg.dtype):
-            return _grouped(arg, x, op)
-        case Bin(this, lhs, rhs) if this in _ASSOCIATIVE and op in (None, _ASSOCIATIVE[this]):
-            if any(n == x for n in walk(lhs)):
-                return _grouped(lhs, x, _ASSOCIATIVE[this])
-            return None if this == "-" else _grouped(rhs, x, _ASSOCIATIVE[this])
-        case Call("fmin" | "fmax" as fn, (lhs, rhs)) if op in (None, fn[1:]):
-            return _grouped(lhs if any(n == x for n in walk(lhs)) else rhs, x, fn[1:])
-    return None
-
-
-def _chosen(value: Expr, x: Var | Load) -> str | None:
-    """``min`` or ``max`` written as ``e < x ? e : x``."""
-    match _plain(value):
-        case Select(Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs), then, other):
-            a, b, first, second = (_plain(e) for e in (lhs, rhs, then, other))
-            if x not in (a, b) or {a, b} != {first, second} or any(n == x for n in walk(b if a == x else a)):
-                return None
-            return "min" if (op in ("<", "<=")) == (a == first) else "max"
-    return None
-
-
-def _plain(e: Expr) -> Expr:
-    """``e`` without the casts that only widen or narrow."""
-    match e:
-        case Cast(dtype, arg) if _like(dtype, arg.dtype):
-            return _plain(arg)
-    return e
-
-
-def _like(a: str, b: str) -> bool:
-    return is_integer(a) == is_integer(b)
+def _brackets(text: str) -> int:
+    """How many pairs of brackets side by side ``text`` is; 0 where it is anything else."""
+    depth = pairs = 0
+    for ch in text:
+        pairs += depth == 0 and ch == "["
+        depth += (ch == "[") - (ch == "]")
+        if depth < 0 or (depth == 0 and ch not in "] \t"):
+            return 0
+    return 0 if depth else pairs

@@ -19,13 +19,18 @@ from looptune.poly.space import Space, union
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependence:
-    """``map``: { first[iteration] -> then[iteration] }. ``op`` where it is a reduction's."""
+    """``map``: { first[iteration] -> then[iteration] }. ``op`` where it is a reduction's, ``exact`` as for accesses."""
 
     first: str
     then: str
     array: str
     op: str | None
     map: isl.Map
+    exact: bool = False
+
+    def commutes(self, reassociate: bool) -> bool:
+        """Both ends accumulate, and may do so in either order."""
+        return self.op is not None and (reassociate or self.exact)
 
 
 def dependences(space: Space) -> tuple[Dependence, ...]:
@@ -70,7 +75,7 @@ def _kept(
     same = union(conflict(space, a, b) for a, b in distinct.values())
     ordered = same.intersect(space.before(first, then)).coalesce()
     if not ordered.is_empty():
-        yield Dependence(first, then, array, op, ordered)
+        yield Dependence(first, then, array, op, ordered, op is not None and all(a.exact and b.exact for a, b in pairs))
 
 
 def conflict(space: Space, a: Access, b: Access) -> isl.Map:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from looptune.ir import Array, Assign, Codelet, Expr, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
+from looptune.ir import Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Scalar, Stmt, Un, Var, While
 from looptune.poly.text import Least, condition, constant, least_of, name, text
 from looptune.pretty import show
 from looptune.rewrite import rewrite, substitute, walk
@@ -26,11 +26,15 @@ from looptune.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are the ones it concerns."""
+    """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are the ones it concerns.
+
+    ``condition``: all that is not known is whether a statement runs; if it does, what it touches is known.
+    """
 
     what: str
     span: Span
     statements: frozenset[str] = frozenset()
+    condition: bool = False
 
     def __str__(self) -> str:
         return f"{self.what} cannot be analysed"
@@ -41,7 +45,8 @@ class Statement:
     """One assignment: its loops, outermost first, and what isl is told of it.
 
     ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
-    ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs.
+    ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
+    the last of them is ``guard`` (or its negation) where the statement opens a branch: nothing runs between the two.
     """
 
     name: str
@@ -53,11 +58,36 @@ class Statement:
     exact: bool
     conditions: tuple[Expr, ...]
     unknown: Unknown | None
+    guard: Expr | None = None
 
-    def shown(self, values: tuple[int, ...]) -> dict[str, int]:
-        """An iteration by the user's names; a ``while`` counts its passes."""
-        names = (f.var if isinstance(f, Loop) else "pass" for f in self.loops)
-        return dict(zip(names, values, strict=True))
+    def shown(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
+        """An iteration by the user's names and in the user's values; a ``while`` counts its passes.
+
+        ``sizes`` are the integer parameters by name.
+        """
+        env = {**sizes, **self.counters(values)}
+        found: dict[str, int] = {}
+        for f, value in zip(self.loops, values, strict=True):
+            match f:
+                case Loop(var, shown=None):
+                    found[var] = value
+                case Loop(var, shown=Node() as e):
+                    held = computed(e, env)
+                    found[var if held is not None else f"pass of {var}"] = value if held is None else held
+                case While():
+                    found["pass"] = value
+        return found
+
+    def counters(self, values: tuple[int, ...]) -> dict[str, int]:
+        """An iteration by the variables of the tree's loops."""
+        return {f.var: v for f, v in zip(self.loops, values, strict=True) if isinstance(f, Loop)}
+
+
+def computed(e: Expr, env: Mapping[str, int]) -> int | None:
+    """The value of an integer expression, None where it is made of more than ``env`` holds."""
+    used = {n.name: n.dtype for n in walk(e) if isinstance(n, Var)}
+    value = substitute(e, {v: Const(env[v], dtype) for v, dtype in used.items() if v in env})
+    return int(value.value) if isinstance(value, Const) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +156,10 @@ def _taken(codelet: Codelet) -> set[str]:
 
 def _collected(unknown: list[tuple[Unknown, str]]) -> tuple[Unknown, ...]:
     """Each unknown once, with all the statements it concerns."""
-    found: dict[tuple[str, Span], set[str]] = {}
+    found: dict[Unknown, set[str]] = {}
     for u, statement in unknown:
-        found.setdefault((u.what, u.span), set()).add(statement)
-    return tuple(Unknown(what, span, frozenset(names)) for (what, span), names in found.items())
+        found.setdefault(u, set()).add(statement)
+    return tuple(replace(u, statements=frozenset(names)) for u, names in found.items())
 
 
 def _known_values(codelet: Codelet, parameters: set[str]) -> dict[str, Expr]:
@@ -194,28 +224,29 @@ class _Walker:
     unknown: list[tuple[Unknown, str]] = field(default_factory=list)
     ranges: list[tuple[Loop, tuple[str, ...], str, str | None]] = field(default_factory=list)
 
-    def block(self, body: tuple[Stmt, ...], place: _Place, start: int = 0) -> int:
-        """Walk ``body``, numbering from ``start``; the next free number."""
+    def block(self, body: tuple[Stmt, ...], place: _Place, start: int = 0, guard: Expr | None = None) -> int:
+        """Walk ``body``, numbering from ``start``; the next free number. ``guard`` is asked right before the first."""
         for stmt in body:
+            asked, guard = guard, None
             match stmt:
                 case Assign():
-                    self.assign(stmt, replace(place, time=(*place.time, str(start))))
+                    self.assign(stmt, replace(place, time=(*place.time, str(start))), asked)
                 case Loop():
                     self.loop(stmt, replace(place, time=(*place.time, str(start))))
                 case While():
                     self.passes(stmt, replace(place, time=(*place.time, str(start))))
                 case If(cond, then, other):
-                    middle = self.block(then, self.branch(cond, True, place), start)
-                    start = self.block(other, self.branch(cond, False, place), middle) - 1
+                    middle = self.block(then, self.branch(cond, True, place), start, cond)
+                    start = self.block(other, self.branch(cond, False, place), middle, Un("!", cond)) - 1
             start += 1
         return start
 
-    def assign(self, stmt: Assign, place: _Place) -> None:
+    def assign(self, stmt: Assign, place: _Place, guard: Expr | None) -> None:
         self.unknown += [(u, stmt.name) for u in place.unknown]
         domain = " and ".join(f"({c})" for c in place.domain)
-        unknown = next(iter(place.unknown), None)
+        unknown = min(place.unknown, key=lambda u: u.condition, default=None)
         self.statements.append(Statement(stmt.name, place.loops, stmt, place.dims, domain, place.time, place.exact,
-                                         place.conditions, unknown))  # fmt: skip
+                                         place.conditions, unknown, guard))  # fmt: skip
 
     def loop(self, loop: Loop, place: _Place) -> None:
         var = name(loop.var)
@@ -259,7 +290,7 @@ class _Walker:
             return None
 
         held, exact = condition(rewrite(hide, substitute(cond, self.known)), taken, place.least)
-        unknown = () if exact else (Unknown(f"condition {show(cond)}", cond.span),)
+        unknown = () if exact else (Unknown(f"condition {show(cond)}", cond.span, condition=True),)
         return place.given(held, exact, (cond,), unknown)
 
     def affine(self, e: Expr, place: _Place) -> str | None:

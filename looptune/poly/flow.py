@@ -50,7 +50,7 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
             touched = isl.UnionMap.from_map(space.touched(a))
             if not a.write:
                 reads = reads.union(touched)
-            elif a.certain and not (reassociate and a.reduces):
+            elif a.certain and not a.commutes(reassociate):
                 certain = certain.union(touched)
             else:
                 possible = possible.union(touched)

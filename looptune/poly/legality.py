@@ -22,7 +22,7 @@ from looptune.poly.model import Model
 from looptune.poly.space import Order, Piece, union
 from looptune.poly.witness import Broken, Kind, Refused, refused
 
-__all__ = ["Reduction", "Refused", "Verdict", "judge", "parallel"]
+__all__ = ["Around", "Reduction", "Refused", "Verdict", "judge", "parallel"]
 
 
 def judge(
@@ -76,7 +76,7 @@ class _Change:
 
     def broken_local(self, array: str, expanded: bool) -> Iterator[Broken]:
         """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
-        mine = [d for d in self.model.dependences if d.array == array and not (self.reassociate and d.op)]
+        mine = [d for d in self.model.dependences if d.array == array and not d.commutes(self.reassociate)]
         turned = [(d, bad) for d in mine if (bad := self.reversed(d)) is not None]
         if not turned:
             return
@@ -121,7 +121,7 @@ class _Change:
     def commutes(self, array: str, s: str, t: str) -> bool:
         """Both do nothing with the array but accumulate into it."""
         mine = [[a for a in self.model.space.accesses[n] if a.array == array] for n in (s, t)]
-        return self.reassociate and shared_op(*mine) is not None and all(a.reduces for side in mine for a in side)
+        return shared_op(*mine) is not None and all(a.commutes(self.reassociate) for side in mine for a in side)
 
     def same(self, array: str, s: str, t: str, *, sink_writes: bool) -> isl.Map:
         """{ s -> t : s writes an element that t writes (or reads) }"""
@@ -167,34 +167,40 @@ class Verdict:
     private: frozenset[str]
 
 
-def parallel(model: Model, statements: Collection[str], depth: int, *, order: Order | None = None) -> Verdict:
+def parallel(
+    model: Model, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
+) -> Verdict:
     """The loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
-    loop = _Around(model, frozenset(statements), depth, order if order is not None else model.order())
-    carried = [(d, bad) for d in model.dependences if (bad := loop.carried(d)) is not None]
-    private = {array for array in {d.array for d, _ in carried} if array in model.stored and loop.owns(array)}
-    left = [(d, bad) for d, bad in carried if d.array not in private]
-    plain = [(d, bad) for d, bad in left if d.op is None]
+    loop = Around(model, frozenset(statements), depth, order if order is not None else model.order())
+    left, private = loop.carries()
+    plain = [(d, bad) for d, bad in left if not d.commutes(reassociate)]
     if not left:
-        return Verdict("parallel", None, (), frozenset(private))
+        return Verdict("parallel", None, (), private)
     broken = [
         Broken(d.first, d.then, bad, d.array, reductions=d.op is not None) for d, bad in (plain if plain else left)
     ]
     witness = refused(model.space, model.sizes, broken)
     if plain:
-        return Verdict("sequential", witness, (), frozenset(private))
+        return Verdict("sequential", witness, (), private)
     found = {Reduction(d.op, model.space.accesses[s][0].text, s) for d, _ in left if d.op for s in (d.first, d.then)}
     ordered = sorted(found, key=lambda r: (list(model.statements).index(r.statement), r.op))
-    return Verdict("reduction", witness, tuple(ordered), frozenset(private))
+    return Verdict("reduction", witness, tuple(ordered), private)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Around:
+class Around:
     """One loop, and the statements in it."""
 
     model: Model
     inside: frozenset[str]
     depth: int
     order: Mapping[str, tuple[Piece, ...]]
+
+    def carries(self) -> tuple[list[tuple[Dependence, isl.Map]], frozenset[str]]:
+        """The dependences between its iterations, and the locals left out because each iteration has its own."""
+        carried = [(d, bad) for d in self.model.dependences if (bad := self.carried(d)) is not None]
+        private = {a for a in {d.array for d, _ in carried} if a in self.model.stored and self.owns(a)}
+        return [(d, bad) for d, bad in carried if d.array not in private], frozenset(private)
 
     def carried(self, d: Dependence) -> isl.Map | None:
         """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""

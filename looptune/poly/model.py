@@ -79,7 +79,7 @@ class Model:
     def _constraints(self, reassociate: bool) -> tuple[Dependence, ...]:
         by_pair: dict[tuple[str, str], list[isl.Map]] = {}
         for d in self.dependences:
-            if d.array not in self.stored and not (reassociate and d.op):
+            if d.array not in self.stored and not d.commutes(reassociate):
                 by_pair.setdefault((d.first, d.then), []).append(d.map)
         return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
 

@@ -89,7 +89,7 @@ def _once(copies: Copies, reassociate: bool) -> Proof | None:
 def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:
     point, names = least_point(isl.Map.from_range(where)), copies.original.parameters
     given = _listed(dict(zip(names, point, strict=False)))
-    at = _listed(statement.shown(point[len(names) :]))
+    at = _listed(statement.shown(point[len(names) :], dict(zip(names, point, strict=False))))
     place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
     return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
 
@@ -104,7 +104,7 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
                 if met.is_empty():
                     continue
                 bad = met.subtract(_in_order(copies.finished, first, then))
-                if reassociate and d.op:  # either may come first, but not both at once
+                if d.commutes(reassociate):  # either may come first, but not both at once
                     bad = bad.subtract(_in_order(copies.finished, then, first).reverse())
                 if not bad.is_empty():
                     back = copies.back(first, bad, then)
@@ -163,7 +163,7 @@ def _values(
     for array in sorted(_scalars(model)):
         for flow in model.flows(array, reassociate=reassociate).flows:
             ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
-            if not (reassociate and shared_op(*ends)):
+            if not (shared_op(*ends) and all(a.commutes(reassociate) for side in ends for a in side if a.write)):
                 w, values, r = shown(flow.write, flow.map, flow.read)
                 found.setdefault((w, r), []).append(values)
     return {pair: union(maps) for pair, maps in found.items()}

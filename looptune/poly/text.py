@@ -26,7 +26,7 @@ _KEYWORDS = frozenset({
     "and", "ceil", "ceild", "exists", "false", "floor", "floord", "implies", "infinity", "infty", "max", "min",
     "mod", "nan", "not", "or", "rat", "true",
 })  # fmt: skip
-_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def name(var: str) -> str:
@@ -115,8 +115,8 @@ def condition(e: Expr, want: bool = True, least: Least = NOTHING) -> tuple[str, 
             return f"(({a}) {word} ({b}))", exact_a and exact_b
         case Un("!", arg):
             return condition(arg, not want, least)
-        case Bin(op, lhs, rhs) if op in _NEGATED:
-            op = op if want else _NEGATED[op]
+        case Bin(op, lhs, rhs) if op in NEGATED:
+            op = op if want else NEGATED[op]
             a_text, b_text = text(lhs, least, exact=True), text(rhs, least, exact=True)
             if a_text is None or b_text is None:
                 return "true", False

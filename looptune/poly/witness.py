@@ -12,10 +12,13 @@ from typing import Literal
 
 import islpy as isl
 
+from looptune.ir import Loop
 from looptune.poly.access import Access
 from looptune.poly.dependence import conflict
-from looptune.poly.domain import Statement, Unknown
+from looptune.poly.domain import Statement, Unknown, computed
 from looptune.poly.space import Space
+from looptune.poly.text import name
+from looptune.scope import names_in
 from looptune.source import Span
 
 Kind = Literal["flow", "anti", "output"]
@@ -29,7 +32,8 @@ _DONE = {"flow": ("written", "read"), "anti": ("read", "written"), "output": ("w
 class Refused:
     """Two iterations that must stay in order, at the smallest ``sizes`` that show it.
 
-    ``because``: the code cannot be analysed there, and the dependence is only assumed.
+    ``because``: the code cannot be analysed there, and the dependence is only assumed. ``element`` is what both touch,
+    () of a scalar, None where that depends on data.
     """
 
     array: str
@@ -44,6 +48,7 @@ class Refused:
     first_statement: str
     then_statement: str
     because: Unknown | None = None
+    element: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         """
@@ -51,8 +56,12 @@ class Refused:
         >>> str(Refused("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
         'iteration (i=1) must run before (i=2) when n=3'
         """
+        return self.told(lines=False)
+
+    def told(self, *, lines: bool) -> str:
+        """With the ``lines`` of both, or only where nothing else tells them apart."""
         first, then = _at(self.first), _at(self.then)
-        if first == then and self.source.line != self.sink.line:
+        if (lines or first == then) and self.source.line != self.sink.line:
             first, then = (f"{at} of line {s.line}".strip() for at, s in ((first, self.source), (then, self.sink)))
         subject = f"iteration {first}" if self.first else f"line {self.source.line}"
         given = f" when {_listed(self.sizes)}" if self.sizes else ""
@@ -99,16 +108,44 @@ def _rank(r: Refused) -> tuple[object, ...]:
 
 
 def _example(space: Space, names: Mapping[str, str], b: Broken) -> Refused:
-    s, t = space.nest.statements[b.first], space.nest.statements[b.then]
-    point = least_point(b.map)
-    n = len(space.nest.parameters)
-    sizes = dict(zip(space.nest.parameters, point[:n], strict=True))
-    first, then = point[n : n + len(s.dims)], point[n + len(s.dims) :]
-    a, c, kind = min(_ends(space, b, sizes, first, then), key=_end_rank)
-    mentioned = _mentioned(s, a) | _mentioned(t, c) | _words(b.mentions)
-    shown = {names[p]: v for p, v in sizes.items() if p in mentioned}
-    return Refused(a.array, kind, a.span, c.span, a.text, c.text, s.shown(first), t.shown(then), shown,
-                   b.first, b.then, a.unknown or c.unknown)  # fmt: skip
+    point = Point.of(space, b.first, b.then, b.map)
+    a, c, kind = min(_ends(space, b, point.sizes, point.first, point.then), key=_end_rank)
+    return shown(space, names, point, (a, c, kind), b.mentions)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One pair of a map's: the sizes by isl's names, the iterations of both statements."""
+
+    sizes: Mapping[str, int]
+    first: tuple[int, ...]
+    then: tuple[int, ...]
+
+    @staticmethod
+    def of(space: Space, first: str, then: str, found: isl.Map) -> Point:
+        """The smallest pair of { first[iteration] -> then[iteration] }."""
+        point, n, dims = least_point(found), len(space.nest.parameters), len(space.nest.statements[first].dims)
+        return Point(dict(zip(space.nest.parameters, point[:n], strict=True)), point[n : n + dims], point[n + dims :])
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        return sum(self.sizes.values()), tuple(self.sizes.values()), self.first, self.then
+
+
+def shown(
+    space: Space, names: Mapping[str, str], point: Point, end: tuple[Access, Access, Kind], mentions: str = ""
+) -> Refused:
+    """The example at ``point`` as the user sees it: variables in the user's values, the sizes that matter."""
+    a, c, kind = end
+    s, t = space.nest.statements[a.statement], space.nest.statements[c.statement]
+    mentioned = _mentioned(s, a) | _mentioned(t, c) | _words(mentions)
+    sizes = {names[p]: v for p, v in point.sizes.items()}
+    few = {names[p]: v for p, v in point.sizes.items() if p in mentioned}
+    at = [computed(e, {**sizes, **s.counters(point.first)}) for e in a.subscripts]
+    because = a.unknown if a.unknown is not None else c.unknown
+    return Refused(a.array, kind, a.span, c.span, a.text, c.text, s.shown(point.first, sizes),
+                   t.shown(point.then, sizes), few, a.statement, c.statement, because,
+                   None if None in at else tuple(v for v in at if v is not None))  # fmt: skip
 
 
 def least_point(found: isl.Map) -> tuple[int, ...]:
@@ -166,7 +203,9 @@ def kind_of(a: Access, b: Access) -> Kind | None:
 
 
 def _mentioned(s: Statement, a: Access) -> set[str]:
-    return _words(" ".join([s.domain, *(e for e in a.index if e is not None)]))
+    counted = [f.shown for f in s.loops if isinstance(f, Loop) and f.shown is not None]
+    used = {name(v) for v in names_in((*a.subscripts, *counted))}
+    return _words(" ".join([s.domain, *(e for e in a.index if e is not None)])) | used
 
 
 def _words(text: str) -> set[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
-from looptune import interp
+from looptune import flops, interp
 from looptune.errors import UsageError
 from looptune.ir import (
     Array,
@@ -36,20 +37,32 @@ from looptune.rewrite import walk
 from looptune.runtime.check import extents, inputs
 from looptune.simplify import evaluate, is_integer
 
-_PRIMES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+_FIRST = (4, 2, 1, 0)
+"""Where in _PRIMES sizes begin: at 13, and below it where arrays are smaller or the interpreter would take long."""
+MOST = 20_000
+"""Statements the interpreter is asked to run at odd sizes: two seconds at most."""
 
 Values = dict[str, int | float]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One size of one codelet: the scalar parameters, and the shape of every array."""
+    """One size of one codelet: the scalar parameters, and the shape of every array whose extents are not declared.
+
+    ``data`` is a .npz file with the contents of every array; without it they are random.
+    """
 
     values: Mapping[str, int | float]
     shapes: Mapping[str, tuple[int, ...]]
+    data: Path | None = None
 
     def arrays(self, codelet: Codelet, seed: int) -> dict[str, np.ndarray]:
-        return inputs(codelet, self.values, seed, self.shapes)
+        """New arrays, the same at each call; ``seed`` counts where they are random."""
+        if self.data is None:
+            return inputs(codelet, self.values, seed, self.shapes)
+        with np.load(self.data) as held:
+            return {p.name: held[p.name] for p in codelet.params if isinstance(p, Array)}
 
 
 def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
@@ -72,6 +85,12 @@ def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
     return Problem(values, undeclared(codelet, values))
 
 
+def shapes(codelet: Codelet, sized: Problem) -> dict[str, tuple[int, ...]]:
+    """The shape of every array at one size; UsageError for a bad extent."""
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    return {p.name: sized.shapes[p.name] if p.name in sized.shapes else extents(p, sized.values) for p in arrays}
+
+
 def undeclared(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays whose first extent the C text leaves open: large enough for every access.
 
@@ -87,11 +106,11 @@ def undeclared(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str,
                 raise UsageError(f"the extent of {load.array} is not declared and this index has no bound", load.span)
             largest[load.array] = max(largest[load.array], bounds[1] + 1)
     env = {n: (v, v) for n, v in sizes.items()}
-    shapes = {}
+    found = {}
     for name, p in open_.items():
         inner = [_range(e, env) for e in p.shape[1:] if e is not None]
-        shapes[name] = (largest[name], *(r[1] for r in inner if r is not None))
-    return shapes
+        found[name] = (largest[name], *(r[1] for r in inner if r is not None))
+    return found
 
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -152,24 +171,50 @@ def odd(codelet: Codelet, known: Problem) -> Problem | None:
     """Small sizes that no factor divides, at which the original loop stays inside its arrays; None if none are found.
 
     First all integer parameters become different primes; where the program relies on an order or an equality between
-    them, they are replaced in that order. A codelet without integer parameters has only the sizes it was written for.
+    them, they are replaced in that order; where arrays of declared extents are smaller, or the loops too many, by
+    smaller primes. A codelet without integer parameters has only the sizes it was written for.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     if not sizes or min(sizes.values()) < 1:
         return None
-    ranks = {v: _PRIMES[k % len(_PRIMES)] for k, v in enumerate(sorted(set(sizes.values())))}
-    different = {n: _PRIMES[k % len(_PRIMES)] for k, n in enumerate(sizes)}
-    for candidate in (different, {n: ranks[v] for n, v in sizes.items()}):
-        values = {**known.values, **candidate}
-        if _runs(codelet, values):
-            return Problem(values, undeclared(codelet, values))
+    if _many(codelet, {**known.values, **dict.fromkeys(sizes, _PRIMES[0])}):
+        return None
+    order = {v: k for k, v in enumerate(sorted(set(sizes.values())))}
+    for first in _FIRST:
+        primes = _PRIMES[first:]
+        different = {n: primes[k % len(primes)] for k, n in enumerate(sizes)}
+        ranked = {n: primes[order[v] % len(primes)] for n, v in sizes.items()}
+        for candidate in (different, ranked) if ranked != different else (different,):
+            values = {**known.values, **candidate}
+            if _runs(codelet, values):
+                return Problem(values, undeclared(codelet, values))
     return None
 
 
+class _TooLong(Exception):
+    """The original loops run more statements than the interpreter is given time for."""
+
+
+def _many(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
+    """The loops run MOST statements or more, as far as that can be told without running them."""
+    sizes = {n: int(v) for n, v in values.items() if float(v).is_integer()}
+    return flops.statements(codelet.body, sizes, MOST) == MOST
+
+
 def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
+    left = MOST
+
+    def count(statement: str, iterations: tuple[int, ...]) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _TooLong
+
+    if _many(codelet, values):
+        return False
     try:
         small = Problem(values, undeclared(codelet, values))
-        interp.run(codelet, small.arrays(codelet, 0), small.values)
-    except (AssertionError, UsageError):
+        interp.run(codelet, small.arrays(codelet, 0), small.values, count)
+    except (AssertionError, UsageError, _TooLong):
         return False
     return True

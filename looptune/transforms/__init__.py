@@ -7,6 +7,9 @@ import difflib
 from looptune.errors import DirectiveError
 from looptune.ir import Directive
 from looptune.transforms.base import Transform
+from looptune.transforms.distribute import Cut, Distribute
+from looptune.transforms.fullunroll import FullUnroll
+from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
 from looptune.transforms.parallel import NoParallel, Parallel
@@ -15,9 +18,13 @@ from looptune.transforms.tile import Tile
 from looptune.transforms.unroll import Unroll
 
 ALL: tuple[type[Transform], ...] = (
+    Distribute,
+    Cut,
     Permute,
+    Fuse,
     Tile,
     Unroll,
+    FullUnroll,
     Parallel,
     NoParallel,
     Gridify,

@@ -11,16 +11,20 @@ A directive is one file here: a frozen dataclass whose fields are the directive'
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Assign, Const, Directive, Expr, Local, Loop, Stmt
-from looptune.poly.model import Order, Piece, text
-from looptune.rewrite import walk
-from looptune.simplify import add, div, sub
+from looptune.ir import Arg, Assign, Const, Directive, Expr, Local, Loop, Stmt, Var, While
+from looptune.poly.graph import Graph
+from looptune.poly.legality import Refused
+from looptune.poly.model import Order, Piece, name, text
+from looptune.poly.reach import Reach
+from looptune.rewrite import substitute, walk
+from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
 
 
@@ -33,13 +37,29 @@ class Example:
     refused: str = ""
 
 
+class Questions(Protocol):
+    """What a transform may ask of the dependences. Times are those of ``order``, and judgements are remembered."""
+
+    def judge(self, new: Reorder, old: Order) -> Refused | None: ...
+
+    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
+        """What must come before what where the first ``length`` entries of the times are equal."""
+        ...
+
+    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+        """How much greater ``entry`` is, at most, for one of ``first`` than for one of ``then`` that needs it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
 
     ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
     iteration owns; ``taken`` the names a new loop or local must not have; ``nonempty`` the numbers of the loops known
-    to run; ``values`` the sizes known already.
+    to run; ``values`` the sizes known already. ``around`` are the loops it stands in, outermost first, ``block`` the
+    body of the last of them, or the codelet's. ``sizes`` are the integer parameters; ``reach`` is what holds whenever
+    the loop is reached.
     """
 
     loop: Loop
@@ -50,40 +70,57 @@ class Site:
     nonempty: Collection[int]
     values: Mapping[str, int | float]
     span: Span
+    around: tuple[Loop | While, ...]
+    block: tuple[Stmt, ...]
+    sizes: frozenset[str]
+    ask: Questions
+    reach: Reach
 
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)
 
-    def loop_span_text(self, e: Expr) -> str:
-        """``e`` as isl text; loops whose bounds are not affine cannot be reordered."""
+    def bound(self, e: Expr, piece: Piece) -> str:
+        """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
+
+        Loops whose bounds are not affine cannot be reordered.
+        """
         affine = text(e)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
-        return affine
+        entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.around) if isinstance(f, Loop)}
+        return re.sub(r"[A-Za-z_]\w*", lambda word: entry.get(word[0], word[0]), affine)
 
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
     """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
 
-    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave.
+    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave. ``beside``
+    is the order of statements that only make room: they run when they did, but are numbered anew.
     """
 
     order: Order
     cut: int | None = None
     expanded: frozenset[str] = frozenset()
+    beside: Order = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What takes the loop's place, and the locals this needs."""
+    """What takes the place of the loop and the ``width - 1`` statements after it, and the locals this needs.
+
+    ``merged`` are other loops that have become part of the loop.
+    """
 
     body: tuple[Stmt, ...]
     locals: tuple[Local, ...] = ()
+    width: int = 1
+    merged: tuple[Loop, ...] = ()
 
 
-Stage = Literal["nest", "mode", "loop"]
-"""nest: the order of whole nests, resolved first · mode: how loops run · loop: one loop, innermost first."""
+Stage = Literal["split", "nest", "join", "mode", "loop"]
+"""In this order. split: a loop becomes several, and directives for it go to each · nest: the order of whole nests ·
+join: several loops become one · mode: how loops run · loop: one loop, innermost first."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +150,10 @@ class Transform(ABC):
         """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
         return ()
 
+    def at_fault(self, site: Site, refused: Refused) -> Directive | None:
+        """The directive to blame for an order that is refused, where it is another than this one."""
+        return None
+
     @abstractmethod
     def apply(self, site: Site) -> Change: ...
 
@@ -123,6 +164,13 @@ def wrong(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveEr
     near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
     hint = next((f"; did you mean '{w}'?" for w in words if near and w.lower() == near[0]), "")
     return DirectiveError(f"{cls.name} has no argument '{given}'{hint} (syntax: {cls.syntax})", arg.span)
+
+
+def no_arguments(directive: Directive) -> None:
+    if directive.args:
+        arg = directive.args[0]
+        given = arg.key or " ".join(str(v) for v in arg.values)
+        raise DirectiveError(f"{directive.name} takes no argument, got '{given}'", arg.span)
 
 
 def positive(arg: Arg, what: str) -> int:
@@ -141,6 +189,13 @@ def trips(loop: Loop) -> Expr:
     """How many iterations ``loop`` has, where it has any: ``ceil((hi - lo) / step)``."""
     span = sub(loop.hi, loop.lo)
     return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def iteration(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
+    """The body of the iteration that is ``trip`` steps from the loop's start."""
+    value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
+    body: tuple[Stmt, ...] = loop.body
+    return body if value == Var(loop.var, loop.dtype) else substitute(body, {loop.var: value})
 
 
 def fresh(name: str, taken: Collection[str]) -> str:

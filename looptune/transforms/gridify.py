@@ -36,12 +36,12 @@ class Gridify(Transform):
             match arg:
                 case Arg(key) if key.lower() == "blocksize":
                     block = block_of(arg)
-                case Arg(key) if key.lower() in ("private", "reduce"):
+                case Arg(key) if key.lower() in ("private", "reduce", "global"):
                     continue
                 case Arg(key, ()) if key:
                     loops.append(key)
                 case _:
-                    raise wrong(cls, arg, ("blocksize", "private", "reduce"))
+                    raise wrong(cls, arg, ("blocksize", "private", "reduce", "global"))
         if len(loops) > 2:
             raise DirectiveError(f"gridify takes one or two loops, got {len(loops)}", directive.span)
         return cls(tuple(loops), block, span=directive.span)

@@ -71,7 +71,7 @@ class Permute(Transform):
         entry = {}
         for d, loop in enumerate(band):
             end = loop.lo if sunk.first else _last(loop)
-            entry[loop.var] = piece.time[p + 2 * d] if d <= sunk.level else site.loop_span_text(end)
+            entry[loop.var] = piece.time[p + 2 * d] if d <= sunk.level else site.bound(end, piece)
         middle = [x for v in self.loops for x in (entry[v], "0")]
         rest = piece.time[p + 2 * sunk.level + 2 :]
         return replace(piece, time=(*piece.time[:p], *middle[:-1], str(place), *rest))

@@ -56,7 +56,7 @@ class Tile(Transform):
         """Time with the block of every loop of the band in front of the band's own dimensions."""
         p = site.depth
         blocks = (
-            f"floor(({piece.time[p + 2 * d]} - ({site.loop_span_text(loop.lo)}))/{loop.step * size})"
+            f"floor(({piece.time[p + 2 * d]} - ({site.bound(loop.lo, piece)}))/{loop.step * size})"
             for d, (loop, (_, size)) in enumerate(zip(band, self.sizes, strict=True))
         )
         return replace(piece, time=(*piece.time[:p], *blocks, *piece.time[p:]))

@@ -33,6 +33,7 @@ from looptune.transforms.base import (
     Transform,
     both,
     fresh,
+    iteration,
     only,
     positive,
     statements,
@@ -99,8 +100,8 @@ class Unroll(Transform):
     def _pieces(self, piece: Piece, site: Site, jam: bool) -> tuple[Piece, ...]:
         """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
         u, s, p = self.factor, site.loop.step, site.depth
-        lo = site.loop_span_text(site.loop.lo)
-        n = f"floor(({site.loop_span_text(site.loop.hi)} - ({lo}) + {s - 1})/{s})"
+        lo = site.bound(site.loop.lo, piece)
+        n = f"floor(({site.bound(site.loop.hi, piece)} - ({lo}) + {s - 1})/{s})"
         q = f"floor(({n})/{u})"
         before, e, inner = piece.time[:p], piece.time[p], piece.time[p + 1 :]
         x = f"floor(({e} - ({lo}))/{s})" if s > 1 else f"({e} - ({lo}))"
@@ -136,9 +137,9 @@ class Unroll(Transform):
             return Change((main,), locals_)
         if self.rest == "remainder":
             start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
-            last = replace(loop, lo=start, hi=n, step=1, body=_at(loop, trip))
+            last = replace(loop, lo=start, hi=n, step=1, body=iteration(loop, trip))
             return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_)
-        single = _at(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
+        single = iteration(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
         guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
         return Change((replace(main, hi=add(q, r), body=guarded),), locals_)
 
@@ -152,17 +153,11 @@ class Unroll(Transform):
                 )
 
     def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-        bodies = [_at(site.loop, place) for place in places]
+        bodies = [iteration(site.loop, place) for place in places]
         if not (self.jam and _has_loop(site.loop.body)):
             return tuple(s for b in bodies for s in b), ()
         renamed, locals_ = _own_locals(bodies, site)
         return _fused(renamed, site), locals_
-
-
-def _at(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
-    """The body of the iteration that is ``trip`` steps from the loop's start."""
-    value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
-    return loop.body if value == Var(loop.var, loop.dtype) else substitute(loop.body, {loop.var: value})
 
 
 def _has_loop(body: tuple[Stmt, ...]) -> bool:

@@ -1,6 +1,7 @@
 """``where unroll(i) * unroll(j) <= 16``: a condition on the directives of one configuration.
 
     directive(loop)    its number: 4 for `unroll 4` on loop i and `tile i:4`; the words of `permute i, j`; 1 if absent
+                       a loop goes by the name it has in the line: unroll(i), unroll(2), unroll(2.1)
     blocksize(0)       the block's x extent, blocksize(1) its y extent; other codelet directives are maxregs(codelet)
     + - * // %   == != < <= > >=   and or not   ( )   integers   "words" or words
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,6 +40,7 @@ _TEXTS: Mapping[type[ast.AST], str] = MappingProxyType(
     {ast.Div: "/ (write //)", ast.Pow: "**", ast.Attribute: "a dot", ast.Subscript: "[ ]", ast.IfExp: "if"}
 )
 _LARGEST = 300
+_PIECE = re.compile(r"\(\s*(\w+\.\d+)\s*\)")
 _ORDER: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = MappingProxyType(
     {
         ast.Eq: operator.eq,
@@ -65,8 +68,9 @@ class Constraint:
 
 def parse(text: str, span: Span) -> Constraint:
     """``span`` is where ``text`` stands."""
+    quoted = _PIECE.sub(r'("\1")', text.strip())  # 2.1 would be a number to Python, i.2 no expression at all
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(quoted, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ParseError(f"`{text}` is not a condition", span) from error
     _check(tree, span)

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
+from looptune.bind import called
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt, While
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import Analysis, distributed, schedule
 
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
@@ -25,26 +26,27 @@ DEEPEST = 4
 
 
 def derive(analysis: Analysis) -> str:
-    """The space as text, one section a line of thought."""
-    sections = [*_nests(analysis), *_loops(analysis), *([BLOCKS] if _loops_of(analysis.codelet.body) else [])]
+    """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
+    body = distributed(analysis).body
+    sections = [*_nests(analysis, body), *_loops(body), *([BLOCKS] if _loops_of(body) else [])]
     return "\nor\n".join(sections) + "\n"
 
 
-def _nests(analysis: Analysis) -> Iterator[str]:
-    for outer in _loops_of(analysis.codelet.body):
+def _nests(analysis: Analysis, body: tuple[Stmt, ...]) -> Iterator[str]:
+    for outer in _loops_of(body):
         band = _band(outer)
         orders = list(_legal(analysis, band)) if 2 <= len(band) <= DEEPEST else []
-        inner = band[-1].number
+        inner = called(band[-1])
         lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
         if len(orders) > 1:
-            lines.insert(0, f"loop {outer.number}: permute {{{' | '.join(orders)}}}")
+            lines.insert(0, f"loop {called(outer)}: permute {{{' | '.join(orders)}}}")
         yield "\n".join(lines)
 
 
-def _loops(analysis: Analysis) -> Iterator[str]:
-    for loop in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
+def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for loop in (n for n in walk(body) if isinstance(n, Loop)):
         jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
-        yield f"loop {loop.number}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+        yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
 
 
 def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:
@@ -74,7 +76,7 @@ def _legal(analysis: Analysis, band: list[Loop]) -> Iterator[str]:
     for order in permutations(names):
         text = ", ".join(order)
         try:
-            schedule(analysis, parse_lines([f"loop {band[0].number}: permute {text}"]))
+            schedule(analysis, parse_lines([f"loop {called(band[0])}: permute {text}"]))
         except (DirectiveError, IllegalTransform):
             continue
         yield text

@@ -28,7 +28,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node, Scalar
 from looptune.mapping import Plan, plan
 from looptune.rewrite import rewrite, walk
-from looptune.runtime.check import Judge, compare, judge, padded
+from looptune.runtime.check import Doubt, Judge, nudged, padded, widened
 from looptune.runtime.machine import Cpu, Machine, Run
 from looptune.runtime.outcome import Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.sizes import Problem
@@ -150,7 +150,15 @@ def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
     return Bench(job).measure
 
 
-def finalist(job: Job) -> Callable[..., dict[str, tuple[float, ...]]]:
+@dataclass(frozen=True, slots=True)
+class Finals:
+    """``times_us`` of each round by name, paired by round; ``wrong``: why a hand-written kernel has none."""
+
+    times_us: Mapping[str, tuple[float, ...]]
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+
+def finalist(job: Job) -> Callable[..., Finals]:
     """The set-up of the worker that runs the finals."""
     return Bench(job).finals
 
@@ -166,21 +174,33 @@ class Bench:
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     odd_inputs: dict[str, np.ndarray] = field(init=False, default_factory=dict)
-    odd_expected: dict[str, np.ndarray] = field(init=False, default_factory=dict)
+    odd_judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
         job = self.job
         self.machine, self.backend = job.target.machine(), job.target.backend()
         host = job.problem.arrays(job.codelet, job.seed)
-        expected = {k: v for k, v in reference(job, host).items() if k in outputs(job.codelet)}
-        self.judge = judge(expected, reduction_terms(job.codelet, job.problem.values))
+        expected = reference(job, job.codelet, host)
+        self.judge = Judge(expected, reduction_terms(job.codelet, job.problem.values), self.doubt)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
         self.originals = {name: self.machine.place(host[name]) for name in expected}
         if job.odd is not None:
             self.odd_inputs = job.odd.arrays(job.codelet, job.seed + 1)
-            whole = {name: a.copy() for name, a in self.odd_inputs.items()}
-            interp.run(job.codelet, whole, job.odd.values)
-            self.odd_expected = {name: whole[name] for name in expected}
+            expected = self.interpreted(job.codelet, self.odd_inputs)
+            self.odd_judge = Judge(expected, reduction_terms(job.codelet, job.odd.values), self.odd_doubt)
+
+    def doubt(self) -> Doubt:
+        job = self.job
+        given = job.problem.arrays(job.codelet, job.seed)
+        wide = widened(job.codelet)
+        wider = {} if wide == job.codelet else reference(job, wide, cast(wide, given), "wider")
+        return Doubt(reference(job, job.codelet, nudged(given, job.seed), "moved"), wider)
+
+    def odd_doubt(self) -> Doubt:
+        job = self.job
+        wide = widened(job.codelet)
+        wider = {} if wide == job.codelet else self.interpreted(wide, cast(wide, self.odd_inputs))
+        return Doubt(self.interpreted(job.codelet, nudged(self.odd_inputs, job.seed)), wider)
 
     def measure(self, built: Built, best_us: float | None) -> Outcome:
         wrong = self.wrong_at_odd_sizes(built)
@@ -197,21 +217,21 @@ class Bench:
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
 
-    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> dict[str, tuple[float, ...]]:
-        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library".
-
-        A hand-written kernel whose result is wrong has no times.
-        """
-        samplers = {}
+    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
+        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library"."""
+        samplers, wrong = {}, {}
         for text, planned in plans.items():
             binary = self.backend.build(planned.timed)
             samplers[text] = self.machine.sampler(self.run_of(binary), self.pairs())
         for name, run in self.handwritten(by_hand).items() if by_hand is not None else ():
             self.restore()
             self.machine.once(run)
-            if self.wrong() is None:
+            off = self.wrong()
+            if off is None:
                 samplers[name] = self.machine.sampler(run, self.pairs())
-        return finals(samplers, seed)
+            else:
+                wrong[name] = off
+        return Finals(finals(samplers, seed), wrong)
 
     def run_of(self, binary: Binary) -> Run:
         program = self.backend.load(binary)
@@ -248,12 +268,18 @@ class Bench:
             if outside is not None:
                 return f"{name}: {outside}"
             p.view[...] = whole[p.pad : p.pad + p.view.size].reshape(p.view.shape)
-        got = {name: guarded[name].view for name in self.odd_expected}
-        off = compare(self.odd_expected, got, terms=reduction_terms(self.job.codelet, values))
+        off = self.odd_judge.wrong({name: guarded[name].view for name in self.odd_judge.expected})
         return None if off is None else f"{off} at {_sizes(self.job.odd)}"
 
     def wrong(self) -> str | None:
         return self.judge.wrong({n: self.machine.fetch(self.arrays[n]) for n in self.judge.expected})
+
+    def interpreted(self, codelet: Codelet, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the loops make of inputs at the odd sizes."""
+        assert self.job.odd is not None, "there are odd sizes"
+        whole = {name: a.copy() for name, a in inputs.items()}
+        interp.run(codelet, whole, self.job.odd.values)
+        return {name: whole[name] for name in outputs(codelet)}
 
     def restore(self) -> None:
         for name, source in self.originals.items():
@@ -268,15 +294,23 @@ def outputs(codelet: Codelet) -> set[str]:
     return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
 
 
-def reference(job: Job, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The original loops run on ``inputs``, on the CPU, kept in a file: a restarted worker need not run them again."""
+def cast(codelet: Codelet, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays in the types that the codelet declares."""
+    return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}
+
+
+def reference(job: Job, codelet: Codelet, inputs: Mapping[str, np.ndarray], how: str = "") -> dict[str, np.ndarray]:
+    """What the original loops, or ``codelet`` made of them, leave of ``inputs``, run on the CPU.
+
+    Kept in a file: a restarted worker need not run them again. ``how`` tells inputs apart that are not the job's own.
+    """
     backend = job.target.reference()
-    plain = plan(schedule(Analysis(job.codelet, reassociate=False)).codelet)
+    plain = plan(schedule(Analysis(codelet, reassociate=False)).codelet)
     facts = (
         backend.emit(plain),
         sorted(job.problem.values.items()),
         sorted((n, a.shape) for n, a in inputs.items()),
-        job.seed,
+        (job.seed if job.problem.data is None else job.problem.data.name, how),
     )
     path = job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
     if path.exists():
@@ -284,7 +318,7 @@ def reference(job: Job, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             return {name: held[name] for name in held.files}
     arrays = {name: a.copy() for name, a in inputs.items()}
     backend.load(backend.build(plain)).run(arrays, job.problem.values)
-    written = {name: arrays[name] for name in sorted(outputs(job.codelet))}
+    written = {name: arrays[name] for name in sorted(outputs(codelet))}
     job.cache.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part.npz")
     np.savez(part, **written)  # type: ignore[arg-type]

@@ -6,7 +6,8 @@
     or
     codelet: grid blocksize {32x8, 64x4}                               +  2  =  46
 
-A section is the product of its lines, the file the union of its sections, which a line ``or`` separates. Configurations
+A line may name several loops, ``loop 3, 6: unroll {2..8}``: all get the directive chosen, each as a line of its own. A
+section is the product of its lines, the file the union of its sections, which a line ``or`` separates. Configurations
 are numbered in the order written, the last choice turning fastest, and each is found from its number: the product
 is never stored. ParseError points at the line and column.
 """
@@ -14,7 +15,7 @@ is never stored. ParseError points at the line and column.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -29,6 +30,7 @@ from looptune.tune.template import Choice, Template
 Slots = tuple[tuple[str, Value], ...]
 
 _WHERE = re.compile(r"where\b\s*", re.IGNORECASE)
+_LOOPS = re.compile(r"(loop|nest)\s+([\w.]+(?:\s*,\s*[\w.]+)+)\s*:\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ DEFAULT = Configuration()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    address: Address
+    addresses: tuple[Address, ...]
     template: Template
     span: Span
 
@@ -73,7 +75,7 @@ class Section:
             index, digit = divmod(index, line.template.size)
             digits.append(digit)
         picked = [naming.pick(line, digit) for line, digit in zip(self.lines, reversed(digits), strict=True)]
-        lines = tuple(text for text in picked if text)
+        lines = tuple(text for texts in picked for text in texts)
         if self.constraints:
             known = {name: value for line in lines for name, value in _facts(line)}
             if not all(condition.holds(known) for condition in self.constraints):
@@ -128,11 +130,34 @@ def parse(text: str, file: str) -> Space:
     return Space(sections, tuple(message for section in sections for message in _examine(section)))
 
 
+def product(lines: Iterable[tuple[str, str, Span]]) -> Space:
+    """The space of one section: of each line the place, the directive with its choices, and where that stands."""
+    read = tuple(Line((parse_address(f"{place}:", span)[0],), template.parse(text, span), span)
+                 for place, text, span in lines)  # fmt: skip
+    section = Section(read, ())
+    return Space((section,), tuple(_examine(section)))
+
+
 def _line(content: str, span: Span) -> Line:
-    address, rest, after = parse_address(content, span)
+    addresses, rest, after = _addresses(content, span)
     if not rest:
-        raise ParseError(f"a directive is missing after `{address}:`", span)
-    return Line(address, template.parse(rest, after), after)
+        raise ParseError(f"a directive is missing after `{addresses[-1]}:`", span)
+    return Line(addresses, template.parse(rest, after), after)
+
+
+def _addresses(content: str, span: Span) -> tuple[tuple[Address, ...], str, Span]:
+    """The places a line opens with, what follows the colon, and the span of that."""
+    found = _LOOPS.match(content)
+    if found is None:
+        address, rest, after = parse_address(content, span)
+        return (address,), rest, after
+    names = [name.strip() for name in found[2].split(",")]
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise ParseError(f"{found[1]} {twice} is listed twice", span)
+    addresses = tuple(parse_address(f"{found[1]} {name}:", span)[0] for name in names)
+    rest = content[found.end() :]
+    return addresses, rest, inside(span, found.end(), len(rest))
 
 
 def _examine(section: Section) -> Iterator[str]:
@@ -141,7 +166,7 @@ def _examine(section: Section) -> Iterator[str]:
     for line in section.lines:
         for index in line.template.cover():
             try:
-                said |= {name for name, _ in _facts(_concrete(line, line.template.pick(index)))}
+                said |= {name for text in _concrete(line, line.template.pick(index)) for name, _ in _facts(text)}
             except LooptuneError as error:
                 chosen = _canonical(line.template.pick(index))
                 detail = error.message if line.template.size == 1 else f"{error.message} (chosen: `{chosen}`)"
@@ -159,24 +184,24 @@ class _Naming:
     slots: list[tuple[str, Value]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def pick(self, line: Line, index: int) -> str:
+    def pick(self, line: Line, index: int) -> tuple[str, ...]:
         return _concrete(line, line.template.pick(index, lambda choice, value: self._add(line, choice, value)))
 
     def _add(self, line: Line, choice: Choice, value: Value) -> None:
-        loop = line.address.loop
+        loop = ", ".join(address.loop for address in line.addresses)
         match choice.directive:
             case "":
-                name = str(line.address)
+                name = f"{line.addresses[0].where} {loop}".rstrip()
             case directive:
                 name = f"{directive}({loop})" if loop else directive
         count = self.counts[name] = self.counts.get(name, 0) + 1
         self.slots.append((name if count == 1 else f"{name}.{count}", value))
 
 
-def _concrete(line: Line, text: str) -> str:
-    """``loop k: unroll 4, split`` with canonical spacing; empty where no directive was chosen."""
+def _concrete(line: Line, text: str) -> tuple[str, ...]:
+    """``loop k: unroll 4, split`` with canonical spacing, for each loop; nothing where no directive was chosen."""
     chosen = _canonical(text)
-    return f"{line.address}: {chosen}" if chosen else ""
+    return tuple(f"{address}: {chosen}" for address in line.addresses) if chosen else ()
 
 
 def _canonical(text: str) -> str:
@@ -188,4 +213,4 @@ def _canonical(text: str) -> str:
 # Lines repeat all through a product, and reading one costs more than everything else about a configuration.
 @lru_cache(maxsize=16384)
 def _facts(line: str) -> tuple[tuple[tuple[str, str], Value], ...]:
-    return tuple(constraint.facts(parse_lines((line,) if line else ())).items())
+    return tuple(constraint.facts(parse_lines((line,))).items())

@@ -1,7 +1,8 @@
 """C = alpha * A @ B + beta * C as a good programmer writes it in an hour: what a tuned kernel is compared with.
 
 Parameters as in ``polybench/gemm.c``: ni, nj, nk, alpha, beta, C[ni][nj], A[ni][nk], B[nk][nj].
-``cpu`` and ``cuda`` take the element type and return a function that updates C in place.
+``cpu`` and ``cuda`` take the element type and return a function that updates C in place. ``kernels`` lists the CUDA
+kernels behind ``cuda``, each as a Python function and the types it is called with, to be compiled without a GPU.
 """
 
 from __future__ import annotations
@@ -64,6 +65,12 @@ def cuda(dtype: str) -> Callable[..., None]:
             kernel[blocks, (32, 8), stream](*sizes, real(alpha), real(beta), c, a, b)
 
     return gemm
+
+
+def kernels(dtype: str) -> list[tuple[Callable[..., None], tuple[Any, ...]]]:
+    size, real = numba.uint32, numba.from_dtype(np.dtype(dtype))
+    matrix = real[:, ::1]
+    return [(tiled(dtype).py_func, (size, size, size, real, real, matrix, matrix, matrix))]
 
 
 def tiled(dtype: str) -> Any:

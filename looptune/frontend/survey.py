@@ -1,0 +1,70 @@
+"""What is wrong with a file's ``#pragma hmpp`` lines and was read all the same, as warnings.
+
+They say nothing of what is computed, so that none of it stops a run: the codelet's own line apart, whose verb and
+directions must be readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from looptune.errors import ParseError, UnsupportedError
+from looptune.frontend import hmpp
+from looptune.frontend import syntax as s
+from looptune.frontend.names import assigned
+from looptune.frontend.pragma import Pragma
+from looptune.frontend.select import Chosen, codelets
+from looptune.source import caret
+
+
+def lines(file: s.File) -> Iterator[Pragma]:
+    """Every ``#pragma hmpp`` of the file, in textual order within functions."""
+    for function in file.functions:
+        yield from (p for p in function.marks if p.family == "hmpp")
+        yield from (n.pragma for n in s.every(function.body) if isinstance(n, s.Mark) and n.pragma.family == "hmpp")
+
+
+def maps(file: s.File) -> tuple[hmpp.Hmpp, ...]:
+    """The ``map`` and ``mapbyname`` lines."""
+    return tuple(said for said in _readable(file, []) if said.verb in ("map", "mapbyname"))
+
+
+def warnings(file: s.File, chosen: Sequence[Chosen]) -> list[str]:
+    found: list[str] = []
+    known = codelets(file)
+    labels = {c.label.lower() for c in known}
+    groups = {c.group for c in known}
+    for said in _readable(file, found):
+        found += [caret(span, message) for message, span in said.problems]
+        if said.verb in ("group", "map", "mapbyname"):
+            if said.group and said.group not in groups:
+                found.append(caret(said.span, f"no codelet is in the group {said.group}"))
+        elif said.verb not in ("region", "resident") and said.label and said.label.lower() not in labels and known:
+            found.append(caret(said.span, f"no codelet is labelled {said.label}"))
+    for c in chosen:
+        found += _clauses(c)
+    return found
+
+
+def _readable(file: s.File, found: list[str]) -> Iterator[hmpp.Hmpp]:
+    for pragma in lines(file):
+        try:
+            yield hmpp.parse(pragma)
+        except (ParseError, UnsupportedError) as error:
+            found.append(str(error))
+
+
+def _clauses(c: Chosen) -> Iterator[str]:
+    """Names in a codelet's clauses that it has no parameter for, and directions that its body contradicts."""
+    if c.directive is None:
+        return
+    params = [p.name for p in c.function.params]
+    for clause in c.directive.clauses:
+        for name in clause.names:
+            alone = hmpp.Clause((name,), clause.key, clause.value, clause.span)
+            if not any(alone.covers(k, p) for k, p in enumerate(params)):
+                yield caret(clause.span, f"{c.function.name} has no parameter {name.rpartition('::')[2]}")
+    for name in sorted(assigned((c.function.body,)) & set(params)):
+        kind = next(p.type for p in c.function.params if p.name == name)
+        if not isinstance(kind, s.Basic) and hmpp.io_of(c.directive.clauses, params.index(name), name) == "in":
+            yield caret(c.directive.span, f"{name} is io=in, and the codelet writes it: it is taken as inout")

@@ -1,0 +1,86 @@
+"""What ``load`` gives: a codelet, the text it comes from, and what the text leaves to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from looptune.ir import Codelet, Directive, Loop, Node, While
+from looptune.rewrite import rewrite, walk
+from looptune.source import Span
+
+CHOICE = "{}"
+"""The name of a directive whose text holds choices in braces: its one argument is the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One function of the program (or the scop in it) as the file has it.
+
+    ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the
+    ``#pragma scop`` and ``#pragma endscop`` lines. ``statements`` are those the codelet has of it; ``names`` are the
+    function's own names for the codelet's, where they differ; ``apart`` says why the codelet's statements cannot be
+    written back under these names, where they cannot.
+    """
+
+    function: str
+    path: str
+    body: tuple[int, int]
+    statements: frozenset[str]
+    names: Mapping[str, str]
+    apart: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """A directive of the file with choices in braces, and the number of the loop it stands before."""
+
+    loop: int
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A codelet and the text it comes from.
+
+    ``values`` is what is known of scalar parameters by name. ``path`` and ``text`` are the file the codelet stands
+    in ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one,
+    or every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a
+    message with its line and caret. ``sources`` are all files read, by path; ``given`` those of ``defines`` that are
+    values of parameters, not macros.
+    """
+
+    codelet: Codelet
+    values: Mapping[str, int | float]
+    path: str
+    text: str
+    parts: tuple[Part, ...]
+    defines: Mapping[str, str]
+    choices: tuple[Choices, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, int | float] = field(default_factory=dict)
+
+    @property
+    def body(self) -> tuple[int, int]:
+        """Where the first part's body stands in ``text``."""
+        return self.parts[0].body
+
+
+def choices_of(codelet: Codelet) -> tuple[Codelet, tuple[Choices, ...]]:
+    """The codelet without the directives that hold choices, and these, in textual order."""
+    loops = [n for n in walk(codelet.body) if isinstance(n, Loop | While)]
+    found = tuple(Choices(f.number, _text(d), d.span) for f in loops for d in f.directives if d.name == CHOICE)
+
+    def rule(node: Node) -> Node | None:
+        match node:
+            case Loop() | While() if any(d.name == CHOICE for d in node.directives):
+                return replace(node, directives=tuple(d for d in node.directives if d.name != CHOICE))
+        return None
+
+    return (replace(codelet, body=rewrite(rule, codelet.body)) if found else codelet), found
+
+
+def _text(directive: Directive) -> str:
+    return directive.args[0].key

@@ -1,0 +1,87 @@
+"""A transformed group written back to the functions it came from.
+
+codelet(x, tmp, y) { S0 S1 | S2 }      ─▶      f(a, b) { S0 S1 }      g(b, c) { S2 }
+
+Every statement says which of the original it is an instance of, and so which function it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from looptune import pretty
+from looptune.errors import UnsupportedError, UsageError
+from looptune.frontend import Part, Unit
+from looptune.ir import Assign, Codelet, Load, Loop, Node, Stmt, Var
+from looptune.rewrite import rewrite, walk
+from looptune.scope import names
+
+
+def written_back(unit: Unit, codelet: Codelet) -> list[tuple[Part, str]]:
+    """The text of each function's body, once for each function.
+
+    UnsupportedError where a loop holds statements of two functions, where their order has changed, and where a
+    function that runs twice has become two; UsageError where a function stands in another file.
+    """
+    if len(unit.parts) == 1:
+        return [(unit.parts[0], pretty.body(codelet, pragmas=True))]
+    found: dict[str, tuple[Part, str]] = {}
+    for part, stmts in zip(unit.parts, _split(unit, codelet), strict=True):
+        if part.apart:
+            raise UnsupportedError(f"{part.function} cannot be written back: {part.apart}; transform it alone with "
+                                   f"--kernel {part.function}", unit.codelet.span)  # fmt: skip
+        if part.path != unit.path:
+            raise UsageError(f"{part.function} stands in {part.path}: transform it alone with --kernel {part.function}")
+        body = _body(part, codelet, stmts)
+        before = found.setdefault(part.function, (part, body))
+        if before[1] != body:
+            raise UnsupportedError(f"{part.function} runs twice and its two runs are transformed differently: give "
+                                   "both the same directives", unit.codelet.span)  # fmt: skip
+    return list(found.values())
+
+
+def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
+    """The statements of each part."""
+    split: list[list[Stmt]] = [[] for _ in unit.parts]
+    last = 0
+    for stmt in codelet.body:
+        own = {n.name for n in walk(stmt) if isinstance(n, Assign)}
+        owners = [k for k, part in enumerate(unit.parts) if own & part.statements]
+        if len(owners) > 1 or (owners and owners[0] < last):
+            functions = " and ".join(dict.fromkeys(unit.parts[k].function for k in sorted({*owners, last})))
+            raise UnsupportedError(f"the schedule mixes the statements of {functions}: they cannot be written back to "
+                                   "their functions; leave that directive out, or use run, emit or compile",
+                                   stmt.span)  # fmt: skip
+        last = owners[0] if owners else last
+        split[last].append(stmt)
+    return [tuple(stmts) for stmts in split]
+
+
+def _body(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> str:
+    """The statements under the function's own names."""
+    used = names(stmts)
+    rename = dict(_clear(part.names, used)) | dict(part.names)
+    own = {rename.get(v.name, v.name): v for v in codelet.locals if v.name in used}
+    locals_ = {name: replace(v, name=name) for name, v in own.items()}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name) if name in rename:
+                return replace(n, name=rename[name])
+            case Load(array) if array in rename:
+                return replace(n, array=rename[array])
+            case Loop(var) if var in rename:
+                return replace(n, var=rename[var])
+        return None
+
+    return pretty.statements(rewrite(rule, stmts), locals_, pragmas=True)
+
+
+def _clear(back: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that a transform chose and that the function has for something else, with a free one for each."""
+    taken = {*used, *back.values()}
+    for name in sorted(used & set(back.values()) - set(back)):
+        fresh = next(f"{name}_{k}" for k in range(2, len(taken) + 3) if f"{name}_{k}" not in taken)
+        taken.add(fresh)
+        yield name, fresh

@@ -1,0 +1,146 @@
+"""Statements that accumulate: ``x = x op e`` for an op whose terms may come in any order, ``+ * min max``.
+
+    x += e    x = e + x    x = x - e         +
+    x = e < x ? e : x    fmin(x, e)          min
+    if (e > x) x = e                         max
+
+``exact``: any order leaves the same value, so that it may change even where rounding counts. Integers wrap, so their
+sums and products are exact; so is a maximum of floats in the spellings that pass over a NaN (``e > x ? e : x``,
+``if (e > x) x = e``, ``fmax``). ``x > e ? x : e`` lets a NaN in and drops it at the next element: there the order
+counts. The sign of a zero is no value of its own here, as for ``fmax`` in C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from looptune.ir import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
+from looptune.poly.text import NEGATED, bits
+from looptune.rewrite import walk
+from looptune.simplify import is_integer
+
+_ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """``asked``: what else the statement's guard asks besides comparing x with e; None where the guard is no part."""
+
+    op: str
+    exact: bool
+    asked: tuple[Expr, ...] | None = None
+
+
+def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
+    """How the statement accumulates into its target, where that occurs nowhere else in it; else None.
+
+    >>> from looptune.ir import Const
+    >>> x = Var("x", "float32")
+    >>> accumulation(Assign(x, Bin("-", x, Const(1.0, "float32"))))
+    Accumulation(op='+', exact=False, asked=None)
+    """
+    x, value = assign.target, assign.value
+    found = None
+    match sum(n == x for n in walk(value)):
+        case 0 if guard is not None:
+            found = _guarded(value, x, guard)
+        case 1:
+            op = _grouped(value, x, None)
+            found = None if op is None else Accumulation(op, is_integer(x.dtype) or _calls(value))
+        case 2:
+            found = _chosen(value, x)
+    return None if found is not None and found.op in ("min", "max") and _cuts(value) else found
+
+
+def _cuts(value: Expr) -> bool:
+    """An integer is narrowed, so that the least value need not stay the least."""
+    casts = [n for n in walk(value) if isinstance(n, Cast) and is_integer(n.dtype) and is_integer(n.arg.dtype)]
+    return any(bits(n.dtype) < bits(n.arg.dtype) for n in casts)
+
+
+def _calls(value: Expr) -> bool:
+    """The chain is one of ``fmin`` or ``fmax``."""
+    match _plain(value):
+        case Call("fmin" | "fmax"):
+            return True
+    return False
+
+
+def _grouped(value: Expr, x: Var | Load, op: str | None) -> str | None:
+    """The op of a chain of one op that x is an operand of, such as ``(x + a) + b``; casts may widen and narrow."""
+    if value == x:
+        return op
+    match value:
+        case Cast(dtype, arg) if _like(dtype, arg.dtype):
+            return _grouped(arg, x, op)
+        case Bin(this, lhs, rhs) if this in _ASSOCIATIVE and op in (None, _ASSOCIATIVE[this]):
+            if any(n == x for n in walk(lhs)):
+                return _grouped(lhs, x, _ASSOCIATIVE[this])
+            return None if this == "-" else _grouped(rhs, x, _ASSOCIATIVE[this])
+        case Call("fmin" | "fmax" as fn, (lhs, rhs)) if op in (None, fn[1:]):
+            return _grouped(lhs if any(n == x for n in walk(lhs)) else rhs, x, fn[1:])
+    return None
+
+
+def _chosen(value: Expr, x: Var | Load) -> Accumulation | None:
+    """``min`` or ``max`` written as ``e < x ? e : x``."""
+    match _plain(value):
+        case Select(cond, then, other):
+            first, second = _plain(then), _plain(other)
+            e = second if first == x else first
+            op = _compared(cond, x, e)
+            if op is None or x not in (first, second) or any(n == x for n in walk(e)):
+                return None
+            kept = first == e
+            return Accumulation(op if kept else _OTHER[op], is_integer(x.dtype) or (kept and not _rounds(cond)))
+    return None
+
+
+_OTHER = {"min": "max", "max": "min"}
+
+
+def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
+    """``if (e > x) x = e``, where the guard may ask for more that has nothing to do with x."""
+    e, asked = _plain(value), _conjuncts(guard)
+    for k, cond in enumerate(asked):
+        others = (*asked[:k], *asked[k + 1 :])
+        op = _compared(cond, x, e)
+        if op is not None and not any(n == x for n in walk(others)):
+            ordered = not isinstance(cond, Un) and not _rounds(cond)
+            return Accumulation(op, is_integer(x.dtype) or ordered, others)
+    return None
+
+
+def _conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    match cond:
+        case Bin("&&", lhs, rhs):
+            return (*_conjuncts(lhs), *_conjuncts(rhs))
+    return (cond,)
+
+
+def _compared(cond: Expr, x: Var | Load, e: Expr) -> str | None:
+    """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less."""
+    match cond:
+        case Un("!", Bin(op, lhs, rhs)) if op in NEGATED:
+            return _compared(Bin(NEGATED[op], lhs, rhs), x, e)
+        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if (_plain(lhs), _plain(rhs)) in ((x, e), (e, x)):
+            return "max" if (op[0] == ">") == (_plain(lhs) == e) else "min"
+    return None
+
+
+def _rounds(cond: Expr) -> bool:
+    """A float is compared after it lost digits, so that different values may count as equal."""
+    casts = [n for n in walk(cond) if isinstance(n, Cast)]
+    return any(n.dtype == "float32" and n.arg.dtype == "float64" for n in casts)
+
+
+def _plain(e: Expr) -> Expr:
+    """``e`` without the casts that only widen or narrow."""
+    match e:
+        case Cast(dtype, arg) if _like(dtype, arg.dtype):
+            return _plain(arg)
+    return e
+
+
+def _like(a: str, b: str) -> bool:
+    return is_integer(a) == is_integer(b)

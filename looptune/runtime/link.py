@@ -1,0 +1,88 @@
+"""Two pipes to a program of the user's: what it says is read in whole pieces, and it may not fall silent for long."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+
+class Ended(Exception):
+    """The program closed its end, as it does when it ends."""
+
+
+class Late(Exception):
+    """Nothing came for ``limit_s`` seconds."""
+
+
+class Link:
+    """``theirs`` are the program's file descriptors: it reads from the first and writes to the second."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        theirs_in, self._out = os.pipe()
+        self._in, theirs_out = os.pipe()
+        self.theirs = (theirs_in, theirs_out)
+        self._program: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        program = self._program
+        if program is None:
+            self._close(*self.theirs)
+        elif program.poll() is None:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+        self._close(self._in, self._out)
+
+    @staticmethod
+    def _close(*descriptors: int) -> None:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def start(self, command: Sequence[str]) -> None:
+        """What the program prints is of no interest, and what it would read is not there."""
+        nothing = subprocess.DEVNULL
+        self._program = subprocess.Popen(
+            command, stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=self.theirs, start_new_session=True
+        )
+        self._close(*self.theirs)
+
+    def status(self) -> int | None:
+        """How the program ended, as subprocess says it; None where it goes on."""
+        assert self._program is not None, "the program was started"
+        try:
+            return self._program.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def read(self, count: int) -> bytes:
+        """Exactly ``count`` bytes; raises Ended or Late."""
+        held = np.empty(count, np.uint8)
+        self.read_into(held)
+        return held.tobytes()
+
+    def read_into(self, array: np.ndarray) -> None:
+        """All bytes of a contiguous array; raises Ended or Late."""
+        left = array.reshape(-1).view(np.uint8).data
+        while left:
+            ready, _, _ = select.select([self._in], [], [], self.limit_s)
+            if not ready:
+                raise Late
+            got = os.readv(self._in, [left])
+            if not got:
+                raise Ended
+            left = left[got:]
+
+    def write(self, data: bytes) -> None:
+        try:
+            os.write(self._out, data)
+        except BrokenPipeError:
+            raise Ended from None

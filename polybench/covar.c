@@ -1,0 +1,142 @@
+/* The covariance matrix of m variables observed n times, up to a factor: data of n x m elements, row-major, one variable
+ * a column.
+ *
+ *     mean[j] = sum over i of data[i][j] / float_n
+ *     data[i][j] becomes data[i][j] - mean[j]
+ *     symmat[j1][j2] = symmat[j2][j1] = sum over i of data[i][j1] * data[i][j2]
+ *
+ * Source: COVAR of PolyBench/GPU 1.0 (Grauer-Gray and Pouchet): its loop nests, which leave the sums undivided, and its
+ * 2048 x 2048 of float; tuned in Grauer-Gray et al., "Auto-tuning a High-Level Language Targeted to GPU Codes",
+ * InPar 2012. Two values are ours. PolyBench/GPU's columns are multiples of one another; here a formula gives them
+ * different values. And its float_n is one constant for any n; here it is n, -DFLOAT_N=.. gives another.
+ * Rows and columns count from 0, there from 1.
+ *
+ *     gcc -O2 polybench/covar.c -lm && ./a.out        prints the sizes, a checksum of all results and five elements
+ *     -DDUMP                                          prints mean and symmat, one row a line
+ *     -DTIME                                          prints the seconds the codelet took, to stderr
+ *     -DMINI_DATASET (32) SMALL (128) MEDIUM (512) PAPER (2048, the default) STANDARD (2048) LARGE (4096)
+ *     EXTRALARGE (8192)
+ *     -DM=.. -DN=.. -DDATA_TYPE=double                any sizes, either type
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#if defined(MINI_DATASET)
+#define SIZE 32
+#elif defined(SMALL_DATASET)
+#define SIZE 128
+#elif defined(MEDIUM_DATASET)
+#define SIZE 512
+#elif defined(LARGE_DATASET)
+#define SIZE 4096
+#elif defined(EXTRALARGE_DATASET)
+#define SIZE 8192
+#else /* PAPER_DATASET, STANDARD_DATASET */
+#define SIZE 2048
+#endif
+
+#ifndef M
+#define M SIZE
+#endif
+#ifndef N
+#define N SIZE
+#endif
+#ifndef DATA_TYPE
+#define DATA_TYPE float
+#endif
+#ifndef FLOAT_N
+#define FLOAT_N N
+#endif
+
+#pragma hmpp covar codelet, target=CUDA, args[data;mean;symmat].io=inout
+static void covar(int m, int n, DATA_TYPE float_n, DATA_TYPE data[n][m], DATA_TYPE mean[m], DATA_TYPE symmat[m][m])
+{
+    int i, j, j1, j2;
+
+#pragma hmppcg grid blocksize 32x8
+    for (j = 0; j < m; j++) {
+        mean[j] = 0;
+        for (i = 0; i < n; i++) {
+            mean[j] += data[i][j];
+        }
+        mean[j] /= float_n;
+    }
+
+#pragma hmppcg grid blocksize 32x8
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < m; j++) {
+            data[i][j] -= mean[j];
+        }
+    }
+
+#pragma hmppcg grid blocksize 32x8
+    for (j1 = 0; j1 < m; j1++) {
+        for (j2 = j1; j2 < m; j2++) {
+            symmat[j1][j2] = 0;
+            for (i = 0; i < n; i++) {
+                symmat[j1][j2] += data[i][j1] * data[i][j2];
+            }
+            symmat[j2][j1] = symmat[j1][j2];
+        }
+    }
+}
+
+static void init(int m, int n, DATA_TYPE data[n][m])
+{
+    int i, j;
+
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++)
+            data[i][j] = (DATA_TYPE)((3 * i + 5 * j + i * j % 11) % 23) / 23;
+}
+
+/* The checksum weighs each element by its place, so that two swapped elements change it. */
+static double checksum(int rows, int cols, DATA_TYPE a[rows][cols])
+{
+    double sum = 0;
+    int i, j;
+
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j++) {
+            sum += (double)a[i][j] * (1 + (3 * i + 7 * j) % 11);
+#ifdef DUMP
+            printf("%.9g%c", (double)a[i][j], j + 1 < cols ? ' ' : '\n');
+#endif
+        }
+    }
+    return sum;
+}
+
+int main(void)
+{
+    int m = M, n = N;
+    DATA_TYPE float_n = FLOAT_N;
+    DATA_TYPE(*data)[m] = malloc(sizeof(DATA_TYPE) * n * m);
+    DATA_TYPE(*mean)[m] = malloc(sizeof(DATA_TYPE) * m);
+    DATA_TYPE(*symmat)[m] = malloc(sizeof(DATA_TYPE) * m * m);
+    double sum;
+
+    if (!data || !mean || !symmat) {
+        fprintf(stderr, "covar: no memory for %d x %d\n", n, m);
+        return 1;
+    }
+    init(m, n, data);
+#ifdef TIME
+    clock_t start = clock();
+#endif
+#pragma hmpp covar callsite
+    covar(m, n, float_n, data, *mean, symmat);
+#ifdef TIME
+    fprintf(stderr, "%.6f s\n", (double)(clock() - start) / CLOCKS_PER_SEC);
+#endif
+    sum = checksum(1, m, mean);
+    sum += checksum(m, m, symmat);
+    printf("covar m=%d n=%d checksum=%.6e\n", m, n, sum);
+    printf("corners %.6e %.6e %.6e %.6e middle %.6e\n", (double)symmat[0][0], (double)symmat[0][m - 1],
+           (double)symmat[m - 1][0], (double)symmat[m - 1][m - 1], (double)symmat[m / 2][m / 2]);
+    free(data);
+    free(mean);
+    free(symmat);
+    return 0;
+}

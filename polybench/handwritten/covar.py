@@ -1,0 +1,231 @@
+"""The covariance matrix as a good programmer writes it in an hour or two: what a tuned kernel is compared with.
+
+Parameters as in ``polybench/covar.c``: m, n, float_n, data[n][m], mean[m], symmat[m][m].
+``cpu`` and ``cuda`` take the element type and return a function that updates the arrays in place; ``library_cpu``
+leaves the product to NumPy's BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda as nc
+
+COLUMNS, DEEP = 16, 32
+"""Threads of a block of ``centring``: columns and rows."""
+TILE, DEPTH, SIDE = 64, 16, 16
+"""A block of ``multiplying`` computes TILE x TILE elements, DEPTH products at a time, with SIDE x SIDE threads."""
+
+
+def cpu(dtype: str) -> Callable[..., None]:
+    """Columns in strips, a strip a thread; then the upper triangle in blocks of rows, and its mirror image.
+
+    A panel of the data that stays in the second-level cache serves a whole block of rows. A thread takes a long and a
+    short block of the triangle together.
+    """
+    strip, rows = 64, 16
+    real = numba.from_dtype(np.dtype(dtype))
+    size, vector, matrix = numba.int64, real[::1], real[:, ::1]
+    centre = numba.njit(fastmath={"contract"})(_centre)
+    multiply = numba.njit(_multiplying())
+
+    @numba.njit(numba.void(size, size, real, matrix, vector, matrix), parallel=True)
+    def covar(m, n, float_n, data, mean, symmat):
+        for s in numba.prange((m + strip - 1) // strip):
+            left, right = s * strip, min(s * strip + strip, m)
+            centre(data[:, left:right], mean[left:right], float_n)
+        blocks = (m + rows - 1) // rows
+        for pair in numba.prange((blocks + 1) // 2):
+            multiply(data, symmat, pair * rows, min(pair * rows + rows, m))
+            if pair < blocks - 1 - pair:
+                top = (blocks - 1 - pair) * rows
+                multiply(data, symmat, top, min(top + rows, m))
+        for block in numba.prange(blocks):
+            top, bottom = block * rows, min(block * rows + rows, m)
+            for i in range(top, bottom):
+                for j in range(i):
+                    symmat[i, j] = symmat[j, i]
+
+    return covar
+
+
+def _centre(data: Any, mean: Any, float_n: Any) -> None:
+    """A strip's columns less their mean, row by row, so that neighbouring columns are one vector."""
+    mean[:] = 0
+    for i in range(data.shape[0]):
+        mean += data[i]
+    mean /= float_n
+    for i in range(data.shape[0]):
+        data[i] -= mean
+
+
+def _multiplying() -> Callable[..., None]:
+    depth, cols = 64, 1024
+    accumulate = numba.njit(fastmath={"contract"})(_accumulate)
+
+    def multiply(data: Any, symmat: Any, top: int, bottom: int) -> None:
+        """Rows top .. bottom - 1 of the upper triangle of the transposed data times the data."""
+        n, m = data.shape
+        for i in range(top, bottom):
+            symmat[i, i:] = 0
+        for left in range(top, m, cols):
+            right = min(left + cols, m)
+            for front in range(0, n, depth):
+                back = min(front + depth, n)
+                for i in range(top, min(bottom, right)):
+                    start = max(i, left)
+                    accumulate(symmat[i, start:right], data[front:back, i], data[front:back], start, right)
+
+    return multiply
+
+
+def _accumulate(row: Any, factors: Any, data: Any, left: int, right: int) -> None:
+    """row += factors @ data[:, left:right], four rows of data at a time: the row is loaded once for four products."""
+    whole = factors.size // 4 * 4
+    for k in range(0, whole, 4):
+        a0, a1, a2, a3 = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
+        b0, b1 = data[k, left:right], data[k + 1, left:right]
+        b2, b3 = data[k + 2, left:right], data[k + 3, left:right]
+        for j in range(row.size):
+            row[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j]
+    for k in range(whole, factors.size):
+        a0, b0 = factors[k], data[k, left:right]
+        for j in range(row.size):
+            row[j] += a0 * b0[j]
+
+
+def library_cpu(dtype: str) -> Callable[..., None]:
+    real = np.dtype(dtype).type
+
+    def covar(m: int, n: int, float_n: float, data: Any, mean: Any, symmat: Any) -> None:
+        mean[:] = data.sum(axis=0) / real(float_n)
+        data -= mean
+        np.matmul(data.T, data, out=symmat)
+
+    return covar
+
+
+def cuda(dtype: str) -> Callable[..., None]:
+    """The arrays are on the device; the call launches on ``stream`` and does not wait."""
+    real, centre, multiply = np.dtype(dtype).type, centring(dtype), multiplying(dtype)
+
+    def covar(m: int, n: int, float_n: float, data: Any, mean: Any, symmat: Any, stream: Any = 0) -> None:
+        if m > 0:
+            strips, tiles = (m + COLUMNS - 1) // COLUMNS, (m + TILE - 1) // TILE
+            sizes = np.uint32(m), np.uint32(n)
+            centre[strips, (COLUMNS, DEEP), stream](*sizes, real(float_n), data, mean)
+            multiply[(tiles, tiles), (SIDE, SIDE), stream](*sizes, data, symmat)
+
+    return covar
+
+
+def kernels(dtype: str) -> list[tuple[Callable[..., None], tuple[Any, ...]]]:
+    size, real = numba.uint32, numba.from_dtype(np.dtype(dtype))
+    vector, matrix = real[::1], real[:, ::1]
+    return [
+        (centring(dtype).py_func, (size, size, real, matrix, vector)),
+        (multiplying(dtype).py_func, (size, size, matrix, matrix)),
+    ]
+
+
+def centring(dtype: str) -> Any:
+    """A block takes a strip of columns: its mean, and the data less it. The second pass finds it in the cache."""
+    real, element = np.dtype(dtype).type, numba.from_dtype(np.dtype(dtype))
+    u32, one, wide, deep = np.uint32, np.uint32(1), np.uint32(COLUMNS), np.uint32(DEEP)
+    nothing = real(0)
+
+    @nc.jit
+    def kernel(m, n, float_n, data, mean):
+        sums = nc.shared.array((DEEP, COLUMNS), element)
+        x, y = u32(nc.threadIdx.x), u32(nc.threadIdx.y)
+        j = u32(u32(nc.blockIdx.x) * wide + x)
+        inside = j < m
+        total = nothing
+        i = y
+        while i < n:
+            if inside:
+                total += data[i, j]
+            i = u32(i + deep)
+        sums[y, x] = total
+        nc.syncthreads()
+        total = nothing
+        i = u32(0)
+        while i < deep:
+            total += sums[i, x]
+            i = u32(i + one)
+        average = total / float_n
+        if inside and y == u32(0):
+            mean[j] = average
+        i = y
+        while i < n:
+            if inside:
+                data[i, j] -= average
+            i = u32(i + deep)
+
+    return kernel
+
+
+def multiplying(dtype: str) -> Any:
+    """A block computes 64 x 64 elements of the upper triangle, 4 x 4 a thread, from tiles in shared memory.
+
+    Both tiles are rows of the data, so all loads are of neighbours. A block below the diagonal has nothing to do; the
+    others write their elements to both sides of it.
+    """
+    real, element = np.dtype(dtype).type, numba.from_dtype(np.dtype(dtype))
+    u32, one, four, side = np.uint32, np.uint32(1), np.uint32(4), np.uint32(SIDE)
+    tile, depth, threads = np.uint32(TILE), np.uint32(DEPTH), np.uint32(SIDE * SIDE)
+    nothing = real(0)
+
+    @nc.jit
+    def kernel(m, n, data, symmat):
+        across = nc.shared.array((DEPTH, TILE), element)
+        down = nc.shared.array((DEPTH, TILE), element)
+        total = nc.local.array((4, 4), element)
+        x, y = u32(nc.threadIdx.x), u32(nc.threadIdx.y)
+        top, left = u32(u32(nc.blockIdx.y) * tile), u32(u32(nc.blockIdx.x) * tile)
+        if top <= left:
+            r = u32(0)
+            while r < four:
+                c = u32(0)
+                while c < four:
+                    total[r, c] = nothing
+                    c = u32(c + one)
+                r = u32(r + one)
+            column, first = u32(u32(y * side + x) % tile), u32(u32(y * side + x) // tile)
+            front = u32(0)
+            while front < n:
+                k = first
+                while k < depth:
+                    i = u32(front + k)
+                    across[k, column] = data[i, left + column] if i < n and left + column < m else nothing
+                    down[k, column] = data[i, top + column] if i < n and top + column < m else nothing
+                    k = u32(k + threads // tile)
+                nc.syncthreads()
+                k = u32(0)
+                while k < depth:
+                    r = u32(0)
+                    while r < four:
+                        c = u32(0)
+                        while c < four:
+                            total[r, c] += down[k, y + r * side] * across[k, x + c * side]
+                            c = u32(c + one)
+                        r = u32(r + one)
+                    k = u32(k + one)
+                nc.syncthreads()
+                front = u32(front + depth)
+            r = u32(0)
+            while r < four:
+                i = u32(top + y + r * side)
+                c = u32(0)
+                while c < four:
+                    j = u32(left + x + c * side)
+                    if i <= j and j < m:
+                        symmat[i, j] = total[r, c]
+                        symmat[j, i] = total[r, c]
+                    c = u32(c + one)
+                r = u32(r + one)
+
+    return kernel

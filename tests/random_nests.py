@@ -1,0 +1,146 @@
+"""Random C functions with several statements, imperfect, triangular and sibling nests, and directives for them.
+
+Arrays hold small integers in float64, so that any order of additions gives the same bits; indices stay inside for
+n, m <= 6. Some have ``cut``s before their statements, and a scalar that is private, carried or read at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import floor
+
+import numpy as np
+from hypothesis import strategies as st
+
+from looptune import interp
+from looptune.ir import Array, Codelet, If, Loop, Stmt
+from looptune.poly.model import Piece
+from looptune.rewrite import walk
+
+SIZE = 24
+VARS = ("i", "j", "k", "l")
+KINDS = ("distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "fullunroll", "unroll 2, jam")
+SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5))
+
+Trace = list[tuple[str, tuple[int, ...]]]
+
+
+@st.composite
+def header(draw: st.DrawFn, var: str, around: tuple[str, ...]) -> str:
+    step = draw(st.sampled_from((1, 1, 1, 1, 2)))
+    lo = draw(st.sampled_from(("0", "0", "0", "1", "2", *around)))
+    ends = ("n", "n", "n", "m", "n - 1", "n + 1", "4", *(f"{v} + 1" for v in around), *(f"n - {v}" for v in around))
+    hi = draw(st.sampled_from(ends))
+    if draw(st.integers(0, 9)) == 0:
+        return f"for (int {var} = {hi} - 1; {var} >= {lo}; {var} -= {step})"
+    return f"for (int {var} = {lo}; {var} < {hi}; {var} += {step})"
+
+
+@st.composite
+def index(draw: st.DrawFn, around: tuple[str, ...]) -> str:
+    v = draw(st.sampled_from(around)) if around else "1"
+    return draw(st.sampled_from((f"{v} + 8", f"{v} + 8", f"{v} + 9", f"{v} + 7", f"{v} + 6", f"12 - {v}", "9")))
+
+
+@st.composite
+def element(draw: st.DrawFn, around: tuple[str, ...]) -> str:
+    name = draw(st.sampled_from(("A", "B", "x", "y", "z")))
+    return f"{name}[{draw(index(around))}]" + (f"[{draw(index(around))}]" if name in "AB" else "")
+
+
+@st.composite
+def statement(draw: st.DrawFn, around: tuple[str, ...], scalar: bool) -> str:
+    target, source = draw(element(around)), draw(element(around))
+    v = around[-1] if around else "2"
+    forms = [f"{target} = {source} + {v};", f"{target} = 2 * {source};", f"{target} += {source};"]
+    if scalar:
+        forms += [f"t = {source};", f"{target} = t + 1;", f"t += {source};", f"{{ t = {source}; {target} = t; }}"]
+    return draw(st.sampled_from(forms))
+
+
+@st.composite
+def block(draw: st.DrawFn, around: tuple[str, ...], scalar: bool, cutting: bool) -> str:
+    """One to three things; loops side by side, three deep at most."""
+    out: list[str] = []
+    free = [v for v in VARS if v not in around][:2]
+    kinds = ("assign", "assign", "loop", "loop", "if") if len(around) < 3 else ("assign", "assign", "assign", "if")
+    for _ in range(draw(st.integers(1, 3))):
+        if cutting and draw(st.integers(0, 3)) == 0:
+            out.append("\n#pragma hmppcg cut\n")
+        match draw(st.sampled_from(kinds)):
+            case "assign":
+                out.append(draw(statement(around, scalar)))
+            case "loop":
+                var = draw(st.sampled_from(free))
+                out.append(f"{draw(header(var, around))} {{ {draw(block((*around, var), scalar, cutting))} }}")
+            case _:
+                v = around[-1]
+                asked = ("n > 3", f"{v} % 2 == 0", f"{v} < 2", f"{v} != n", f"{draw(element(around))} > 2")
+                other = f" else {{ {draw(statement(around, scalar))} }}" if draw(st.booleans()) else ""
+                cond = draw(st.sampled_from(asked))
+                out.append(f"if ({cond}) {{ {draw(block(around, scalar, cutting))} }}{other}")
+    return " ".join(out)
+
+
+@st.composite
+def program(draw: st.DrawFn) -> str:
+    scalar, cutting = draw(st.booleans()), draw(st.integers(0, 7)) == 0
+    parts: list[str] = ["double t = 1;"] if scalar else []
+    for _ in range(draw(st.integers(1, 3))):
+        var = draw(st.sampled_from(("i", "k")))
+        parts.append(f"{draw(header(var, ()))} {{ {draw(block((var,), scalar, cutting))} }}")
+        if draw(st.integers(0, 4)) == 0:
+            parts.append(draw(statement((), scalar)))
+    parts += ["x[0] = t;"] if scalar and draw(st.booleans()) else []
+    flat = ", ".join(f"double {name}[{SIZE}]" for name in "xyz")
+    body = "\n  ".join(parts)
+    return f"void f(int n, int m, double A[{SIZE}][{SIZE}], double B[{SIZE}][{SIZE}], {flat})\n{{\n  {body}\n}}\n"
+
+
+@st.composite
+def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool) -> list[str]:
+    """Up to three lines, each for another loop, of kinds that have a chance to fit it."""
+    loops = [f for f in walk(codelet.body) if isinstance(f, Loop)]
+    followed = _followed(codelet.body)
+    lines = ["loop 1: distribute"] if cutting else []
+    chosen = draw(
+        st.lists(st.sampled_from(loops), min_size=0 if cutting else 1, max_size=3, unique_by=lambda f: f.number)
+    )
+    for loop in chosen:
+        inner = list(dict.fromkeys(f.var for f in walk(loop) if isinstance(f, Loop)))
+        fits = [
+            k for k in KINDS if (loop.number in followed or "fuse" not in k) and (len(inner) > 1 or "ORDER" not in k)
+        ]
+        order = ", ".join(draw(st.permutations(inner))[:3])
+        if not cutting or loop.number > 1:
+            lines.append(f"loop {loop.number}: {draw(st.sampled_from(fits)).replace('ORDER', order)}")
+    return lines
+
+
+def _followed(body: Sequence[Stmt]) -> set[int]:
+    """The numbers of the loops that another one follows in their block."""
+    found = {f.number for f in [s for s in body if isinstance(s, Loop)][:-1]}
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner):
+                found |= _followed(inner)
+            case If(_, then, other):
+                found |= _followed(then) | _followed(other)
+    return found
+
+
+def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Trace]:
+    """The arrays, and every statement instance in the order run."""
+    rng = np.random.default_rng(n * 31 + m)
+    params = [p for p in codelet.params if isinstance(p, Array)]
+    arrays = {p.name: rng.integers(-4, 9, (SIZE,) * len(p.shape)).astype(np.float64) for p in params}
+    trace: Trace = []
+    interp.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: trace.append((name, at)))
+    return arrays, trace
+
+
+def time_of(pieces: Sequence[Piece], env: Mapping[str, int]) -> tuple[int, ...]:
+    """When the instance with the variables in ``env`` runs."""
+    words = {**env, "floor": floor, "min": min, "max": max}
+    (held,) = (p for p in pieces if not p.when or eval(p.when.replace(" mod ", " % "), {}, dict(words)))
+    return tuple(eval(e.replace(" mod ", " % "), {}, dict(words)) for e in held.time)

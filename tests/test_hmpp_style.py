@@ -1,0 +1,382 @@
+"""Programs in the styles of published HMPP files: groups of codelets as one program, and what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import oracle
+import pytest
+from styles import BY_NAME, GROUP_WITH_MAP, MALFORMED, MIXED, STYLES, TWICE, Style
+
+import looptune
+from looptune import targets
+from looptune.api import CACHE
+from looptune.errors import DirectiveError, LooptuneError, UnsupportedError, UsageError
+from looptune.experiment import Request, prepare
+from looptune.frontend import Unit, load
+from looptune.ir import Array, Codelet, Loop
+from looptune.mapping import plan
+from looptune.rewrite import walk
+from looptune.schedule import Analysis, schedule
+from looptune.source_to_source import emit, transform
+
+gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+quiet = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def scheduled(unit: Unit) -> Codelet:
+    return schedule(Analysis(unit.codelet), (), unit.values).codelet
+
+
+def by_program(style: Style, text: str, given: oracle.Arguments, folder: Path) -> dict[str, np.ndarray]:
+    """What the C function ``program``, compiled by gcc, leaves in the arrays."""
+    codelet = load(style.text).codelet
+    params = {p.name: p for p in codelet.params}
+    # a folder for each library: a path that was loaded once is not loaded again
+    folder = Path(mkdtemp(dir=folder))
+    whole = replace(codelet, name="program", params=tuple(params[n] for n in style.program))
+    return oracle.by_gcc(re.sub(r'#include "[^\n]*', "", text), whole, given, folder)
+
+
+def warnings(text: str, **options: str) -> list[str]:
+    return [w.partition("\n")[0].removeprefix("<source>:") for w in load(text, kernel=options.get("kernel")).warnings]
+
+
+# -- one program ----------------------------------------------------------------------------------
+
+
+@gcc
+@pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
+def test_a_group_computes_what_its_program_computes(style: Style, tmp_path: Path) -> None:
+    """The codelets in call order, their parameters united, leave to the bit what gcc's program leaves."""
+    codelet = load(style.text).codelet
+    given = oracle.arguments(codelet, style.sizes)
+    assert oracle.off(by_program(style, style.text, given, tmp_path), oracle.interpreted(codelet, given)) is None
+
+
+@gcc
+@quiet
+@pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
+def test_a_group_runs_on_the_cpu(style: Style, tmp_path: Path) -> None:
+    """With the directives of its loops, compiled for the CPU."""
+    unit = load(style.text)
+    given = oracle.arguments(unit.codelet, style.sizes)
+    got = oracle.copied(given)
+    looptune.compile(style.text, target="numba-cpu")(*got.values())
+    assert oracle.off(by_program(style, style.text, given, tmp_path), oracle.arrays(got), 1e-9) is None
+
+
+@gcc
+@pytest.mark.skipif(not oracle.CUDA, reason="needs numba-cuda")
+def test_groups_run_on_the_simulator(tmp_path: Path) -> None:
+    """The emitted CUDA modules, with the directives of their loops."""
+    programs, want = [], {}
+    for style in STYLES:
+        unit = load(style.text)
+        given = oracle.arguments(unit.codelet, style.sizes)
+        planned = plan(scheduled(unit), "")
+        source = targets.backend("numba-cuda", CACHE).emit(planned)
+        programs.append(oracle.Emitted(style.name, source, unit.codelet.name, given))
+        want[style.name] = by_program(style, style.text, given, tmp_path)
+    for name, got in oracle.simulated(programs, tmp_path).items():
+        assert not isinstance(got, str), got
+        assert oracle.off(want[name], got, 1e-9) is None, name
+
+
+@gcc
+@pytest.mark.parametrize("style", [s for s in STYLES if s.name in ("map", "twice", "malformed")], ids=lambda s: s.name)
+def test_a_transformed_group_is_the_same_program(style: Style, tmp_path: Path) -> None:
+    """``transform`` writes each codelet's body back under its own names: gcc's program computes the same."""
+    file = tmp_path / "group.c"
+    file.write_text(style.text)
+    text = transform(file)
+    assert text.count("#pragma hmppcg") > style.text.count("#pragma hmppcg") // 2
+    given = oracle.arguments(load(style.text).codelet, style.sizes)
+    want, got = (by_program(style, t, given, tmp_path) for t in (style.text, text))
+    assert oracle.off(want, got, 1e-6) is None
+
+
+def test_the_order_is_that_of_the_calls() -> None:
+    """A codelet called twice runs twice, and loops are numbered over all of them."""
+    unit = load(TWICE)
+    assert [part.function for part in unit.parts] == ["blur", "blur", "mix"]
+    assert [n.number for n in walk(unit.codelet.body) if isinstance(n, Loop)] == [1, 2, 3]
+    assert [p.name for p in unit.codelet.params] == ["n", "from", "to", "weight"]
+
+
+def test_the_actual_argument_decides() -> None:
+    """Two parameters of one name are two arrays where the caller passes two, whatever their names say."""
+    text = """
+#pragma hmpp <g> map, args[f::x, g::x]
+#pragma hmpp <g> f codelet
+void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += i; }
+#pragma hmpp <g> g codelet
+void g(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] -= i; }
+void program(int n, int m, float *a, float *b) {
+#pragma hmpp <g> f callsite
+  f(n, a);
+#pragma hmpp <g> g callsite
+  g(m, b);
+}
+"""
+    assert [p.name for p in load(text).codelet.params] == ["n", "x", "m", "b"]
+    assert [p.name for p in load(text.replace("g(m, b)", "g(n, a)")).codelet.params] == ["n", "x"]
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("#pragma hmpp <g> map, args[f::x, g::y]", ["n", "x", "m"]),
+        ("#pragma hmpp <g> map, args[f::x; g::y], &\n#pragma hmpp <g> & args[*::n]", ["n", "x", "m"]),
+        ("#pragma hmpp <g> map, args[f::n; g::m]", ["n", "x", "y"]),
+        ("", ["n", "x", "m", "y"]),
+    ],
+)
+def test_without_a_call_map_decides(line: str, names: list[str]) -> None:
+    """Where nothing is called, ``map`` says which parameters are one, and equal names are one."""
+    text = f"""
+#pragma hmpp <g> group, target=CUDA
+{line}
+#pragma hmpp <g> f codelet
+void f(int n, float x[8]) {{ for (int i = 0; i < n; i++) x[i] += i; }}
+#pragma hmpp <g> g codelet
+void g(int m, float y[8]) {{ for (int i = 0; i < m; i++) y[i] -= i; }}
+"""
+    unit = load(text)
+    assert [p.name for p in unit.codelet.params] == names
+    assert "no codelet is called: they run in the order of the text" in unit.warnings[0]
+    same = (
+        text.replace("int m", "int n").replace("i < m", "i < n").replace("float y", "float x").replace("y[i]", "x[i]")
+    )
+    assert [p.name for p in load(same.replace(line, "")).codelet.params] == ["n", "x"]
+
+
+def test_directions_combine() -> None:
+    """First use in, any write out; what a clause calls out is out for the whole."""
+    io = {p.name: p.io for p in load(GROUP_WITH_MAP).codelet.params if isinstance(p, Array)}
+    assert io == {"a": "inout", "b": "inout", "c": "inout", "x": "in", "y": "inout"}
+    io = {p.name: p.io for p in load(MALFORMED).codelet.params if isinstance(p, Array)}
+    assert io == {"x": "in", "y": "out"}
+
+
+def test_values_come_from_the_calls() -> None:
+    """A size that the caller knows is known, under the name of the whole; -D replaces it."""
+    text = TWICE + "int main() { static int a[9], b[9], w[4]; program(9, a, b, w); return 0; }\n"
+    assert load(text).values == {"n": 9}
+    assert load(text, defines={"n": 5}).values == {"n": 5}
+
+
+def test_a_part_of_a_group_is_chosen_by_name(tmp_path: Path) -> None:
+    """By group, group and label, label, or function; a label of two groups needs its group."""
+    assert [p.function for p in load(BY_NAME, kernel="norm").parts] == ["length", "scale"]
+    for name in ("norm.scale", "scale"):
+        assert load(BY_NAME, kernel=name).codelet.name == "scale"
+    again = re.sub(r"\b(product|rows|program|verify)\b(?=\()", r"\1_2", GROUP_WITH_MAP.replace("<pair>", "<again>"))
+    both = GROUP_WITH_MAP + again
+    with pytest.raises(UsageError, match=r"first is the label of several codelets .*: choose one of pair.first, again"):
+        load(both, kernel="first")
+    assert load(both, kernel="again.first").codelet.name == "product_2"
+    assert [p.function for p in load(both).parts] == ["product", "rows", "product_2", "rows_2"]
+
+
+# -- what is wrong --------------------------------------------------------------------------------
+
+
+def test_published_mistakes_are_warnings() -> None:
+    """Each with its place, and the codelets are read all the same."""
+    assert warnings(MALFORMED) == [
+        "6:43: a comma is missing before this",
+        "23:11: a line that ends in & is not continued",
+        "25:11: no codelet is labelled three",
+        "27:20: an hmpp directive is one of codelet, callsite, synchronize, acquire, allocate, release, advancedload, "
+        "delegatedstore, group, map, mapbyname, region, resident",
+        "7:20: one has no parameter spare",
+        "15:9: x is io=in, and the codelet writes it: it is taken as inout",
+        "28:11: this callsite stands before no call of a codelet",
+        "26:3: no `#pragma hmpp <g> two callsite` stands before a call of two: its first call is taken",
+    ]
+
+
+def test_a_loop_around_the_calls_is_said() -> None:
+    """One pass over the codelets is compiled, with a warning at the loop."""
+    text = TWICE.replace(
+        "  #pragma hmpp blur callsite\n  blur(count, u", "  for (int t = 0; t < 9; t++) {\n  blur(count, u"
+    )
+    text = text.replace("mix(count, u, w);", "mix(count, u, w); }")
+    assert any("called in a loop: one pass of it is compiled" in w for w in warnings(text))
+    assert [part.function for part in load(text).parts] == ["blur", "blur", "mix"][1:]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("square(rows, columns, image,", "square(rows, columns, image + columns,", "a is a part of an array that the"),
+        ("float a[n][m], float x[m]", "double a[n][m], float x[m]", "a is float64 here and float32 in another codelet"),
+        (
+            "#pragma hmpp <g> flat codelet",
+            "#pragma hmpp <g> flat native",
+            "hmpp native is not accepted: write the func",
+        ),
+    ],
+)
+def test_what_cannot_be_one_program_is_refused(old: str, new: str, message: str) -> None:
+    """With the place, and what to write instead."""
+    assert old in MIXED
+    with pytest.raises(LooptuneError, match=message) as error:
+        load(MIXED.replace(old, new))
+    assert error.value.span.line
+
+
+def test_a_group_that_cannot_be_written_back_says_why(tmp_path: Path) -> None:
+    """Where the codelets see an array differently, ``transform`` takes one of them alone."""
+    file = tmp_path / "mixed.c"
+    file.write_text(MIXED)
+    with pytest.raises(UnsupportedError, match="flat cannot be written back: the codelets declare a with different"):
+        transform(file)
+    assert "#pragma hmppcg parallel" in transform(file, kernel="square")
+    assert "numba-cpu" in emit(file, target="numba-cpu")
+
+
+def test_a_schedule_across_codelets_runs_and_is_not_written_back(tmp_path: Path) -> None:
+    """Loops of two codelets fuse into one kernel; ``transform`` has no function to write it to."""
+    file = tmp_path / "both.c"
+    file.write_text("""
+#pragma hmpp <g> f codelet
+void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = x[i]; }
+#pragma hmpp <g> g codelet
+void g(int n, float y[n], float z[n]) { for (int i = 0; i < n; i++) z[i] = 2 * y[i]; }
+void program(int n, float *a, float *b, float *c) { f(n, a, b); g(n, b, c); }
+""")
+    assert emit(file, target="numba-cpu").count("@njit") > emit(file, ["loop 1: fuse"], target="numba-cpu").count(
+        "@njit"
+    )
+    with pytest.raises(UnsupportedError, match="the schedule mixes the statements of f and g"):
+        transform(file, ["loop 1: fuse"])
+
+
+def test_a_codelet_that_runs_twice_is_transformed_once(tmp_path: Path) -> None:
+    """A directive for one run of it would make two functions of one."""
+    file = tmp_path / "twice.c"
+    file.write_text(TWICE)
+    with pytest.raises(UnsupportedError, match="blur runs twice and its two runs are transformed differently"):
+        transform(file, ["loop 1: unroll 2"])
+    assert "for (int i = 0; i < n / 2" in transform(file, ["loop 1: unroll 2", "loop 2: unroll 2"])
+
+
+def test_a_region_is_a_codelet(tmp_path: Path) -> None:
+    """The block after ``hmpp region``, with what is declared around it as parameters, and nothing else of main."""
+    text = """
+#include <stdio.h>
+int main() {
+  float A[9], B[9];
+  for (int i = 0; i < 9; i++) A[i] = i;
+#pragma hmpp codelet region, &
+#pragma hmpp & args[*].transfer=manual, target=CUDA, asynchronous
+  {
+    for (int i = 0; i < 9; i++) B[i] = 2 * A[i];
+  }
+#pragma hmpp codelet synchronize
+  printf("%f", B[3]);
+}
+"""
+    unit = load(text)
+    assert [(p.name, p.io) for p in unit.codelet.params if isinstance(p, Array)] == [("A", "in"), ("B", "out")]
+    assert unit.text[slice(*unit.body)] == "{\n    for (int i = 0; i < 9; i++) B[i] = 2 * A[i];\n  }"
+
+
+def test_a_codelet_of_another_file_is_named() -> None:
+    """A mark on a prototype alone says which file to give, or is left out where the file has codelets of its own."""
+    alone = "#pragma hmpp f codelet\nvoid f(int n, float *x);\nint main() { for (int i = 0; i < 3; i++) f(i, 0); }\n"
+    with pytest.raises(UnsupportedError, match="the codelet f is defined in another file: give that file") as error:
+        load(alone)
+    assert error.value.span.line == 1
+    assert "10" not in warnings(alone + MALFORMED)[0]
+    assert warnings(alone + MALFORMED)[0] == "1:9: the codelet f is defined in another file, and left out"
+
+
+SPELLINGS = (
+    "unroll 4, split, guarded", "UNROLL(2), Jam", "unroll i:3, j:3, noremainder", "tile i:4", "tile i:4, j:8",
+    "permute j, i", "permute (j,i)", "parallel", "parallel, private(a)", "noParallel", "noparallel  ", "gridify",
+    "gridify(j,i), private(a,b), blocksize 256x2", "grid blocksize 32 X 8", "grid blocksize 32x8",
+    'grid blocksize "32x8"', "grid blocksize SIZE",
+    "unroll 4, &\n#pragma hmppcg & split,&\n#pragma hmppcg & guarded", "unroll 4 &\n#pragma hmppcg & split",
+    "gridify(i), &\n#pragma hmppcg & private( a, &\n#pragma hmppcg & b), &\n#pragma hmppcg & global( x, y)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SPELLINGS)
+@pytest.mark.parametrize("pragma", ["#pragma hmppcg ", "# pragma  hmppcg(CUDA) ", "#pragma HMPPCG(opencl) "])
+def test_every_published_spelling_is_applied(pragma: str, line: str) -> None:
+    """On a nest with a comment, a blank line and another pragma between; one for another target does nothing."""
+    text = f"""
+#define SIZE 16 X 16
+#pragma hmpp f codelet, args[x].io=in
+void f(float x[12][12], float y[12][12]) {{
+  float a, b; int i, j;
+  {pragma}{line}
+
+  /* rows */
+  #pragma omp parallel for
+  for (i = 0; i < 12; i++)
+    for (j = 0; j < 12; j++) {{ a = x[i][j]; b = a; y[i][j] = b; }}
+}}
+"""
+    applied = schedule(Analysis(load(text).codelet)).steps
+    assert bool(applied) == ("opencl" not in pragma)
+
+
+# -- choices in the file --------------------------------------------------------------------------
+
+CHOICES = """
+void f(int n, float *x, float *y)
+{
+  for (int i = 0; i < n; i++) {
+#pragma looptune { unroll {1..3}, {contiguous, split} | tile j:{2, 4} }
+    for (int j = 0; j < n; j++) x[i] += y[j];
+  }
+#pragma hmppcg grid blocksize {32x8, 64x4}
+  for (int i = 0; i < n; i++) y[i] = x[i];
+}
+"""
+
+
+def test_choices_in_the_file_are_its_space(tmp_path: Path) -> None:
+    """A sweep takes their product, a space file comes first, and the file as annotated is without them."""
+    file = tmp_path / "f.c"
+    file.write_text(CHOICES)
+    request = Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True, db=tmp_path / "x.sqlite")
+    space = prepare(request).space
+    assert space.size == (3 * 2 + 2) * 2
+    assert next(iter(space)).lines == ("loop 2: unroll 1, contiguous", "loop 3: grid blocksize 32x8")
+    file.with_suffix(".pragmas").write_text("loop 2: unroll {2, 3}\n")
+    assert prepare(request).space.size == 2
+
+
+def test_choices_have_to_be_decided(tmp_path: Path) -> None:
+    """Where one program is wanted, the message has the directive that picks; any of the kind decides."""
+    file = tmp_path / "f.c"
+    file.write_text(CHOICES)
+    pick = (
+        r"this pragma holds choices: pick one with --with 'loop 2: unroll 1, contiguous', or measure all with --sweep"
+    )
+    with pytest.raises(DirectiveError, match=pick) as error:
+        transform(file)
+    assert error.value.span.line == 5
+    with pytest.raises(DirectiveError, match="--with 'loop 3: grid blocksize 32x8'"):
+        transform(file, ["loop j: tile j:4"])
+    assert "outer_j" in transform(file, ["loop j: tile j:4", "codelet: grid blocksize 16x16"])
+    with pytest.raises(DirectiveError, match=pick):
+        prepare(Request(file, defines={"n": "16"}, target="numba-cpu"))
+
+
+def test_a_brace_that_is_wrong_is_pointed_at(tmp_path: Path) -> None:
+    """The message of a bad choice has the pragma's own line."""
+    file = tmp_path / "f.c"
+    file.write_text(CHOICES.replace("{32x8, 64x4}", "{32x8, 64x4"))
+    with pytest.raises(LooptuneError, match=r"f\.c:8:\d+: this { is not closed"):
+        prepare(Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True))
