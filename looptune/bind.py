@@ -1,6 +1,6 @@
 """Which loop each directive is for: those that stand in the file, and those written outside of it.
 
-#pragma hmppcg tile i:4        stands before its loop
+#pragma hmppcg tile i:4        stands before its loop, or before the function for each of its outermost loops
 loop i: tile i:8               takes the place of one of its kind in the file
 loop 2: unroll 2               is for every piece of a distributed loop 2
 loop 2.1: unroll 4             takes the place of that on the first piece
@@ -41,7 +41,8 @@ def called(loop: Loop | While) -> str:
 class Bound:
     """A transform and the loop it is for.
 
-    ``rank`` orders the sources: 0 the file, 1 a place outside for a loop, 2 for a piece of it. ``group`` is equal for
+    ``rank`` orders the sources: -1 the file, before the function; 0 the file, before the loop; 1 a place outside for a
+    loop, 2 for a piece of it. ``group`` is equal for
     what was written once, for all the pieces of a loop: it has to fit one of them.
     """
 
@@ -80,7 +81,9 @@ def bind(
 ) -> list[Bound]:
     """The ``wanted`` directives, each with its loop, in textual order."""
     loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
-    given = [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
+    whole = [d for d in codelet.directives if wanted(d)]
+    given = [_Given(f, d, -1) for d in whole for f in addressed(codelet, "codelet", "", d.span)]
+    given += [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
     for p in placed:
         if wanted(p.directive):
             here = addressed(codelet, p.where, p.loop, p.directive.span)
@@ -88,7 +91,7 @@ def bind(
     best: dict[tuple[Id, frozenset[str]], int] = {}
     for g in given:
         key = (identity(g.loop), kinds_of(g.directive))
-        best[key] = max(g.rank, best.get(key, 0))
+        best[key] = max(g.rank, best.get(key, g.rank))
     kept = [g for g in given if g.rank == best[identity(g.loop), kinds_of(g.directive)]]
     bound = _taken_apart(kept)
     _exclude(bound, loops)

@@ -370,6 +370,7 @@ def _data(job: Job) -> dict[str, str]:
 def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
     nodes = list(walk(unit.codelet.body))
     loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
+    loops += [(0, unit.codelet.directives)] if unit.codelet.directives else []
     return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
 
 

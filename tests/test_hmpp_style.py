@@ -380,3 +380,34 @@ def test_a_brace_that_is_wrong_is_pointed_at(tmp_path: Path) -> None:
     file.write_text(CHOICES.replace("{32x8, 64x4}", "{32x8, 64x4"))
     with pytest.raises(LooptuneError, match=r"f\.c:8:\d+: this { is not closed"):
         prepare(Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True))
+
+
+BEFORE_FUNCTIONS = """
+#pragma hmpp g group, target=CUDA
+#pragma hmpp g first codelet, args[x].io=inout
+#pragma hmppcg grid blocksize 64 X 2
+void first(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }
+#pragma hmpp g second codelet, args[x].io=inout
+#pragma hmppcg grid blocksize 16x16
+#pragma hmppcg unroll 2, split
+void second(int n, float x[n])
+{
+  #pragma hmppcg grid blocksize 128x1
+  for (int i = 0; i < n; i++) x[i] *= 2;
+}
+int main(void) { float x[8]; first(8, x); second(8, x); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "applied"),
+    [
+        ("first", ["grid blocksize 64x2"]),
+        ("second", ["grid blocksize 128x1", "unroll 2, split"]),
+        (None, ["grid blocksize 64x2", "grid blocksize 128x1", "unroll 2, split"]),
+    ],
+)
+def test_a_directive_before_the_function_is_for_its_outermost_loops(kernel: str | None, applied: list[str]) -> None:
+    """Each codelet's own, in a group too; the one that stands before the loop counts."""
+    unit = load(BEFORE_FUNCTIONS, kernel=kernel)
+    assert sorted(s.text for s in schedule(Analysis(unit.codelet), (), unit.values).steps) == sorted(applied)

@@ -79,6 +79,17 @@ class _Slot:
         return self.uses[0][1]
 
 
+def _directed(codelet: Codelet) -> tuple[Stmt, ...]:
+    """The body with the directives before the function on its outermost loops, which may have one of that name."""
+
+    def given(loop: Loop) -> Loop:
+        own = {d.name.lower() for d in loop.directives}
+        added = tuple(d for d in codelet.directives if d.name.lower() not in own)
+        return replace(loop, directives=(*added, *loop.directives))
+
+    return tuple(given(s) if isinstance(s, Loop) else s for s in codelet.body)
+
+
 def unite(members: Sequence[Member], name: str, label: str) -> tuple[Codelet, dict[str, int | float], list[Share]]:
     """The members one after the other, what is known of the scalars, and what of it is whose.
 
@@ -92,14 +103,13 @@ def unite(members: Sequence[Member], name: str, label: str) -> tuple[Codelet, di
     for slot in slots:
         slot.flat = len({_inner(p, renames[k]) for k, p in slot.uses}) > 1
     bodies = [
-        Renaming(renames[k], _flattened(k, slots, renames), _held(k, m, handed[k])).of(m.codelet.body)
+        Renaming(renames[k], _flattened(k, slots, renames), _held(k, m, handed[k])).of(_directed(m.codelet))
         for k, m in enumerate(members)
     ]
     stmts = numbered(tuple(stmt for body in bodies for stmt in body))
     params = tuple(_parameter(slot, renames, members) for slot in slots)
     locals_ = tuple(_local(v, renames[k]) for k, m in enumerate(members) for v in m.codelet.locals)
-    directives = tuple(dict.fromkeys(d for m in members for d in m.codelet.directives))
-    whole = Codelet(name, params, locals_, stmts, label, directives, span=members[0].codelet.span)
+    whole = Codelet(name, params, locals_, stmts, label, span=members[0].codelet.span)
     known: dict[str, int | float] = {}
     for m, rename in zip(members, renames, strict=True):
         for own, value in m.values.items():
