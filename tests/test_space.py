@@ -49,6 +49,8 @@ def test_alternatives_nest_and_may_be_empty():
         ("unroll 4 , {jam | } ,  {split|}", ["unroll 4, jam, split", "unroll 4, jam", "unroll 4, split", "unroll 4"]),
         ("{ gridify(i,j), parallel }", ["gridify(i, j)", "parallel"]),
         ("tile i : {2,4}, j:{8}", ["tile i:2, j:8", "tile i:4, j:8"]),
+        ("{ unroll {2, 4}, {jam, noJam} }", ["unroll 2, jam", "unroll 2, noJam", "unroll 4, jam", "unroll 4, noJam"]),
+        ("{parallel, noParallel}", ["parallel", "noParallel"]),
         ("{unroll {2, 3}|{parallel|noParallel}}", ["unroll 2", "unroll 3", "parallel", "noParallel"]),
     ],
 )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
+from looptune import transforms
 from looptune.errors import ParseError
 from looptune.frontend.placed import inside
 from looptune.source import Span
@@ -181,10 +182,17 @@ class _Reader:
         raise ParseError("this { is not closed", inside(self.span, brace, 1))
 
     def _choice(self, brace: int, end: int) -> Choice:
-        bars = self._split(brace + 1, end, "|")
-        items = bars if len(bars) > 1 else self._split(brace + 1, end, ",")
+        bars, commas = self._split(brace + 1, end, "|"), self._split(brace + 1, end, ",")
+        directive = _directive(self.text[:brace])
+        listed = len(bars) == 1 and (directive or all(self._opens_directive(a, b) for a, b in commas))
+        items = commas if listed else bars
         alternatives = tuple(self._alternative(a, b, optional=len(bars) > 1) for a, b in items)
-        return Choice(alternatives, sum(x.size for x in alternatives), _directive(self.text[:brace]))
+        return Choice(alternatives, sum(x.size for x in alternatives), directive)
+
+    def _opens_directive(self, start: int, stop: int) -> bool:
+        """What a comma separates are whole directives, and not one directive's arguments: ``{unroll 2, jam}``."""
+        word = re.match(r"\s*(\w*)", self.text[start:stop])
+        return word is not None and any(t.name == word[1].lower() for t in transforms.ALL)
 
     def _split(self, start: int, stop: int, mark: str) -> list[tuple[int, int]]:
         """The pieces of ``text[start:stop]`` between marks outside brackets."""
