@@ -157,7 +157,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results = []
     for prepared in [prepare(request) for request in requests]:
-        say(f"{prepared.name}: {max(1, prepared.space.size)} versions, on {prepared.facts.name}")
+        say(f"{prepared.name}: {max(1, prepared.space.versions)} versions, on {prepared.facts.name}")
         for note in prepared.notes:
             click.echo(f"note: {note}", err=True)
         for message in prepared.unit.warnings:

@@ -63,6 +63,7 @@ def test_a_line_may_name_several_loops():
     """Each gets the directive chosen, as a line of its own; the choice is counted once, and none leaves no line."""
     space = parse("loop 3, j , 9: { unroll {2..3} | }\nnest 1,4: permute {i, j | j, i}\nwhere unroll(9) == 3", "s")
     assert space.size == 6
+    assert space.versions == len(list(space))
     assert [c.lines for c in space] == [
         tuple(f"loop {k}: unroll 3" for k in ("3", "j", "9")) + tuple(f"nest {k}: permute {order}" for k in (1, 4))
         for order in ("i, j", "j, i")

@@ -58,7 +58,8 @@ class Coordinator:
         self._pool, self._measurer, self._progress, self._name = pool, measurer, progress, name
         self._overlap, self._fresh = overlap, fresh
         self._first = deque(first)
-        self._most = strategy.space.size + len(first)
+        self._versions = strategy.space.versions
+        self._most = self._versions + len(first)
         self._start = time.monotonic()
         self._exhausted = False
         self._opened: deque[_Open] = deque()
@@ -91,7 +92,7 @@ class Coordinator:
 
     def result(self, interrupted: bool) -> SweepResult:
         counts = {status: self._counts[status] for status in (*CLASSES, "duplicate")}
-        counts["space"] = self._strategy.space.size
+        counts["space"] = self._versions
         timed = sorted(self._timed, key=lambda row: (row.median_us, row.directives))
         elapsed_s = time.monotonic() - self._start
         return SweepResult(self._name, counts, tuple(timed), self._resumed, interrupted, elapsed_s)

@@ -32,6 +32,9 @@ Slots = tuple[tuple[str, Value], ...]
 _WHERE = re.compile(r"where\b\s*", re.IGNORECASE)
 _LOOPS = re.compile(r"(loop|nest)\s+([\w.]+(?:\s*,\s*[\w.]+)+)\s*:\s*", re.IGNORECASE)
 
+COUNTED = 20_000
+"""Numbers of a section with a ``where`` that are looked at one by one to count: about a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -94,6 +97,16 @@ class Space:
     def size(self) -> int:
         """How many numbers there are: exact before ``where`` and before equal texts are dropped."""
         return sum(section.size for section in self.sections)
+
+    @property
+    def versions(self) -> int:
+        """How many configurations there are: exact for sections of up to COUNTED numbers, else before ``where``."""
+        return sum(
+            section.size
+            if not section.constraints or section.size > COUNTED
+            else sum(section.configuration(index) is not None for index in range(section.size))
+            for section in self.sections
+        )
 
     def __getitem__(self, index: int) -> Configuration | None:
         """Configuration number ``index``; None where a ``where`` forbids it."""
