@@ -149,11 +149,14 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
-    command = shlex.join(["looptune", *reproducible(sys.argv[1:])])
+    command = reproducible(sys.argv[1:])
     tables.check_writable(reports)
     if len(files) > 1 and (options["data"] or options["dump"]):
         raise UsageError("--data and --dump are for one FILE")
-    requests = [Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=command, **options) for f in files]
+    requests = [
+        Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=_alone(f, files, command), **options)
+        for f in files
+    ]
     say = click.echo if not (quiet or as_json) else _nothing
     results = []
     for prepared in [prepare(request) for request in requests]:
@@ -170,7 +173,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         _show(results[-1], reports, say)
         if results[-1].interrupted:
             break
-    _summarise([r for r in results if r.entries and not r.interrupted], reports, say)
+    _summarise(
+        [r for r in results if r.entries and not r.interrupted], shlex.join(["looptune", *command]), reports, say
+    )
     if as_json:
         records = [r.record() for r in results]
         click.echo(json.dumps(records[0] if len(files) == 1 else records, indent=1))
@@ -200,13 +205,19 @@ def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
     say("\n".join([*lines, f"legality: {result.proof}", f"report: {page}"]))
 
 
-def _summarise(results: Sequence[Any], reports: Path, say: Callable[[str], Any]) -> None:
+def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
+    """The command that measures one of several files as this one does."""
+    others = {str(f) for f in files if f != file}
+    return shlex.join(["looptune", *(a for a in arguments if a not in others)])
+
+
+def _summarise(results: Sequence[Any], command: str, reports: Path, say: Callable[[str], Any]) -> None:
     """One page for several kernels, where all were measured on one device."""
     from looptune.report import plots, summary
 
     if len(results) < 2:
         return
-    page = summary.write(results, reports)
+    page = summary.write(results, reports, command)
     if plots.available():
         plots.speedups(results, page.with_suffix(".png"))
     say("\n".join(["", summary.plain(results), "", *summary.failures(results), f"summary: {page}"]))

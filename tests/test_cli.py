@@ -311,6 +311,9 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     assert [r["kernel"] for r in records] == ["plain", "gemm"]
     assert [r["tuned_us"] for r in records] == [None, None]
     assert [r["directives"] for r in records] == ["", ""]
+    pages = {page.stem: page.read_text() for page in (here / "r").glob("*/*.md")}
+    assert "looptune run plain.c -D" in pages["plain"], "the command that measures this file alone"
+    assert "looptune run plain.c gemm.c -D" in pages["summary-float32"]
     table = looptune("run", "plain.c", *options, cwd=here)
     assert table.code == 0, table.err
     assert "default" in table.out

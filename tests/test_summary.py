@@ -42,19 +42,19 @@ def test_means_are_geometric_over_what_was_measured() -> None:
 
 def test_the_page_has_a_line_a_kernel_and_the_means() -> None:
     """Kernels in their order with a link each, one number for equal sizes, a dash for what is not there."""
-    page = summary.markdown(SUITE).splitlines()
+    page = summary.markdown(SUITE, "looptune run a.c b.c").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page if line.startswith("| ")]
     assert [r[0] for r in rows[1:5]] == ["[a](a.md)", "[b](b.md)", "[c](c.md)", "**geometric mean**"]
     assert [r[1] for r in rows[1:4]] == ["64", "n=64 m=32", "5"]
     assert rows[1][2:8] == ["100 us", "50 us", "25 us", "2x", "4x", "2x"]
     assert rows[3][3] == rows[3][5] == rows[3][7] == "-"
-    assert "`loop i: unroll 1`" in summary.markdown(SUITE)
+    assert "`loop i: unroll 1`" in summary.markdown(SUITE, "looptune run a.c b.c")
     assert summary.failures(SUITE) == ["b: 40 in the space: 30 timed, 1 wrong"]
 
 
 def test_files_and_picture(tmp_path: Path) -> None:
     """A page, a CSV with the ratios as numbers, and a picture, in the device's folder, named by the type."""
-    page = summary.write(SUITE, tmp_path)
+    page = summary.write(SUITE, tmp_path, "looptune run a.c b.c")
     assert page == tmp_path / "some-gpu-9" / "summary-float32.md"
     rows = list(csv.DictReader(page.with_suffix(".csv").open()))
     assert [r["kernel"] for r in rows] == ["a", "b", "c"]

@@ -82,8 +82,8 @@ def title(results: Sequence[Result]) -> str:
     return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
 
 
-def markdown(results: Sequence[Result]) -> str:
-    """The summary as a page; each kernel's name leads to its own."""
+def markdown(results: Sequence[Result], command: str) -> str:
+    """The summary as a page, with the command that made it; each kernel's name leads to its own."""
     body = [
         (f"[{row[0]}]({result.kernel}.md)", *row[1:]) for result, row in zip(results, rows(results)[:-1], strict=True)
     ]
@@ -94,17 +94,15 @@ def markdown(results: Sequence[Result]) -> str:
     best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
     device = results[0].facts
     facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
-    return "\n".join(
-        [f"# {title(results)}", "", *table, "", *best, "", facts, f"Command: `{results[0].command}`", "", NOTE]
-    )
+    return "\n".join([f"# {title(results)}", "", *table, "", *best, "", facts, f"Command: `{command}`", "", NOTE])
 
 
-def write(results: Sequence[Result], reports: Path) -> Path:
+def write(results: Sequence[Result], reports: Path, command: str) -> Path:
     """``summary-<dtype>.md`` and ``.csv`` in the folder of the device; the path of the page."""
     folder = reports / results[0].facts.slug
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"summary-{results[0].dtype}.md"
-    page.write_text(markdown(results))
+    page.write_text(markdown(results, command))
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
