@@ -11,18 +11,18 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from looptune.errors import LooptuneError, UsageError
+from looptune.options import configured, defines_of, directive_options, file_options
 from looptune.version import __version__
 
 STOPPED = 130
 RESUMES = "stopped; what was measured is kept, the same command goes on from here"
-DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 
 
 class _Commands(click.Group):
@@ -36,49 +36,6 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="looptune")
 def cli() -> None:
     """Annotated C loop nests to proved, verified and tuned GPU and CPU kernels."""
-
-
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How a C file is read; the same for every command that takes one."""
-    options = (
-        click.option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
-        click.option(
-            "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
-        ),
-        click.option(
-            "-I",
-            "include_dirs",
-            metavar="DIR",
-            multiple=True,
-            type=click.Path(path_type=Path),
-            help="A folder of headers.",
-        ),
-        click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
-        click.option(
-            "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
-    """``NAME=VALUE`` texts as a mapping; UsageError where the name is missing or no name."""
-    made: dict[str, str | None] = {}
-    for text in defines:
-        name, equals, value = text.partition("=")
-        if not name.isidentifier() or not name.isascii():
-            raise UsageError(
-                f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}"
-            )
-        made[name] = value if equals else None
-    if dataset is not None:
-        size = dataset.upper().removesuffix("_DATASET")
-        if size not in DATASETS:
-            raise UsageError(f"unknown dataset '{dataset}': choose one of {', '.join(DATASETS)}")
-        made[f"{size}_DATASET"] = None
-    return made
 
 
 @cli.command()
@@ -139,7 +96,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
-    """Measure FILE as annotated, or with --sweep its whole space, and compare."""
+    """Measure each FILE as annotated, or with --sweep its space, and compare."""
     from looptune.experiment import Request, dump_outputs, prepare
     from looptune.experiment import run as measure
     from looptune.report import tables
@@ -249,19 +206,49 @@ def _progress(silent: bool) -> Callable[[Any], None]:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
-@click.option(
-    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
-)
-@click.option(
-    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
-)
+@directive_options
+@click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def check(
+    file: Path,
+    directives: tuple[str, ...],
+    config: Path | None,
+    everything: bool,
+    strict_float: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Say which loops of FILE are parallel, and why others are not; judge its directives. Runs nothing."""
+    from looptune.explain import explain
+    from looptune.frontend import load
+    from looptune.frontend.placed import parse_lines
+    from looptune.report import loops, loops_json
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    unit = load(file, defines=defines, **options)
+    for message in unit.warnings:
+        _warn(message)
+    lines = "\n".join((*directives, *configured(config))).splitlines()
+    found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
+    if as_json:
+        click.echo(json.dumps(loops_json.record(found), indent=1))
+    else:
+        click.echo(loops.text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ), nl=False)
+    return 1 if found.refused else 0
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@directive_options
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
 def transform(file: Path, directives: tuple[str, ...], config: Path | None, output: Path | None, **options: Any) -> int:
     """Print FILE with its directives applied, as C that compiles."""
     from looptune import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    lines = (*directives, *configured(config, file))
+    lines = (*directives, *configured(config))
     text = source_to_source.transform(file, lines, defines=defines, warn=_warn, **options)
     if output is None:
         click.echo(text, nl=False)
@@ -281,31 +268,10 @@ def _write(output: Path, text: str) -> None:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
 
 
-def configured(config: Path | None, file: Path) -> tuple[str, ...]:
-    """The directives of a report's JSON: one object, or the list a device folder holds."""
-    if config is None:
-        return ()
-    try:
-        held = json.loads(config.read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {config}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{config} is no JSON: {error}") from error
-    found = [r for r in (held if isinstance(held, list) else [held]) if isinstance(r, Mapping) and "directives" in r]
-    if not found:
-        raise UsageError(f"{config} holds no result with directives")
-    return tuple(str(found[-1]["directives"]).splitlines())
-
-
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
-@click.option(
-    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
-)
-@click.option(
-    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
-)
+@directive_options
 @click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
@@ -316,7 +282,7 @@ def emit(
     from looptune import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    lines = (*directives, *configured(config, file))
+    lines = (*directives, *configured(config))
     click.echo(
         source_to_source.emit(
             file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=_warn, **options
@@ -359,46 +325,6 @@ def doctor() -> int:
         mend = f"   -> {f.mend}" if f.mend else ""
         click.echo(f"{f.status:8}{f.name.ljust(width)}  {f.found}{mend}")
     return 0 if all(f.status != "missing" for f in findings) else 1
-
-
-@cli.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@file_options
-@click.option(
-    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
-)
-@click.option(
-    "--config", metavar="FILE", type=click.Path(path_type=Path), help="The JSON of a report: its winning directives."
-)
-@click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
-@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def check(
-    file: Path,
-    directives: tuple[str, ...],
-    config: Path | None,
-    everything: bool,
-    strict_float: bool,
-    as_json: bool,
-    **options: Any,
-) -> int:
-    """Say of each loop of FILE whether it is parallel and why not, and judge each directive. Runs nothing."""
-    from looptune.explain import explain
-    from looptune.frontend import load
-    from looptune.frontend.placed import parse_lines
-    from looptune.report import loops, loops_json
-
-    defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    unit = load(file, defines=defines, **options)
-    for message in unit.warnings:
-        _warn(message)
-    lines = "\n".join((*directives, *configured(config, file))).splitlines()
-    found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
-    if as_json:
-        click.echo(json.dumps(loops_json.record(found), indent=1))
-    else:
-        click.echo(loops.text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ), nl=False)
-    return 1 if found.refused else 0
 
 
 def main() -> None:

@@ -1,0 +1,91 @@
+"""The options that commands share, and what their values mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.errors import UsageError
+
+DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
+
+
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How a C file is read; the same for every command that takes one."""
+    options = (
+        click.option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
+        click.option(
+            "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
+        ),
+        click.option(
+            "-I",
+            "include_dirs",
+            metavar="DIR",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="A folder of headers.",
+        ),
+        click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
+        click.option(
+            "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Directives from outside the file, line by line or as a report has them; see ``configured``."""
+    lines = click.option(
+        "--with",
+        "directives",
+        metavar="LINE",
+        multiple=True,
+        help="A directive besides the file's: 'loop k: unroll 4'.",
+    )
+    config = click.option(
+        "--config",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="The JSON of a report: its winning directives.",
+    )
+    return lines(config(command))
+
+
+def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
+    """``NAME=VALUE`` texts as a mapping; UsageError where the name is missing or no name."""
+    made: dict[str, str | None] = {}
+    for text in defines:
+        name, equals, value = text.partition("=")
+        if not name.isidentifier() or not name.isascii():
+            raise UsageError(
+                f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}"
+            )
+        made[name] = value if equals else None
+    if dataset is not None:
+        size = dataset.upper().removesuffix("_DATASET")
+        if size not in DATASETS:
+            raise UsageError(f"unknown dataset '{dataset}': choose one of {', '.join(DATASETS)}")
+        made[f"{size}_DATASET"] = None
+    return made
+
+
+def configured(config: Path | None) -> tuple[str, ...]:
+    """The directives of a report's JSON: one object, or the list a device folder holds."""
+    if config is None:
+        return ()
+    try:
+        held = json.loads(config.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {config}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{config} is no JSON: {error}") from error
+    found = [r for r in (held if isinstance(held, list) else [held]) if isinstance(r, Mapping) and "directives" in r]
+    if not found:
+        raise UsageError(f"{config} holds no result with directives")
+    return tuple(str(found[-1]["directives"]).splitlines())
