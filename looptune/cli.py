@@ -96,7 +96,7 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
-    """Measure each FILE as annotated, or with --sweep its space, and compare."""
+    """Measure each FILE, or its whole space: --sweep."""
     from looptune.experiment import Request, dump_outputs, prepare
     from looptune.experiment import run as measure
     from looptune.report import tables
@@ -219,7 +219,7 @@ def check(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Say which loops of FILE are parallel, and why others are not; judge its directives. Runs nothing."""
+    """Say which loops are parallel; judge directives."""
     from looptune.explain import explain
     from looptune.frontend import load
     from looptune.frontend.placed import parse_lines
@@ -244,7 +244,7 @@ def check(
 @directive_options
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
 def transform(file: Path, directives: tuple[str, ...], config: Path | None, output: Path | None, **options: Any) -> int:
-    """Print FILE with its directives applied, as C that compiles."""
+    """Print FILE as C, its directives applied."""
     from looptune import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
@@ -316,7 +316,7 @@ def devices(as_json: bool) -> int:
 
 @cli.command()
 def doctor() -> int:
-    """Say what is installed, what is missing, and the command that mends it."""
+    """Say what is installed or missing, and what mends it."""
     from looptune.doctor import examine
 
     findings = examine()
