@@ -5,7 +5,8 @@
     anything else, in runs of statements     ─▶ kernel of one thread
 
 The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
-one parallel loop alone is linearised over the whole block. The strips of a tiled parallel loop (mode "thread") move
+one parallel loop alone is linearised over the whole block. Copies that unrolling made of the inner one, a remainder
+too, become kernels of their own, so that each has its partner. The strips of a tiled parallel loop (mode "thread") move
 into the thread. A local that more than one kernel needs lives in device memory.
 """
 
@@ -119,8 +120,27 @@ def _kernels(steps: Iterable[Step]) -> Iterator[Kernel]:
 def plan(codelet: Codelet, note: str = "") -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    steps = _steps(codelet.body, sizes - written(codelet.body))
+    steps = _steps(_parted(codelet.body), sizes - written(codelet.body))
     return _finish(codelet, steps, note)
+
+
+def _parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
+
+    The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
+    body own their locals.
+    """
+
+    def rule(n: Node) -> tuple[Node, ...] | None:
+        match n:
+            case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
+                isinstance(p, Loop) and p.mode == "parallel" and (p.number, p.piece) == (first.number, first.piece)
+                for p in parts
+            ):
+                return tuple(replace(n, body=(p,)) for p in parts)
+        return None
+
+    return rewrite(rule, body)
 
 
 def _steps(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:

@@ -135,3 +135,38 @@ def test_directives_move_loops_between_host_grid_and_thread() -> None:
         "  grid j: 3 blocks of 128 threads, in the thread k",
         "1 kernel, 300 launches",
     ]
+
+
+RECTANGLE = """
+void f(int n, int m, float x[n][m], float y[n][m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) x[i][j] += y[i][j];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "kernels"),
+    [
+        (["loop j: unroll 4"], 2),
+        (["loop i: unroll 2"], 3),
+        (["loop i: unroll 2", "loop j: unroll 4"], 6),
+        (["loop i: unroll 2, jam", "loop j: unroll 4"], 4),
+    ],
+)
+def test_copies_leave_the_grid_its_two_dimensions(lines: list[str], kernels: int) -> None:
+    """Unrolling one loop of a parallel pair, with a remainder, gives two-dimensional kernels only."""
+    made, _ = planned(RECTANGLE, *lines)
+    shown = outline(made, {"n": 103, "m": 101})
+    assert [line.partition(":")[0] for line in shown[:-1]] == ["grid i, j"] * kernels
+
+
+def test_copies_in_a_sequential_loop_stay_in_their_order() -> None:
+    """Under a loop on the host, the main loop and the remainder are launched in each of its iterations."""
+    made, _ = planned(RECTANGLE, "loop j: unroll 4", "loop i: noParallel")
+    assert list(outline(made, {"n": 103, "m": 101})) == [
+        "host i: 103 times",
+        "  grid j: 1 block of 256 threads",
+        "  grid j: 1 block of 256 threads",
+        "2 kernels, 206 launches",
+    ]
