@@ -224,7 +224,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         others = (default,) if known and default not in texts else ()
         by_hand = finals.handwritten(request.file)
         found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
-        best, ties = finals.winner(found.times_us, texts)
+        best, ties = finals.winner(found.times_us, (*texts, *others))
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     verified = {row.directives: _verified(row) for row in searched.timed}
     won = best if request.sweep else ""
