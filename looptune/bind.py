@@ -16,7 +16,7 @@ from looptune import transforms
 from looptune.errors import DirectiveError
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Stmt, While
-from looptune.rewrite import map_blocks, walk
+from looptune.rewrite import map_blocks, walk_stmts
 from looptune.source import Span
 from looptune.transforms.base import Transform
 
@@ -80,7 +80,7 @@ def bind(
     codelet: Codelet, placed: Sequence[Placed], wanted: Callable[[Directive], bool] = lambda directive: True
 ) -> list[Bound]:
     """The ``wanted`` directives, each with its loop, in textual order."""
-    loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
+    loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
     whole = [d for d in codelet.directives if wanted(d)]
     given = [_Given(f, d, -1) for d in whole for f in addressed(codelet, "codelet", "", d.span)]
     given += [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
@@ -122,7 +122,7 @@ def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While
     """The loop called ``name`` at or in ``loop``; "" is the loop itself."""
     if not name:
         return loop
-    found = next((f for f in walk(loop) if isinstance(f, Loop) and f.var == name), None)
+    found = next((f for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.var == name), None)
     if found is None:
         raise DirectiveError(f"{directive.name}: no loop {name} in the nest it stands before", directive.span)
     return found
@@ -167,7 +167,7 @@ def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop 
     """
     if where == "codelet":
         return [f for f in codelet.body if isinstance(f, Loop)]
-    loops = [n for n in walk(codelet.body) if isinstance(n, (Loop, While))]
+    loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
     base, _, piece = name.partition(".")
     found = [f for f in loops if base == str(f.number) or (isinstance(f, Loop) and f.var == base)]
     listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({called(f)})" for f in loops)
@@ -187,7 +187,7 @@ def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop 
 
 def pieces_numbered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Loops of one number told apart: 1, 2, ... in their order; 0 for the only one."""
-    copies = Counter(f.number for f in walk(body) if isinstance(f, Loop))
+    copies = Counter(f.number for f in walk_stmts(body) if isinstance(f, Loop))
     if not copies or max(copies.values()) == 1:
         return body
     seen: Counter[int] = Counter()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from looptune.ir import Assign, Bin, Cast, Expr, If, Loop, Node, Stmt, Un, Var, While
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Loop, Node, Stmt, Un, Var, While
 from looptune.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
@@ -15,8 +16,11 @@ N = TypeVar("N", bound=Node)
 
 
 @cache
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls) if f.name not in ("span", "directives"))
+def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
+    """The fields of a node class that can hold nodes, and whether each is a tuple; spans and directives are kept."""
+    plain = ("str", "int", "Mode", "Literal", "tuple[int", "tuple[str")
+    held = (f for f in fields(cls) if f.name not in ("span", "directives") and not str(f.type).startswith(plain))
+    return tuple((f.name, str(f.type).startswith("tuple")) for f in held)
 
 
 def map_children(rule: Callable[[Node], Any], node: N) -> N:
@@ -26,17 +30,26 @@ def map_children(rule: Callable[[Node], Any], node: N) -> N:
     """
     changed: dict[str, Any] = {}
     kind: Any = type(node)
-    for name in _names(kind):
-        match getattr(node, name):
-            case Node() as old:
-                new = rule(old)
-                if new is not old:
-                    changed[name] = new
-            case tuple(old):
-                listed = [x for o in old for x in _listed(rule(o) if isinstance(o, Node) else o)]
-                if not _same(tuple(listed), old):
-                    changed[name] = tuple(listed)
+    for name, many in _children(kind):
+        old = getattr(node, name)
+        new: Any = _mapped(rule, old) if many else old if old is None else rule(old)
+        if new is not old:
+            changed[name] = new
     return replace(node, **changed) if changed else node
+
+
+def _mapped(rule: Callable[[Any], Any], old: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``rule`` applied to each node of a tuple; the same object when nothing changed."""
+    out: list[Any] = []
+    same = True
+    for child in old:
+        new = child if child is None else rule(child)
+        same = same and new is child
+        if isinstance(new, tuple):
+            out.extend(new)
+        else:
+            out.append(new)
+    return old if same else tuple(out)
 
 
 def map_blocks(rule: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], stmt: Stmt) -> Stmt:
@@ -61,40 +74,59 @@ def rewrite(rule: Rule, node: Any) -> Any:
 
     The rule returns None (keep), a node (replace) or a tuple (splice); untouched subtrees stay the same object.
     """
-    if isinstance(node, tuple):
-        return tuple(x for o in node for x in _listed(rewrite(rule, o)))
-    node = map_children(lambda child: rewrite(rule, child), node)
-    new = rule(node)
-    return node if new is None else new
+
+    def visit(n: Node) -> Any:
+        whole = map_children(visit, n)
+        new = rule(whole)
+        return whole if new is None else new
+
+    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+
+
+def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``rewrite`` for a rule that leaves expressions alone, which are most of a tree."""
+
+    def visit(stmt: Stmt) -> Any:
+        whole = map_blocks(lambda block: _mapped(visit, block), stmt)
+        new = rule(whole)
+        return whole if new is None else new
+
+    return _mapped(visit, body)
 
 
 def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
     """Replace each ``Var`` named in ``env``, folding the constants this makes.
 
-    >>> from looptune.ir import Const
     >>> substitute(Bin("+", Var("i"), Const(1)), {"i": Const(2)})
     Const(value=3, dtype='int32')
     """
 
-    def rule(n: Node) -> Node | None:
+    def visit(n: Node) -> Any:
         match n:
+            case Const():
+                return n
             case Var(name):
-                return env.get(name)
-            case Bin() | Un() | Cast():
-                folded = fold(n)
-                return None if folded is n else folded
-            case _:
-                return None
+                return env.get(name, n)
+            case Bin(op, lhs, rhs):
+                a, b = visit(lhs), visit(rhs)
+                return fold(n if a is lhs and b is rhs else Bin(op, a, b, span=n.span))
+            case Un() | Cast():
+                return fold(map_children(visit, n))
+        return map_children(visit, n)
 
-    return rewrite(rule, node) if env else node
+    if not env:
+        return node
+    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
 
 
 @cache
-def _parts(cls: Any) -> tuple[str, ...]:
-    """The fields of a node class that can hold nodes; ``at`` and ``shown`` only name instances to the user."""
-    plain = ("str", "int", "Mode", "Literal", "tuple[int", "tuple[str")
-    beside = ("span", "directives", "at", "shown")
-    return tuple(f.name for f in fields(cls) if f.name not in beside and not str(f.type).startswith(plain))
+def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What ``walk`` goes through, the last field first: not ``at`` and ``shown``, which only name instances."""
+    found = [name for name, _ in reversed(_children(cls)) if name not in ("at", "shown")]
+    if len(found) == 1:
+        only = attrgetter(*found)
+        return lambda node: (only(node),)
+    return attrgetter(*found) if found else None
 
 
 def walk(node: Any) -> Iterator[Node]:
@@ -104,11 +136,25 @@ def walk(node: Any) -> Iterator[Node]:
         here = stack.pop()
         if isinstance(here, tuple):
             stack.extend(reversed(here))
-        elif isinstance(here, Node):
+        elif here is not None:
             yield here
             kind: Any = type(here)
-            stack.extend(getattr(here, name) for name in reversed(_parts(kind)))
+            parts = _parts(kind)
+            if parts is not None:
+                stack.extend(parts(here))
 
 
-def _listed(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)
+def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements among what ``walk`` gives, without going through their expressions."""
+    stack: list[Stmt | tuple[Stmt, ...]] = [body]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, tuple):
+            stack.extend(reversed(here))
+            continue
+        yield here
+        match here:
+            case Loop(body=inner) | While(body=inner):
+                stack.append(inner)
+            case If(_, then, other):
+                stack += (other, then)

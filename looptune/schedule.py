@@ -21,12 +21,12 @@ from looptune import transforms
 from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
-from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Node, Scalar, Stmt, While
+from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Scalar, Stmt, While
 from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
 from looptune.poly.reach import Reach
-from looptune.rewrite import map_blocks, rewrite, substitute, walk
+from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
 from looptune.scope import begins_with_write, written
 from looptune.simplify import is_integer
 from looptune.source import Span
@@ -80,6 +80,8 @@ class Analysis:
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
     _runs: dict[int, bool] = field(init=False, default_factory=dict)
+    begun: dict[object, _Run] = field(init=False, default_factory=dict, repr=False)
+    """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
     def __post_init__(self) -> None:
         self.model = build(self.codelet)
@@ -112,7 +114,7 @@ class Analysis:
 
     def always_runs(self, number: int) -> bool:
         if number not in self._runs:
-            loop = next(f for f in walk(self.codelet.body) if isinstance(f, Loop) and f.number == number)
+            loop = next(f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop) and f.number == number)
             self._runs[number] = self.model.always_runs(loop)
         return self._runs[number]
 
@@ -139,14 +141,10 @@ def schedule(
     """
     run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage != "split")
-    run.each(b for b in bound if b.transform.stage == "nest")
-    joins = sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: run.depth_of(b.loop))
-    run.each(joins)
+    run = run.whole_nests(bound, target)
+    nests = dict(run.order)
     if run.into:
         bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
-    run.each(b for b in bound if b.transform.stage == "mode")
-    run.decide_modes()
-    nests = dict(run.order)
     run.each(sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.loop)))
     return Scheduled(prune(run.codelet), tuple(run.steps), nests)
 
@@ -182,6 +180,28 @@ class _Run:
     steps: list[Step] = field(default_factory=list)
     into: dict[Id, Id] = field(default_factory=dict)
     """Loops that are part of another now, with the one they are part of."""
+
+    def whole_nests(self, bound: Sequence[Bound], target: str) -> _Run:
+        """All that comes before the directives for one loop, which many configurations of a space have in common."""
+        if self.codelet is not self.analysis.codelet:
+            return self._whole_nests(bound)
+        said = tuple((b.loop, b.rank, shown(b.directive), b.directive.span) for b in bound
+                     if b.transform.stage != "loop")  # fmt: skip
+        key = (id(self.codelet), said, target, self.keep_going, tuple(sorted(self.values.items())))
+        known = self.analysis.begun
+        if key not in known:
+            known[key] = self._whole_nests(bound)
+        done = known[key]
+        return replace(done, order=dict(done.order), steps=list(done.steps), into=dict(done.into))
+
+    def _whole_nests(self, bound: Sequence[Bound]) -> _Run:
+        self.each(b for b in bound if b.transform.stage == "nest")
+        self.each(sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop)))
+        if self.into:
+            bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], self.into)
+        self.each(b for b in bound if b.transform.stage == "mode")
+        self.decide_modes()
+        return self
 
     def each(self, bound: Iterable[Bound]) -> None:
         """Apply them in order. What is for all pieces of a loop is left out where it does not fit, if it fits one."""
@@ -259,7 +279,8 @@ class _Run:
     def split(self, bound: Iterable[Bound]) -> None:
         """Apply them outermost first, each to every piece that its loop is by now."""
         for b in bound:
-            copies = [identity(f) for f in walk(self.codelet.body) if isinstance(f, Loop) and f.number == b.loop[0]]
+            loops = (f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop))
+            copies = [identity(f) for f in loops if f.number == b.loop[0]]
             # The last first, so that the pieces before it keep their numbers.
             self.each(replace(b, loop=copy) for copy in reversed(copies))
             self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
@@ -290,7 +311,7 @@ class _Run:
     def decide_modes(self) -> None:
         """Every loop that no directive decided: parallel where it carries no dependence."""
 
-        def rule(n: Node) -> Node | None:
+        def rule(n: Stmt) -> Stmt | None:
             match n:
                 case Loop(mode="auto"):
                     verdict = self._verdict(n)
@@ -298,7 +319,7 @@ class _Run:
                     return replace(n, mode="parallel" if free else "sequential")
             return None
 
-        self.codelet = rewrite(rule, self.codelet)
+        self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
 
     def depth_of(self, loop: Id) -> int:
         return len(path(self.codelet.body, *loop))
@@ -311,11 +332,11 @@ class _Run:
 
     def _site(self, loop: Loop, span: Span) -> Site:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
-        taken |= {f.var for f in walk(self.codelet.body) if isinstance(f, Loop)}
+        taken |= {f.var for f in walk_stmts(self.codelet.body) if isinstance(f, Loop)}
         around = path(self.codelet.body, *identity(loop))[:-1]
         depth = 2 * len(around) + 1
         inside = statements(loop.body)
-        numbers = {f.number for f in walk(loop) if isinstance(f, Loop) and f.number}
+        numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
         nonempty = {number for number in numbers if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
         block = around[-1].body if around else self.codelet.body
@@ -333,7 +354,9 @@ class _Run:
 
     def _replace(self, loop: Loop, change: Change) -> None:
         body = spliced(self.codelet.body, loop, change)
-        self.codelet = verify(replace(self.codelet, body=body, locals=self.codelet.locals + change.locals))
+        around = [f for f in path(self.codelet.body, *identity(loop))[:-1] if isinstance(f, Loop)]
+        changed = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+        self.codelet = verify(changed, change.body, around)
 
 
 def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:
@@ -419,7 +442,7 @@ def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
 def prune(codelet: Codelet) -> Codelet:
     """Without loops that never run and branches never taken."""
 
-    def rule(n: Node) -> tuple[Node, ...] | None:
+    def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(_, Const(lo), Const(hi)) if lo >= hi:
                 return ()
@@ -429,4 +452,4 @@ def prune(codelet: Codelet) -> Codelet:
                 return then if value else other
         return None
 
-    return replace(codelet, body=rewrite(rule, codelet.body))
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from looptune.ir import Assign, If, Load, Loop, Stmt, Var, While
-from looptune.rewrite import walk
+from looptune.rewrite import walk, walk_stmts
 
 
 def names(stmts: Iterable[Stmt]) -> set[str]:
@@ -25,7 +25,7 @@ def names(stmts: Iterable[Stmt]) -> set[str]:
 
 def written(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays the statements assign."""
-    return {_target(n) for n in walk(tuple(stmts)) if isinstance(n, Assign)}
+    return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
 def read(stmts: Iterable[Stmt]) -> set[str]:

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from looptune.ir import Array, Assign, Bin, Codelet, Expr, If, Load, Loop, Node, Scalar, Select, Stmt, Var, While
-from looptune.rewrite import walk
+from collections.abc import Iterable
+
+from looptune.ir import (
+    Array,
+    Assign,
+    Bin,
+    Call,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
 from looptune.simplify import is_integer
 
-_SHIFTS = ("<<", ">>")
+_MIXED = frozenset({"<<", ">>", "&&", "||"})
+"""Operators whose operands may be of different types."""
 
 
-def verify(codelet: Codelet) -> Codelet:
-    """The codelet itself; an assertion with the broken invariant otherwise."""
+def verify(codelet: Codelet, changed: tuple[Stmt, ...] | None = None, around: Iterable[Loop] = ()) -> Codelet:
+    """The codelet itself; an assertion with the broken invariant otherwise.
+
+    Where only some statements of it are new, ``changed`` are these, and ``around`` the loops they stand in.
+    """
     scope = {p.name: p.dtype for p in codelet.params if isinstance(p, Scalar)}
     scope |= {v.name: v.dtype for v in codelet.locals if not v.shape}
     ranks = {p.name: (len(p.shape), p.dtype) for p in codelet.params if isinstance(p, Array)}
     ranks |= {v.name: (len(v.shape), v.dtype) for v in codelet.locals if v.shape}
     count = len(codelet.params) + len(codelet.locals)
     assert len(scope) + len(ranks) == count, f"{codelet.name} declares a name twice"
-    _block(codelet.body, scope, ranks)
+    scope |= {f.var: f.dtype for f in around}
+    _block(codelet.body if changed is None else changed, scope, ranks)
     return codelet
 
 
@@ -26,7 +50,7 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
         match stmt:
             case Assign(target, value):
                 assert target.dtype == value.dtype, f"{target} is assigned a {value.dtype}"
-                _exprs((target, value, stmt.at), scope, ranks)
+                _exprs((target, value, *stmt.at), scope, ranks)
             case Loop(var, lo, hi, body, step):
                 assert step >= 1, f"loop {var} has step {step}"
                 assert var not in scope, f"loop {var} rebinds a name bound around it"
@@ -42,19 +66,25 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
                 _block(body, scope, ranks)
 
 
-def _exprs(roots: tuple[object, ...], scope: dict[str, str], ranks: dict[str, tuple[int, str]]) -> None:
-    for node in walk(roots):
-        _expr(node, scope, ranks)
-
-
-def _expr(node: Node | Expr, scope: dict[str, str], ranks: dict[str, tuple[int, str]]) -> None:
-    match node:
-        case Var(name, dtype):
-            assert scope.get(name) == dtype, f"{name} is {scope.get(name, 'not in scope')}, used as {dtype}"
-        case Load(array, index, dtype):
-            assert ranks.get(array) == (len(index), dtype), f"{array} is {ranks.get(array)}, used as {node}"
-            assert all(is_integer(i.dtype) for i in index), f"{node} has an index that is no integer"
-        case Bin(op, lhs, rhs) if op not in _SHIFTS and op not in ("&&", "||"):
-            assert lhs.dtype == rhs.dtype, f"{op} has operands of {lhs.dtype} and {rhs.dtype}"
-        case Select(_, then, other):
-            assert then.dtype == other.dtype, f"?: has operands of {then.dtype} and {other.dtype}"
+def _exprs(roots: Iterable[Expr], scope: dict[str, str], ranks: dict[str, tuple[int, str]]) -> None:
+    for e in roots:
+        match e:
+            case Const():
+                pass
+            case Var(name, dtype):
+                assert scope.get(name) == dtype, f"{name} is {scope.get(name, 'not in scope')}, used as {dtype}"
+            case Bin(op, lhs, rhs):
+                alike = op in _MIXED or lhs.dtype == rhs.dtype
+                assert alike, f"{op} has operands of {lhs.dtype} and {rhs.dtype}"
+                _exprs((lhs, rhs), scope, ranks)
+            case Load(array, index, dtype):
+                assert ranks.get(array) == (len(index), dtype), f"{array} is {ranks.get(array)}, used as {e}"
+                assert all(is_integer(i.dtype) for i in index), f"{e} has an index that is no integer"
+                _exprs(index, scope, ranks)
+            case Select(cond, then, other):
+                assert then.dtype == other.dtype, f"?: has operands of {then.dtype} and {other.dtype}"
+                _exprs((cond, then, other), scope, ranks)
+            case Un(_, arg) | Cast(_, arg):
+                _exprs((arg,), scope, ranks)
+            case Call(_, args):
+                _exprs(args, scope, ranks)

@@ -17,6 +17,7 @@ import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.dependence import Dependence, conflict, shared_op
+from looptune.poly.evident import kept
 from looptune.poly.flow import Flow
 from looptune.poly.model import Model
 from looptune.poly.space import Order, Piece, union
@@ -57,6 +58,8 @@ class _Change:
     def reversed(self, d: Dependence) -> isl.Map | None:
         """{ s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
         if d.first not in self.new or d.then not in self.new:
+            return None
+        if kept(self.model.space, d, self.new[d.first], self.new[d.then]):
             return None
         bad = d.map.intersect(self.after(d.first, d.then))
         return None if bad.is_empty() else bad

@@ -23,7 +23,7 @@ from looptune.poly.graph import Graph
 from looptune.poly.legality import Refused
 from looptune.poly.model import Order, Piece, name, text
 from looptune.poly.reach import Reach
-from looptune.rewrite import substitute, walk
+from looptune.rewrite import substitute, walk_stmts
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
 
@@ -208,9 +208,9 @@ def both(when: str, condition: str) -> str:
     return f"({when}) and ({condition})" if when and condition else when or condition
 
 
-def statements(body: object) -> frozenset[str]:
+def statements(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
     """The names of the original statements in a tree."""
-    return frozenset(n.name for n in walk(body) if isinstance(n, Assign))
+    return frozenset(n.name for n in walk_stmts(body) if isinstance(n, Assign))
 
 
 def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:

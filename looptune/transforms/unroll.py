@@ -22,7 +22,7 @@ from typing import ClassVar, Literal, Self
 from looptune.errors import DirectiveError
 from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var, While
 from looptune.poly.model import Piece
-from looptune.rewrite import substitute, walk
+from looptune.rewrite import substitute, walk, walk_stmts
 from looptune.scope import names_in, written
 from looptune.simplify import add, div, mod, mul, sub
 from looptune.transforms.base import (
@@ -101,10 +101,11 @@ class Unroll(Transform):
         """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
         u, s, p = self.factor, site.loop.step, site.depth
         lo = site.bound(site.loop.lo, piece)
-        n = f"floor(({site.bound(site.loop.hi, piece)} - ({lo}) + {s - 1})/{s})"
-        q = f"floor(({n})/{u})"
+        span = _difference(site.bound(site.loop.hi, piece), lo)
+        n = f"floor(({span} + {s - 1})/{s})" if s > 1 else span
+        q = f"floor({n}/{u})"
         before, e, inner = piece.time[:p], piece.time[p], piece.time[p + 1 :]
-        x = f"floor(({e} - ({lo}))/{s})" if s > 1 else f"({e} - ({lo}))"
+        x = f"floor({_difference(e, lo)}/{s})" if s > 1 else _difference(e, lo)
 
         def timed(half: str, trip: str, copy: str, condition: str) -> Piece:
             middle = (half, trip, *inner, copy) if jam else (half, trip, copy, *inner)
@@ -113,8 +114,9 @@ class Unroll(Transform):
         rest = timed("1", x, "0", f"{x} >= {u}*{q}")
         if self.scheme == "contiguous":
             return timed("0", f"floor({x}/{u})", f"({x}) mod {u}", f"{x} < {u}*{q}"), rest
-        copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(u))
-        return (*copies, rest)
+        first = timed("0", x, "0", f"{x} < {q}")
+        copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(1, u))
+        return (first, *copies, rest)
 
     def apply(self, site: Site) -> Change:
         loop, u = site.loop, self.factor
@@ -161,7 +163,12 @@ class Unroll(Transform):
 
 
 def _has_loop(body: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(n, (Loop, While)) for n in walk(body))
+    return any(isinstance(n, (Loop, While)) for n in walk_stmts(body))
+
+
+def _difference(a: str, b: str) -> str:
+    """``a - b`` as isl text."""
+    return a if b == "0" and a.isidentifier() else f"({a} - ({b}))"
 
 
 def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...]]:

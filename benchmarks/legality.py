@@ -1,0 +1,106 @@
+"""What exact legality costs: the dependences of each kernel, judging every configuration of its space, and proving some.
+
+    python benchmarks/legality.py [KERNEL ...] [--proofs N]      writes a Markdown table to standard output
+
+All times are CPU time of one process, so that what else the machine does is no part of them. ``judged`` is a whole
+configuration: its directives read, bound, judged and applied, refused ones included, in the order of the space and with
+what earlier configurations taught remembered, as in a sweep. The proofs are those of a sweep's winner: the loops and the
+plan of the last N legal configurations, at the sizes in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from looptune.errors import LooptuneError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Loop, Scalar
+from looptune.poly.proof import prove
+from looptune.rewrite import walk
+from looptune.schedule import Analysis, schedule
+from looptune.simplify import is_integer
+from looptune.tune.space import Configuration, parse
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Row:
+    kernel: str
+    statements: int
+    loops: int
+    dependences: int
+    dependences_s: float
+    configurations: int
+    judging_s: float
+    refused: int
+    proofs_s: tuple[float, ...]
+    verdicts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        proved = sum(v == "proved" for v in self.verdicts)
+        cells = (
+            self.kernel, self.statements, self.loops, self.dependences, f"{self.dependences_s * 1e3:.0f}", self.configurations,
+            f"{self.judging_s / self.configurations * 1e3:.2f}", f"{self.refused / self.configurations:.0%}",
+            f"{proved} of {len(self.verdicts)}", f"{mean(self.proofs_s):.2f}", f"{max(self.proofs_s):.2f}",
+        )  # fmt: skip
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+def measured(kernel: str, proofs: int) -> Row:
+    unit = load(ROOT / "polybench" / f"{kernel}.c")
+    path = ROOT / "pragmas" / f"{kernel}.pragmas"
+    space = tuple(parse(path.read_text(), path.name))
+    start = time.process_time()
+    analysis = Analysis(unit.codelet)
+    found = len(analysis.model.dependences)
+    found_s = time.process_time() - start
+    start = time.process_time()
+    refused = len(space) - sum(1 for _ in _legal(analysis, space, unit.values))
+    judging_s = time.process_time() - start
+    sizes = _sizes(unit.codelet, unit.values)
+    last = list(_legal(analysis, space[::-1][: 4 * proofs], unit.values))[:proofs]
+    times, verdicts = [], []
+    for codelet in last:
+        start = time.process_time()
+        verdicts.append(prove(unit.codelet, codelet, sizes).verdict)
+        times.append(time.process_time() - start)
+    loops = sum(isinstance(n, Loop) for n in walk(unit.codelet.body))
+    return Row(kernel, len(analysis.model.statements), loops, found, found_s, len(space), judging_s, refused, tuple(times),
+               tuple(verdicts))  # fmt: skip
+
+
+def _legal(analysis: Analysis, space: Sequence[Configuration], values: dict[str, int | float]) -> Iterator[Codelet]:
+    for configuration in space:
+        try:
+            yield schedule(analysis, parse_lines(configuration.lines), values).codelet
+        except LooptuneError:
+            continue
+
+
+def _sizes(codelet: Codelet, values: dict[str, int | float]) -> dict[str, int]:
+    sizes = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    return {n: int(v) for n, v in values.items() if n in sizes}
+
+
+def main() -> None:
+    names = sorted(path.stem for path in (ROOT / "pragmas").glob("*.pragmas"))
+    options = argparse.ArgumentParser(description="CPU time of dependences, judging and proofs")
+    options.add_argument("kernels", nargs="*", metavar="KERNEL", choices=[[], *names])
+    options.add_argument("--proofs", type=int, default=10, metavar="N")
+    given = options.parse_args()
+    print("| kernel | statements | loops | dependences | found, ms | configurations | judged, ms | refused | proved "
+          "| a proof, s | worst, s |\n|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for kernel in given.kernels if given.kernels else names:
+        print(measured(kernel, given.proofs), flush=True)
+    print("\nCPU time, one process. Command: `python benchmarks/legality.py`")
+
+
+if __name__ == "__main__":
+    main()
