@@ -1,11 +1,12 @@
-"""What exact legality costs: the dependences of each kernel, judging every configuration of its space, and proving some.
+"""What exact legality costs: dependences of each kernel, judging every configuration of its space, proving some.
 
     python benchmarks/legality.py [KERNEL ...] [--proofs N]      writes a Markdown table to standard output
 
-All times are CPU time of one process, so that what else the machine does is no part of them. ``judged`` is a whole
-configuration: its directives read, bound, judged and applied, refused ones included, in the order of the space and with
-what earlier configurations taught remembered, as in a sweep. The proofs are those of a sweep's winner: the loops and the
-plan of the last N legal configurations, at the sizes in the file.
+All times are CPU time of one process, so that what else the machine does is no part of them. A configuration judged
+is a whole one: its directives bound, judged and applied, those refused included, in the order of the space and with
+what earlier configurations taught remembered, as in a sweep. A proof is that of a sweep's winner at the sizes in the
+file: of the finished loops, and of the kernels launched, with grid, guards and registers. N are proved, evenly over
+the space, the last legal configuration among them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop, Scalar
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
 from looptune.poly.proof import prove
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import Analysis, bake, schedule
 from looptune.simplify import is_integer
 from looptune.tune.space import Configuration, parse
 
@@ -45,9 +48,10 @@ class Row:
 
     def __str__(self) -> str:
         proved = sum(v == "proved" for v in self.verdicts)
+        each_ms = self.judging_s / self.configurations * 1e3
         cells = (
-            self.kernel, self.statements, self.loops, self.dependences, f"{self.dependences_s * 1e3:.0f}", self.configurations,
-            f"{self.judging_s / self.configurations * 1e3:.2f}", f"{self.refused / self.configurations:.0%}",
+            self.kernel, self.statements, self.loops, self.dependences, f"{self.dependences_s * 1e3:.0f}",
+            self.configurations, f"{each_ms:.2f}", f"{self.refused / self.configurations:.0%}",
             f"{proved} of {len(self.verdicts)}", f"{mean(self.proofs_s):.2f}", f"{max(self.proofs_s):.2f}",
         )  # fmt: skip
         return f"| {' | '.join(map(str, cells))} |"
@@ -64,16 +68,25 @@ def measured(kernel: str, proofs: int) -> Row:
     start = time.process_time()
     refused = len(space) - sum(1 for _ in _legal(analysis, space, unit.values))
     judging_s = time.process_time() - start
-    sizes = _sizes(unit.codelet, unit.values)
-    last = list(_legal(analysis, space[::-1][: 4 * proofs], unit.values))[:proofs]
     times, verdicts = [], []
-    for codelet in last:
+    step = max(1, len(space) // proofs)
+    for codelet in _legal(analysis, space[::-step], unit.values):
         start = time.process_time()
-        verdicts.append(prove(unit.codelet, codelet, sizes).verdict)
+        verdicts.append(_verdict(unit.codelet, codelet, unit.values))
         times.append(time.process_time() - start)
     loops = sum(isinstance(n, Loop) for n in walk(unit.codelet.body))
-    return Row(kernel, len(analysis.model.statements), loops, found, found_s, len(space), judging_s, refused, tuple(times),
-               tuple(verdicts))  # fmt: skip
+    return Row(
+        kernel, len(analysis.model.statements), loops, found, found_s, len(space), judging_s, refused,
+        tuple(times), tuple(verdicts),
+    )  # fmt: skip
+
+
+def _verdict(original: Codelet, finished: Codelet, values: dict[str, int | float]) -> str:
+    """Of both proofs, the worse."""
+    sizes = {p.name for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype)} & values.keys()
+    known = {n: int(values[n]) for n in sizes}
+    loops = prove(original, finished, known).verdict
+    return loops if loops != "proved" else prove_plan(original, plan(bake(finished, values)), known).verdict
 
 
 def _legal(analysis: Analysis, space: Sequence[Configuration], values: dict[str, int | float]) -> Iterator[Codelet]:
@@ -82,11 +95,6 @@ def _legal(analysis: Analysis, space: Sequence[Configuration], values: dict[str,
             yield schedule(analysis, parse_lines(configuration.lines), values).codelet
         except LooptuneError:
             continue
-
-
-def _sizes(codelet: Codelet, values: dict[str, int | float]) -> dict[str, int]:
-    sizes = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
-    return {n: int(v) for n, v in values.items() if n in sizes}
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from looptune.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
+from looptune.mapped import prove_plan
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
@@ -33,7 +34,7 @@ from looptune.simplify import is_integer
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
-from looptune.tune.evaluate import Finals, Job, KernelLab
+from looptune.tune.evaluate import Finals, Job, KernelLab, plans_of
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
 from looptune.tune.sweep import Progress, SweepResult, sweep
@@ -295,17 +296,25 @@ def _verified(row: Row) -> str:
 
 
 def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
-    """What the winner's legality rests on: the judgement of each directive, and the proof of the finished loops."""
+    """What the winner's legality rests on: the judgement of each directive, the proof of the loops and of the plan."""
+    job, sizes = lab.job, _sizes(prepared)
     done = lab.scheduled(Configuration(tuple(directives.splitlines())))
-    found = prove(prepared.unit.codelet, done.codelet, _sizes(prepared), reassociate=lab.job.reassociate)
+    launched = plans_of(job, done.codelet, "").timed
+    loops = prove(prepared.unit.codelet, done.codelet, sizes, reassociate=job.reassociate)
+    found = prove_plan(
+        prepared.unit.codelet, launched, sizes, reassociate=job.reassociate, blocks=job.target.bakes
+    )  # fmt: skip
     judged = "asserted by the user (trust)" if done.asserted else "every directive proved"
+    grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
     finished = {
-        "proved": "the finished loops proved equivalent at these sizes",
-        "failed": f"THE FINISHED LOOPS ARE WRONG: {found.reason}",
-        "unknown": f"the finished loops could not be compared ({found.reason})",
-    }
-    order = "sums may be reassociated" if lab.job.reassociate else "sums in their order"
-    return f"{judged}; {finished[found.verdict]}; {order}"
+        "proved": f"the finished loops, and the kernels as launched ({grid}), proved equivalent at these sizes",
+        "failed": f"THE KERNELS AS LAUNCHED ARE WRONG: {found.reason}",
+        "unknown": f"the finished loops could not be compared ({loops.reason})" if loops.verdict == "unknown" else
+                   f"the finished loops proved, the kernels as launched could not be compared ({found.reason})",
+    }  # fmt: skip
+    said = finished[found.verdict] if loops.verdict != "failed" else f"THE FINISHED LOOPS ARE WRONG: {loops.reason}"
+    order = "sums may be reassociated" if job.reassociate else "sums in their order"
+    return f"{judged}; {said}; {order}"
 
 
 def _is_size(unit: Unit, name: str) -> bool:

@@ -37,7 +37,7 @@ from looptune.ir import (
 from looptune.registers import promote
 from looptune.rewrite import rewrite, walk
 from looptune.scope import begins_with_write, names, names_in, read, written
-from looptune.simplify import evaluate, is_integer
+from looptune.simplify import add, div, evaluate, is_integer, sub
 
 BLOCK = (32, 8)
 """Threads of a block along x and y where no directive says otherwise: the paper's default."""
@@ -369,8 +369,15 @@ def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.axes)
 
 
+def grid(kernel: Kernel) -> tuple[Expr, ...]:
+    """How many blocks lie along each axis, outermost first; 0 or less where it does not run."""
+    sizes = reversed(kernel.block[: len(kernel.axes)])
+    per = (Const(axis.step * size, axis.dtype) for axis, size in zip(kernel.axes, sizes, strict=True))
+    return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(kernel.axes, per, strict=True))
+
+
 def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int]:
     """The grid in blocks (x, y)."""
-    counts = extent(kernel, env)
-    x, y = (counts[-1] if counts else 1), (counts[0] if len(counts) == 2 else 1)
-    return -(-x // kernel.block[0]), -(-y // kernel.block[1])
+    counts = [max(0, value(count, env)) for count in reversed(grid(kernel))]
+    x, y = (*counts, 1, 1)[:2]
+    return x, y

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("looptune", deadline=None)
 settings.load_profile("looptune")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cases", type=int, default=0, help="random codelets tried by tests/test_random_codelets.py")

@@ -8,12 +8,12 @@ and the same every time; a long one, with new examples each time, is
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import oracle
+import threads
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from looptune import interp, pretty
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Stmt
+from looptune.ir import Codelet, Loop
 from looptune.mapping import plan
 from looptune.registers import promote
 from looptune.rewrite import walk
@@ -186,25 +186,6 @@ def planned(codelet: Codelet) -> Codelet:
     return replace(codelet, body=body, locals=codelet.locals + made)
 
 
-class Shuffled(interp._Machine):
-    """Runs the iterations of parallel and thread loops in any order, each with its own copy of the locals."""
-
-    seed = 0
-
-    def step(self, stmt: Stmt) -> None:
-        match stmt:
-            case Loop(var, lo, hi, body, step, mode) if mode in ("parallel", "thread"):
-                trips = list(range(int(self.value(lo)), int(self.value(hi)), step))
-                random.Random(self.seed).shuffle(trips)
-                outside = dict(self.scalars)
-                for i in trips:
-                    self.scalars = {**outside, var: i}
-                    self.run(body)
-                self.scalars = outside
-            case _:
-                super().step(stmt)
-
-
 @usual
 @given(data=st.data(), text=program(), seed=st.integers(0, 99))
 def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str, seed: int) -> None:
@@ -227,11 +208,7 @@ def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str
             name: rng.integers(-4, 9, (SIZE,) * rank).astype(np.float64)
             for name, rank in (("A", 2), ("B", 2), ("x", 1))
         }
-        machine = Shuffled(arrays, {"n": n, "m": m}, None)
-        machine.seed = seed
-        for local in changed.locals:
-            interp.allocate(machine, local)
-        machine.run(changed.body)
+        threads.run(changed, arrays, {"n": n, "m": m}, seed=seed)
         assert oracle.off(want, arrays) is None, f"n={n} m={m}"
 
 

@@ -26,12 +26,16 @@ class Unprovable(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Copies:
-    """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }"""
+    """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }
+
+    ``whole``: every assignment is a copy of an original one.
+    """
 
     original: Model
     finished: Model
     of: Mapping[str, str]
     at: Mapping[str, isl.Map]
+    whole: bool = True
 
     def named(self, statement: str) -> list[str]:
         return [c for c, s in self.of.items() if s == statement]
@@ -56,10 +60,8 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> C
         if any(not s.exact for s in model.statements.values()):
             what = model.unknown[0] if model.unknown else "when a statement runs"
             raise Unprovable(f"{what}")
-    stranger = next((s for s in of.values() if s not in before.statements), None)
-    if stranger is not None:
-        raise Unprovable("the tree has assignments that are no copies of original ones")
-    return Copies(before, after, of, {c: _at(before, after, c, s) for c, s in of.items()})
+    mine = {c: s for c, s in of.items() if s in before.statements}
+    return Copies(before, after, mine, {c: _at(before, after, c, s) for c, s in mine.items()}, len(mine) == len(of))
 
 
 def _baked(codelet: Codelet, env: Mapping[str, Expr]) -> Codelet:

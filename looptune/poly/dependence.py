@@ -8,7 +8,7 @@ A pair that only accumulates into one element by one op is kept apart: it is a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -33,11 +33,11 @@ class Dependence:
         return self.op is not None and (reassociate or self.exact)
 
 
-def dependences(space: Space) -> tuple[Dependence, ...]:
-    """All of them, in textual order of the statements."""
+def dependences(space: Space, arrays: Collection[str] | None = None) -> tuple[Dependence, ...]:
+    """All of them, or those on some ``arrays``, in textual order of the statements."""
     touching: dict[str, list[str]] = {}
     for name, accesses in space.accesses.items():
-        for array in dict.fromkeys(a.array for a in accesses):
+        for array in dict.fromkeys(a.array for a in accesses if arrays is None or a.array in arrays):
             touching.setdefault(array, []).append(name)
     found = []
     for array, names in touching.items():

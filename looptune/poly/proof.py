@@ -8,7 +8,7 @@
     bounds    every access is inside its array
 
 Nothing is taken from the transforms but ``Assign.at``. What cannot be compared (data-dependent bounds and conditions,
-``while``, elements kept in registers) is "unknown", never "proved".
+``while``) is "unknown", never "proved". Elements kept in registers are put back first (``held``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Literal
 
 import islpy as isl
 
-from looptune.ir import Array, Codelet, Expr, Local, Loop
+from looptune.ir import Array, Codelet, Expr, Load, Local, Loop, Var
 from looptune.poly.access import Access
 from looptune.poly.copies import Copies, Unprovable, compare, same_meaning
-from looptune.poly.dependence import shared_op
+from looptune.poly.dependence import dependences, shared_op
 from looptune.poly.domain import Statement
+from looptune.poly.held import Misheld, without_registers
 from looptune.poly.model import Model
 from looptune.poly.space import union
 from looptune.poly.witness import Broken, Refused, least_point, refused
@@ -43,16 +44,27 @@ class Proof:
 
 
 def prove(
-    original: Codelet, finished: Codelet, sizes: Mapping[str, int] | None = None, *, reassociate: bool = True
+    original: Codelet,
+    finished: Codelet,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    reassociate: bool = True,
+    shared: frozenset[str] = frozenset(),
 ) -> Proof:
-    """``sizes``: integer parameters known, else it holds for all; then accesses are checked, else they are assumed."""
+    """``sizes``: integer parameters known, else it holds for all; then accesses are checked, else they are assumed.
+
+    ``shared``: scalar locals of ``finished`` of which there is one for all threads.
+    """
     try:
-        copies = compare(original, finished, sizes if sizes is not None else {})
-        for check in (_meaning, _once, _order, _locals):
+        copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
+        for check in (_once, _begun, _meaning, _order, _locals):
             failure = check(copies, reassociate)
             if failure is not None:
                 return failure
-        return _bounds(copies)
+        failure = _owned(copies.finished, reassociate, shared)
+        return failure if failure is not None else _bounds(copies)
+    except Misheld as wrong:
+        return Proof("failed", str(wrong))
     except Unprovable as reason:
         return Proof("unknown", str(reason))
 
@@ -63,6 +75,25 @@ def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
             span = copies.finished.statements[copy].assign.span
             return Proof("failed", f"a copy of the assignment at {span} computes something else")
     return None
+
+
+def _begun(copies: Copies, reassociate: bool) -> Proof | None:
+    """Where assignments are no copies, all that can be said is that a local has no value yet, or its value is lost."""
+    if copies.whole:
+        return None
+    for local in sorted({v.name for v in copies.finished.codelet.locals if not v.shape}):
+        for read, unwritten in copies.finished.flows(local).unwritten.items():
+            if not unwritten.is_empty():
+                line = copies.finished.statements[read].assign.span
+                return Proof("failed", f"{local} is read before it has a value{f' at {line}' if line.line else ''}")
+    for copy, name in copies.of.items():
+        match copies.finished.statements[copy].assign.target, copies.original.statements[name].assign.target:
+            case Var(local), Load():
+                flows = (f for f in copies.finished.flows(local).flows if f.write == copy)
+                if all(f.read in copies.of for f in flows):
+                    line = copies.original.statements[name].assign.span
+                    return Proof("failed", f"what is assigned at {line} stays in {local}")
+    raise Unprovable("the tree has assignments that are no copies of original ones")
 
 
 def _once(copies: Copies, reassociate: bool) -> Proof | None:
@@ -147,11 +178,20 @@ def _locals(copies: Copies, reassociate: bool) -> Proof | None:
         if old is None or new is None or not old.is_equal(new):
             line = copies.original.statements[r].assign.span
             return Proof("failed", f"the assignment at {line} reads another value of a local than it did")
-    for array in _scalars(copies.finished):
-        for flow in copies.finished.flows(array, reassociate=reassociate).flows:
-            if not flow.map.is_subset(_one_thread(copies.finished, flow.write, flow.read)):
-                line = copies.finished.statements[flow.read].assign.span
+    return None
+
+
+def _owned(finished: Model, reassociate: bool, shared: frozenset[str]) -> Proof | None:
+    """A thread reads what it wrote itself; of what all share, one thread at a time is at work on it."""
+    for array in sorted(_scalars(finished) - shared):
+        for flow in finished.flows(array, reassociate=reassociate).flows:
+            if not flow.map.is_subset(_one_thread(finished, flow.write, flow.read)):
+                line = finished.statements[flow.read].assign.span
                 return Proof("failed", f"{array} is read at {line} by another thread than wrote it")
+    for d in dependences(finished.space, shared):
+        if not d.map.is_subset(_in_order(finished, d.first, d.then)):
+            line = finished.statements[d.then].assign.span
+            return Proof("failed", f"{d.array} is used at {line} by several threads at once")
     return None
 
 
@@ -172,11 +212,11 @@ def _values(
 def _one_thread(model: Model, write: str, read: str) -> isl.Map:
     """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }"""
     w, r = model.statements[write], model.statements[read]
+    last = max((d for d, loop in enumerate(w.loops) if _unordered(loop)), default=-1)  # threads end with their loop
     same = []
-    for d, loop in enumerate(w.loops):
-        if _unordered(loop):
-            shared = d < len(r.loops) and r.loops[d] is loop
-            same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
+    for d, loop in enumerate(w.loops[: last + 1]):
+        shared = d < len(r.loops) and r.loops[d] is loop
+        same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
     primed = ", ".join(f"{d}'" for d in r.dims)
     condition = " and ".join(same) or "true"
     return isl.Map(f"{model.space.prefix}{{ {model.space.instance(w)} -> {r.name}[{primed}] : {condition} }}")

@@ -1,0 +1,167 @@
+"""Planted bugs are caught: a finished tree or plan with one thing changed is not proved where it computes otherwise.
+
+    python -m pytest tests/test_mutants.py -s      prints how many there are, how many differ, how many are caught
+
+What a mutant computes is found by running it: at several sizes, its threads in several orders, every instance counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+import threads
+from mutants import Mutant, mutants
+from test_transforms import example_text
+
+from looptune import transforms
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Loop, Scalar
+from looptune.mapped import tree
+from looptune.mapping import plan
+from looptune.poly.proof import Proof, prove
+from looptune.rewrite import rewrite
+from looptune.schedule import Analysis, schedule
+from looptune.simplify import is_integer
+
+SIZES = ((5, 4), (7, 6), (8, 3))
+BLOCK = (3, 2)
+"""Threads of a block: few, so that plans can be run, and no divisor of most sizes."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """``shared``: the scalar locals of ``finished`` of which there is one for all threads.
+
+    ``even``: it is right at some sizes only, and proved at each of them.
+    """
+
+    original: Codelet
+    finished: Codelet
+    shared: frozenset[str] = frozenset()
+    even: bool = False
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        return ((4, 4), (8, 6)) if self.even else SIZES
+
+    def proof(self) -> Proof:
+        """For all sizes, or the worst of those at the sizes."""
+        at = [{"n": n, "m": m} for n, m in self.sizes] if self.even else [{}]
+        proofs = [prove(self.original, self.finished, sizes, shared=self.shared) for sizes in at]
+        return min(proofs, key=lambda p: ("failed", "unknown", "proved").index(p.verdict))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Mutants, those that differ, and what was done in those of them that are not found to fail."""
+
+    all: int = 0
+    wrong: int = 0
+    unproved: tuple[str, ...] = ()
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.all + other.all, self.wrong + other.wrong, self.unproved + other.unproved)
+
+    def __str__(self) -> str:
+        return f"{self.all} mutants, {self.wrong} differ, {self.wrong - len(self.unproved)} caught"
+
+
+def made(text: str | Path, *lines: str) -> Made:
+    original = load(text).codelet
+    return Made(original, schedule(Analysis(original), parse_lines(lines)).codelet)
+
+
+def launched(loops: Made) -> Made:
+    """The plan of the loops, in small blocks."""
+    small: Codelet = rewrite(lambda n: replace(n, block=BLOCK) if isinstance(n, Loop) else None, loops.finished)
+    planned = plan(small)
+    return replace(loops, finished=tree(planned), shared=frozenset(v.name for v in planned.resident if not v.shape))
+
+
+def outcome(made: Made, n: int, m: int, seed: int) -> tuple[dict[str, np.ndarray], Counter] | None:
+    """The arrays and how often each instance ran; None where an access is outside its array."""
+    names = [p.name for p in made.original.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    given = oracle.copied(oracle.arguments(made.original, dict(zip(names, (n, m, n - 1), strict=False))))
+    ran: Counter = Counter()
+
+    def count(name: str, at: tuple[int, ...]) -> None:
+        if name:
+            ran[name, at] += 1
+
+    try:
+        threads.run(made.finished, oracle.arrays(given), oracle.scalars(given), count, seed=seed, shared=made.shared)
+    except AssertionError:
+        return None
+    return oracle.arrays(given), ran
+
+
+def differs(mutant: Made) -> bool:
+    """It leaves other bits than the original, or runs an instance twice or never."""
+    for n, m in mutant.sizes:
+        want = outcome(replace(mutant, finished=mutant.original), n, m, 0)
+        assert want is not None
+        for seed in (0, 1, 2):
+            got = outcome(mutant, n, m, seed)
+            if got is None or got[1] != want[1] or oracle.off(want[0], got[0], 1e-9) is not None:
+                return True
+    return False
+
+
+def checked(whole: Made, some: Iterable[Mutant]) -> Counts:
+    total = Counts()
+    for mutant in some:
+        changed = replace(whole, finished=replace(whole.finished, body=mutant.body))
+        if not differs(changed):
+            total += Counts(1)
+            continue
+        verdict = changed.proof().verdict
+        total += Counts(1, 1, () if verdict == "failed" else (f"{mutant.what}: {verdict}",))
+    return total
+
+
+def examples(cls: type[transforms.Transform]) -> Iterator[Made]:
+    """Those that are accepted."""
+    for directive, example in cls.examples.items():
+        if not example.refused:
+            yield replace(made(example_text(directive, example)), even="noremainder" in directive)
+
+
+@pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
+def test_examples_are_proved_and_their_mutants_are_not(cls: type[transforms.Transform]) -> None:
+    """Loops and plan of every example of every directive; each mutant that differs gives "failed"."""
+    total = {"loops": Counts(), "plan": Counts()}
+    for loops in examples(cls):
+        for level, whole in (("loops", loops), ("plan", launched(loops))):
+            proof = whole.proof()
+            assert proof.verdict == "proved", proof.reason
+            total[level] += checked(whole, mutants(whole.finished.body))
+    for level, counts in total.items():
+        print(f"{cls.name}, {level}: {counts}")
+        assert counts.wrong > 0.7 * counts.all
+        assert not counts.unproved, counts.unproved
+
+
+KERNELS = {
+    "gemm": ("loop i: unroll 2, jam", "loop k: unroll 3, split, guarded"),
+    "gramschm": ("loop 4: distribute", "nest 4.3: permute i, j", "loop 2: unroll 2"),
+    "atax": ("nest 2.2: permute j, i", "loop 1: tile 4"),
+    "corr": ("loop 7: parallel", "loop 9: tile 4"),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_are_proved_and_their_mutants_are_not(kernel: str) -> None:
+    """Plans with host loops, registers and several launches; forty mutants of each."""
+    whole = launched(made(Path(__file__).parent.parent / "polybench" / f"{kernel}.c", *KERNELS[kernel]))
+    assert whole.proof().verdict == "proved", whole.proof().reason
+    every = list(mutants(whole.finished.body))
+    counts = checked(whole, every[:: max(1, len(every) // 40)])
+    print(f"{kernel}, plan: {counts}")
+    assert not counts.unproved, counts.unproved

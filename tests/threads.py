@@ -1,0 +1,60 @@
+"""The interpreter with threads: iterations of parallel loops in any order, each with its own copy of the locals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from looptune import interp
+from looptune.ir import Codelet, Loop, Stmt
+
+
+class Threads(interp._Machine):
+    """``shared`` are the scalars of which there is one for all threads; ``seed`` chooses the order."""
+
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        scalars: Mapping[str, Any],
+        trace: interp.Trace | None = None,
+        *,
+        seed: int = 0,
+        shared: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(arrays, scalars, trace)
+        self.random = random.Random(seed)
+        self.shared = shared
+
+    def step(self, stmt: Stmt) -> None:
+        match stmt:
+            case Loop(var, lo, hi, body, step, mode) if mode in ("parallel", "thread"):
+                trips = list(range(int(self.value(lo)), int(self.value(hi)), step))
+                self.random.shuffle(trips)
+                outside = dict(self.scalars)
+                for i in trips:
+                    kept = {name: self.scalars[name] for name in self.shared}
+                    self.scalars = {**outside, **kept, var: i}
+                    self.run(body)
+                self.scalars = {**outside, **{name: self.scalars[name] for name in self.shared}}
+            case _:
+                super().step(stmt)
+
+
+def run(
+    codelet: Codelet,
+    arrays: Mapping[str, np.ndarray],
+    scalars: Mapping[str, int | float],
+    trace: interp.Trace | None = None,
+    *,
+    seed: int = 0,
+    shared: frozenset[str] = frozenset(),
+) -> None:
+    """As ``interp.run``."""
+    machine = Threads(arrays, scalars, trace, seed=seed, shared=shared)
+    for local in codelet.locals:
+        interp.allocate(machine, local)
+    with np.errstate(all="ignore"):
+        machine.run(codelet.body)
