@@ -8,7 +8,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Loop, Node, Stmt, Un, Var, While
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Un, Var, While
 from looptune.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
@@ -110,6 +110,9 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
             case Bin(op, lhs, rhs):
                 a, b = visit(lhs), visit(rhs)
                 return fold(n if a is lhs and b is rhs else Bin(op, a, b, span=n.span))
+            case Load(array, index, dtype):
+                at = tuple(map(visit, index))
+                return n if _same(at, index) else Load(array, at, dtype, span=n.span)
             case Un() | Cast():
                 return fold(map_children(visit, n))
         return map_children(visit, n)

@@ -7,6 +7,7 @@ n, m <= 6. Some have ``cut``s before their statements, and a scalar that is priv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import floor
 
 import numpy as np
@@ -19,7 +20,12 @@ from looptune.rewrite import walk
 
 SIZE = 24
 VARS = ("i", "j", "k", "l")
-KINDS = ("distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "fullunroll", "unroll 2, jam")
+KINDS = (
+    "distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "permute ORDER", "fullunroll",
+    "unroll FACTOR, jam", "unroll FACTORSCHEMERESTJAM", "unroll FACTORSCHEMERESTJAM", "tile BLOCKS", "tile BLOCKS",
+    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2",
+)  # fmt: skip
+"""Every directive, its arguments to be filled in."""
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5))
 
 Trace = list[tuple[str, tuple[int, ...]]]
@@ -53,42 +59,64 @@ def statement(draw: st.DrawFn, around: tuple[str, ...], scalar: bool) -> str:
     target, source = draw(element(around)), draw(element(around))
     v = around[-1] if around else "2"
     forms = [f"{target} = {source} + {v};", f"{target} = 2 * {source};", f"{target} += {source};"]
+    forms += [f"{target} = {source} > {target} ? {source} : {target};"]
     if scalar:
         forms += [f"t = {source};", f"{target} = t + 1;", f"t += {source};", f"{{ t = {source}; {target} = t; }}"]
     return draw(st.sampled_from(forms))
 
 
+@dataclass
+class Left:
+    """How many loops and statements a program may still have."""
+
+    loops: int
+    statements: int
+
+
 @st.composite
-def block(draw: st.DrawFn, around: tuple[str, ...], scalar: bool, cutting: bool) -> str:
+def block(draw: st.DrawFn, around: tuple[str, ...], scalar: bool, cutting: bool, left: Left) -> str:
     """One to three things; loops side by side, three deep at most."""
     out: list[str] = []
     free = [v for v in VARS if v not in around][:2]
-    kinds = ("assign", "assign", "loop", "loop", "if") if len(around) < 3 else ("assign", "assign", "assign", "if")
-    for _ in range(draw(st.integers(1, 3))):
+    for k in range(draw(st.integers(1, 3))):
+        if k and left.statements <= 0:
+            break
+        kinds = ["assign", "assign", "if"]
+        kinds += ["loop", "loop"] if len(around) < 3 and left.loops > 0 else ["assign"]
         if cutting and draw(st.integers(0, 3)) == 0:
             out.append("\n#pragma hmppcg cut\n")
         match draw(st.sampled_from(kinds)):
             case "assign":
+                left.statements -= 1
                 out.append(draw(statement(around, scalar)))
             case "loop":
+                left.loops -= 1
                 var = draw(st.sampled_from(free))
-                out.append(f"{draw(header(var, around))} {{ {draw(block((*around, var), scalar, cutting))} }}")
+                out.append(f"{draw(header(var, around))} {{ {draw(block((*around, var), scalar, cutting, left))} }}")
             case _:
                 v = around[-1]
                 asked = ("n > 3", f"{v} % 2 == 0", f"{v} < 2", f"{v} != n", f"{draw(element(around))} > 2")
-                other = f" else {{ {draw(statement(around, scalar))} }}" if draw(st.booleans()) else ""
+                other = ""
+                if left.statements > 1 and draw(st.booleans()):
+                    left.statements -= 1
+                    other = f" else {{ {draw(statement(around, scalar))} }}"
                 cond = draw(st.sampled_from(asked))
-                out.append(f"if ({cond}) {{ {draw(block(around, scalar, cutting))} }}{other}")
+                out.append(f"if ({cond}) {{ {draw(block(around, scalar, cutting, left))} }}{other}")
     return " ".join(out)
 
 
 @st.composite
 def program(draw: st.DrawFn) -> str:
+    """One to four loops, around three statements or few more; one in four is larger."""
     scalar, cutting = draw(st.booleans()), draw(st.integers(0, 7)) == 0
+    left = Left(4, 3) if draw(st.integers(0, 3)) else Left(9, 8)
     parts: list[str] = ["double t = 1;"] if scalar else []
-    for _ in range(draw(st.integers(1, 3))):
+    for k in range(draw(st.integers(1, 3))):
+        if k and (left.loops <= 0 or left.statements <= 0):
+            break
+        left.loops -= 1
         var = draw(st.sampled_from(("i", "k")))
-        parts.append(f"{draw(header(var, ()))} {{ {draw(block((var,), scalar, cutting))} }}")
+        parts.append(f"{draw(header(var, ()))} {{ {draw(block((var,), scalar, cutting, left))} }}")
         if draw(st.integers(0, 4)) == 0:
             parts.append(draw(statement((), scalar)))
     parts += ["x[0] = t;"] if scalar and draw(st.booleans()) else []
@@ -111,10 +139,28 @@ def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool) -> list[str]:
         fits = [
             k for k in KINDS if (loop.number in followed or "fuse" not in k) and (len(inner) > 1 or "ORDER" not in k)
         ]
-        order = ", ".join(draw(st.permutations(inner))[:3])
         if not cutting or loop.number > 1:
-            lines.append(f"loop {loop.number}: {draw(st.sampled_from(fits)).replace('ORDER', order)}")
+            lines.append(f"loop {loop.number}: {draw(filled(draw(st.sampled_from(fits)), inner))}")
     return lines
+
+
+@st.composite
+def filled(draw: st.DrawFn, kind: str, inner: Sequence[str]) -> str:
+    """The directive with arguments for a loop and the loops in it, ``inner``."""
+    blocks = inner[: draw(st.integers(1, min(2, len(inner))))]
+    words = {
+        "ORDER": lambda: ", ".join(draw(st.permutations(inner))[:3]),
+        "FACTOR": lambda: str(draw(st.integers(1, 4))),
+        "SCHEME": lambda: draw(st.sampled_from(("", ", split", ", contiguous"))),
+        "REST": lambda: draw(st.sampled_from(("", ", guarded", ", remainder"))),
+        "JAM": lambda: draw(st.sampled_from(("", ", jam", ", noJam"))),
+        "BLOCKS": lambda: ", ".join(f"{v}:{draw(st.integers(1, 4))}" for v in blocks),
+        "GRID": lambda: ", ".join(inner[:2]),
+    }
+    for word, made in words.items():
+        if word in kind:
+            kind = kind.replace(word, made())
+    return kind
 
 
 def _followed(body: Sequence[Stmt]) -> set[int]:
@@ -129,11 +175,16 @@ def _followed(body: Sequence[Stmt]) -> set[int]:
     return found
 
 
-def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Trace]:
-    """The arrays, and every statement instance in the order run."""
+def inputs(codelet: Codelet, n: int, m: int, size: int = SIZE) -> dict[str, np.ndarray]:
+    """Small integers, the same ones for the same sizes."""
     rng = np.random.default_rng(n * 31 + m)
     params = [p for p in codelet.params if isinstance(p, Array)]
-    arrays = {p.name: rng.integers(-4, 9, (SIZE,) * len(p.shape)).astype(np.float64) for p in params}
+    return {p.name: rng.integers(-4, 9, (size,) * len(p.shape)).astype(np.float64) for p in params}
+
+
+def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Trace]:
+    """The arrays, and every statement instance in the order run."""
+    arrays = inputs(codelet, n, m)
     trace: Trace = []
     interp.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: trace.append((name, at)))
     return arrays, trace

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from itertools import pairwise
-
 import numpy as np
 import oracle
 import pytest
-import random_nests
-from hypothesis import HealthCheck, event, given, note, settings
-from hypothesis import strategies as st
 
 from looptune import pretty, transforms
-from looptune.errors import IllegalTransform, LooptuneError
+from looptune.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, If, Load, Loop
-from looptune.poly.legality import Refused
-from looptune.poly.model import Order
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import Analysis, Scheduled, schedule
-from looptune.transforms.base import Example, Reorder
+from looptune.ir import Codelet
+from looptune.schedule import Analysis, schedule
+from looptune.transforms.base import Example
 from looptune.verify import verify
 
 EXAMPLES = [pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()]
@@ -125,78 +113,3 @@ def test_known_sizes_give_known_bounds() -> None:
 def _run(text: str, factor: int) -> np.ndarray:
     codelet = transformed(load(text, defines={"U": factor}).codelet)
     return oracle.interpreted(codelet, oracle.arguments(codelet, {}))["A"]
-
-
-class Judging(Analysis):
-    """Remembers the last order it refused."""
-
-    last: tuple[Reorder, Order, Refused] | None = None
-
-    def judge(self, new: Reorder, old: Order) -> Refused | None:
-        refused = super().judge(new, old)
-        if refused is not None:
-            self.last = new, old, refused
-        return refused
-
-
-@settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data(), text=random_nests.program())
-def test_random_nests_keep_their_meaning_or_are_refused_for_a_reason(data: st.DataObject, text: str) -> None:
-    """Accepted: same bits, every instance once, in the order claimed, proved. Refused: the witness really swaps."""
-    original = load(text).codelet
-    lines = data.draw(random_nests.directives(original, "cut" in text))
-    note(text)
-    note("\n".join(lines))
-    analysis = Judging(original)
-    done = scheduled(analysis, lines)
-    if isinstance(done, LooptuneError):
-        note(done.message)
-        event(type(done).__name__)
-        assert "\n" not in done.message
-        if isinstance(done, IllegalTransform) and "must run before" in done.message:
-            check_witness(analysis)
-        return
-    event("accepted")
-    note(pretty.body(done.codelet, pragmas=True))
-    conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
-    for n, m in random_nests.SIZES:
-        (want, instances), (got, traced) = (
-            random_nests.outcome(original, n, m),
-            random_nests.outcome(done.codelet, n, m),
-        )
-        assert oracle.off(want, got) is None, f"n={n} m={m}"
-        assert conditional or Counter(instances) == Counter(traced), f"n={n} m={m}"
-        if not any("unroll" in line for line in lines):
-            times = [time_at(analysis, done.order, i, {"n": n, "m": m}) for i in traced]
-            assert all(a < b for a, b in pairwise(times)), f"n={n} m={m}"
-    assert prove(original, done.codelet).verdict != "failed"
-
-
-def scheduled(analysis: Analysis, lines: list[str]) -> Scheduled | LooptuneError:
-    try:
-        return schedule(analysis, parse_lines(lines), {"n": 4, "m": 6})
-    except LooptuneError as refusal:
-        return refusal
-
-
-def time_at(
-    analysis: Analysis, order: Order, instance: tuple[str, tuple[int, ...]], sizes: Mapping[str, int]
-) -> tuple[int, ...]:
-    name, at = instance
-    dims = analysis.model.statements[name].dims
-    return random_nests.time_of(order[name], {**sizes, **dict(zip(dims, at, strict=True))})
-
-
-def check_witness(analysis: Judging) -> None:
-    """The pair refused runs in the old order, and in the new one the other way round."""
-    assert analysis.last is not None
-    new, old, refused = analysis.last
-    counted = all(isinstance(f, Loop) and f.shown is None for s in analysis.model.statements.values() for f in s.loops)
-    if refused.because is not None or refused.array in analysis.model.stored or not counted:
-        return
-    sizes = {"n": 5, "m": 5, **refused.sizes}
-    first = refused.first_statement, tuple(refused.first.values())
-    then = refused.then_statement, tuple(refused.then.values())
-    assert time_at(analysis, old, first, sizes) < time_at(analysis, old, then, sizes)
-    assert time_at(analysis, new.order, first, sizes)[: new.cut] > time_at(analysis, new.order, then, sizes)[: new.cut]
-    event("a true witness")

@@ -1,0 +1,210 @@
+"""Random codelets under random directives of every kind: accepted is the same, refused would not be.
+
+    python -m pytest tests/test_random_codelets.py --cases 10000      so many new ones; --hypothesis-seed=N repeats
+
+    accepted   the loops, and the plan as launched, leave the same bits, threads in any order; every instance runs once,
+               in the order that was judged; neither proof says "failed", and where isl is not asked it would agree
+    refused    the two iterations shown run in this order and, in the order refused, in the other; run one after the
+               other they leave different values, unless the reason why not is one of those counted
+
+Arrays hold small integers in float64: sums in any order give the same bits, so that reordered reductions need no
+tolerance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import oracle
+import pytest
+import random_nests
+import threads
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from looptune import interp, pretty
+from looptune.errors import IllegalTransform, LooptuneError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, If, Load, Loop
+from looptune.mapped import tree
+from looptune.mapping import plan
+from looptune.poly import legality
+from looptune.poly.dependence import Dependence
+from looptune.poly.legality import Refused, Verdict
+from looptune.poly.model import Order, Piece, Statement
+from looptune.poly.proof import prove
+from looptune.poly.space import Space
+from looptune.rewrite import rewrite, walk
+from looptune.schedule import Analysis, Scheduled, schedule
+from looptune.transforms.base import Reorder
+
+USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
+FIXED, NEW = 120, 60
+"""Cases of the everyday run: the same each time, and others each time."""
+
+
+class Judging(Analysis):
+    """Remembers the last order it refused; of a loop that may not be parallel there is no new one."""
+
+    last: tuple[Reorder | None, Order, Refused] | None = None
+
+    def judge(self, new: Reorder, old: Order) -> Refused | None:
+        refused = super().judge(new, old)
+        if refused is not None:
+            self.last = new, old, refused
+        return refused
+
+    def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        verdict = super().verdict(names, depth, order)
+        if verdict.witness is not None:
+            self.last = None, order, verdict.witness
+        return verdict
+
+
+def test_the_same_cases_each_time() -> None:
+    """Accepted is right, refused is for a reason, on a fixed sample."""
+    tried(settings(USUAL, max_examples=FIXED, derandomize=True))
+
+
+def test_other_cases_each_time(request: pytest.FixtureRequest) -> None:
+    """The same on new ones, as many as ``--cases`` says."""
+    cases = request.config.getoption("--cases")
+    tried(settings(USUAL, max_examples=cases if cases else NEW, print_blob=True))
+
+
+def tried(run: settings) -> None:
+    counts: Counter[str] = Counter()
+
+    @run
+    @given(data=st.data(), text=random_nests.program())
+    def each(data: st.DataObject, text: str) -> None:
+        case(data, text, counts)
+
+    each()
+    print("".join(f"\n{count:6} {what}" for what, count in sorted(counts.items())))
+
+
+def case(data: st.DataObject, text: str, counts: Counter[str]) -> None:
+    original = load(text).codelet
+    lines = data.draw(random_nests.directives(original, "cut" in text))
+    note(text)
+    note("\n".join(lines))
+    analysis = Judging(original)
+    done = scheduled(analysis, lines)
+    match done:
+        case LooptuneError(message=message):
+            note(message)
+            counts[type(done).__name__] += 1
+            assert "\n" not in message
+            if isinstance(done, IllegalTransform) and "must run before" in message:
+                counts[check_witness(analysis)] += 1
+        case Scheduled():
+            counts["accepted"] += 1
+            note(pretty.body(done.codelet, pragmas=True))
+            check_accepted(analysis, done, lines, counts)
+
+
+def scheduled(analysis: Analysis, lines: list[str]) -> Scheduled | LooptuneError:
+    """As the schedule is, each dependence that is evidently kept being so for isl as well."""
+    known = legality.kept
+
+    def checked(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+        evident = known(space, d, first, then)
+        assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
+        return evident
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(legality, "kept", checked)
+        try:
+            return schedule(analysis, parse_lines(lines), {"n": 4, "m": 6})
+        except LooptuneError as refusal:
+            return refusal
+
+
+def check_accepted(analysis: Analysis, done: Scheduled, lines: list[str], counts: Counter[str]) -> None:
+    original = analysis.codelet
+    conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
+    small: Codelet = rewrite(lambda n: replace(n, block=(3, 2)) if isinstance(n, Loop) else None, done.codelet)
+    planned = plan(small)
+    launched, shared = tree(planned), frozenset(v.name for v in planned.resident if not v.shape)
+    note(pretty.body(launched))
+    for n, m in random_nests.SIZES:
+        want, instances = random_nests.outcome(original, n, m)
+        got, traced = random_nests.outcome(done.codelet, n, m)
+        assert oracle.off(want, got) is None, f"n={n} m={m}"
+        assert conditional or Counter(instances) == Counter(traced), f"n={n} m={m}"
+        assert oracle.off(want, threaded(done.codelet, n, m, frozenset())) is None, f"threads, n={n} m={m}"
+        assert oracle.off(want, threaded(launched, n, m, shared)) is None, f"plan, n={n} m={m}"
+        if not any("unroll" in line or "tile" in line for line in lines):
+            times = [time_at(analysis, done.order, i, {"n": n, "m": m}) for i in traced]
+            assert all(a < b for a, b in pairwise(times)), f"n={n} m={m}"
+    for finished, held in ((done.codelet, frozenset[str]()), (launched, shared)):
+        proof = prove(original, finished, shared=held)
+        counts[f"{'loops' if finished is done.codelet else 'plan'} {proof.verdict}"] += 1
+        assert proof.verdict != "failed", proof.reason
+
+
+def threaded(codelet: Codelet, n: int, m: int, shared: frozenset[str]) -> dict[str, np.ndarray]:
+    arrays = random_nests.inputs(codelet, n, m)
+    threads.run(codelet, arrays, {"n": n, "m": m}, seed=n + m, shared=shared)
+    return arrays
+
+
+def time_at(
+    analysis: Analysis, order: Order, instance: tuple[str, tuple[int, ...]], sizes: Mapping[str, int]
+) -> tuple[int, ...]:
+    name, at = instance
+    dims = analysis.model.statements[name].dims
+    return random_nests.time_of(order[name], {**sizes, **dict(zip(dims, at, strict=True))})
+
+
+def check_witness(analysis: Judging) -> str:
+    """The pair refused runs in the old order, in the new one the other way round, and what that changes."""
+    assert analysis.last is not None
+    new, old, refused = analysis.last
+    counted = all(isinstance(f, Loop) and f.shown is None for s in analysis.model.statements.values() for f in s.loops)
+    if refused.because is not None or refused.array in analysis.model.stored or not counted:
+        return "witness of a local, of what is not known, or of a loop that counts down: not run"
+    sizes = {"n": 5, "m": 5, **refused.sizes}
+    first = refused.first_statement, tuple(refused.first.values())
+    then = refused.then_statement, tuple(refused.then.values())
+    assert time_at(analysis, old, first, sizes) < time_at(analysis, old, then, sizes)
+    if new is not None:
+        early, late = (time_at(analysis, new.order, i, sizes)[: new.cut] for i in (then, first))
+        assert early < late
+    return f"witness {changes(analysis, refused, sizes)}"
+
+
+def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> str:
+    """That the two instances leave another value the other way round, for some data; or why these two alone do not."""
+    pair = [
+        (analysis.model.statements[n], tuple(at.values()))
+        for n, at in ((refused.first_statement, refused.first), (refused.then_statement, refused.then))
+    ]
+    for seed in range(16):
+        after = [run_both(analysis.codelet, order, sizes, seed) for order in (pair, pair[::-1])]
+        if oracle.off(*after) is not None:
+            return "changes a value"
+    asked = [n for s, _ in pair for n in walk(s.conditions) if isinstance(n, Load) and n.array == refused.array]
+    if asked:
+        return "read by a condition"
+    assert refused.kind == "output", refused
+    return "both write the same value"
+
+
+def run_both(
+    codelet: Codelet, pair: Sequence[tuple[Statement, tuple[int, ...]]], sizes: Mapping[str, int], seed: int
+) -> dict[str, np.ndarray]:
+    """What the instances leave in arrays large enough for the sizes."""
+    rng = np.random.default_rng(seed)
+    arrays = {name: rng.uniform(1, 2, a.shape) * 3 for name, a in random_nests.inputs(codelet, 1, 1, 64).items()}
+    machine = interp._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
+    for statement, at in pair:
+        machine.scalars |= dict(zip(statement.dims, at, strict=True))
+        machine.step(statement.assign)
+    return machine.arrays
