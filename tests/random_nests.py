@@ -59,7 +59,8 @@ def statement(draw: st.DrawFn, around: tuple[str, ...], scalar: bool) -> str:
     target, source = draw(element(around)), draw(element(around))
     v = around[-1] if around else "2"
     forms = [f"{target} = {source} + {v};", f"{target} = 2 * {source};", f"{target} += {source};"]
-    forms += [f"{target} = {source} > {target} ? {source} : {target};"]
+    if target != source:
+        forms += [f"{target} = {source} > {target} ? {source} : {target};"]
     if scalar:
         forms += [f"t = {source};", f"{target} = t + 1;", f"t += {source};", f"{{ t = {source}; {target} = t; }}"]
     return draw(st.sampled_from(forms))
