@@ -6,6 +6,7 @@ A local declared in such a block is private to each iteration of the loops aroun
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from looptune.ir import Assign, If, Load, Loop, Stmt, Var, While
 from looptune.rewrite import walk, walk_stmts
@@ -53,25 +54,39 @@ def _target(assign: Assign) -> str:
 
 
 def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
-    """Every pass over ``block`` assigns scalar ``name`` before it reads it."""
-    for k, stmt in enumerate(block):
-        if name not in names((stmt,)):
-            continue
+    """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
+
+    >>> from looptune.ir import Const
+    >>> t, n = Var("t"), Var("n")
+    >>> maybe = Loop("i", Const(0), n, (Assign(t, Const(1)),))
+    >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")
+    (True, False)
+    """
+    return name in names(block) and _first_use(block, name) != "read"
+
+
+def _first_use(block: tuple[Stmt, ...], name: str) -> Literal["read", "written", "none"]:
+    """What happens first to the scalar: it may be read, it is surely written, or perhaps neither."""
+    for stmt in block:
         match stmt:
             case Assign(target, value):
                 index = target.index if isinstance(target, Load) else ()
-                return name not in names_in((value, index)) and target == Var(name, target.dtype)
+                if name in names_in((value, index)):
+                    return "read"
+                if isinstance(target, Var) and target.name == name:
+                    return "written"
             case Loop(_, lo, hi, body):
-                if name in names_in((lo, hi)):
-                    return False
-                return begins_with_write(body, name) and name not in names(block[k + 1 :])
+                if name in names_in((lo, hi)) or _first_use(body, name) == "read":
+                    return "read"
             case If(cond, then, other):
-                inside = [b for b in (then, other) if name in names(b)]
-                whole = len(inside) == 2 or name not in names(block[k + 1 :])
-                return name not in names_in(cond) and whole and all(begins_with_write(b, name) for b in inside)
-            case While():
-                return False
-    return False
+                uses = {_first_use(then, name), _first_use(other, name)}
+                if name in names_in(cond) or "read" in uses:
+                    return "read"
+                if uses == {"written"}:
+                    return "written"
+            case While() if name in names((stmt,)):
+                return "read"
+    return "none"
 
 
 def declared(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:

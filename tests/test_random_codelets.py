@@ -30,7 +30,7 @@ from looptune import interp, pretty
 from looptune.errors import IllegalTransform, LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, If, Load, Loop
+from looptune.ir import Codelet, If, Load, Loop, Select
 from looptune.mapped import tree
 from looptune.mapping import plan
 from looptune.poly import legality
@@ -193,6 +193,8 @@ def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> s
     asked = [n for s, _ in pair for n in walk(s.conditions) if isinstance(n, Load) and n.array == refused.array]
     if asked:
         return "read by a condition"
+    if any(isinstance(n, Select) for s, _ in pair for n in walk(s.assign.value)):
+        return "of a maximum, which may be what the element was"
     assert refused.kind == "output", refused
     return "both write the same value"
 
