@@ -343,7 +343,7 @@ class _Run:
         return Site(
             loop, self.order, depth, private, frozenset(taken), nonempty, self.values, span, around,
             block, frozenset(self.analysis.model.parameters), self.analysis,
-            Reach(self.codelet, loop),
+            Reach(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
         )  # fmt: skip
 
     def _pad(self) -> None:

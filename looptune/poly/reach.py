@@ -11,28 +11,43 @@ from typing import Literal
 
 import islpy as isl
 
-from looptune.ir import Codelet, Expr, Loop
+from looptune.ir import Codelet, Expr, Loop, Scalar, Var
 from looptune.poly.domain import Nest, scan
+from looptune.poly.text import name
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
+    """``around`` are the counted loops that the loop stands in, outermost first."""
+
     codelet: Codelet
     loop: Loop
+    around: tuple[Loop, ...]
 
     @cached_property
-    def _nest(self) -> Nest:
+    def nest(self) -> Nest:
         return scan(self.codelet)
+
+    @cached_property
+    def place(self) -> tuple[tuple[str, ...], str]:
+        """The dimensions around the loop, and the condition on them and the sizes, as isl text."""
+        dims, domain = next((dims, domain) for f, dims, domain, _ in self.nest.ranges if f is self.loop)
+        return dims, " and ".join(f"({c})" for c in (*self.nest.context, domain) if c)
+
+    @property
+    def parameters(self) -> tuple[Var, ...]:
+        """The sizes that conditions may name."""
+        scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
+        return tuple(Var(p.name, p.dtype) for p in scalars if name(p.name) in self.nest.parameters)
 
     def holds(self, lhs: Expr, op: Literal["<=", ">=", "="], rhs: Expr) -> bool:
         """False also where an expression cannot be analysed."""
         if lhs == rhs:
             return True
-        dims, domain = next((dims, domain) for f, dims, domain, _ in self._nest.ranges if f is self.loop)
-        a, b = self._nest.affine(lhs, dims), self._nest.affine(rhs, dims)
+        dims, given = self.place
+        a, b = self.nest.affine(lhs, dims), self.nest.affine(rhs, dims)
         if a is None or b is None:
             return False
-        prefix = f"[{', '.join(self._nest.parameters)}] -> "
-        given = " and ".join(f"({c})" for c in (*self._nest.context, domain) if c) or "true"
-        broken = isl.Set(f"{prefix}{{ [{', '.join(dims)}] : {given} and not ({a} {op} {b}) }}")
+        prefix = f"[{', '.join(self.nest.parameters)}] -> "
+        broken = isl.Set(f"{prefix}{{ [{', '.join(dims)}] : {given or 'true'} and not ({a} {op} {b}) }}")
         return bool(broken.is_empty())

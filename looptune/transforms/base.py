@@ -15,6 +15,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar, Literal, Protocol, Self
 
 from looptune.errors import DirectiveError
@@ -79,15 +80,17 @@ class Site:
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)
 
-    def bound(self, e: Expr, piece: Piece) -> str:
+    def bound(self, e: Expr, piece: Piece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
         """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
 
-        Loops whose bounds are not affine cannot be reordered.
+        ``inner`` are the values of variables further in, by isl's name. Loops whose bounds are not affine cannot be
+        reordered.
         """
         affine = text(e)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
         entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.around) if isinstance(f, Loop)}
+        entry |= inner
         return re.sub(r"[A-Za-z_]\w*", lambda word: entry.get(word[0], word[0]), affine)
 
 
