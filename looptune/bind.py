@@ -130,6 +130,7 @@ def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While
 
 def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
     whiles = {f.number for f in loops if isinstance(f, While)}
+    counted = {identity(f): f for f in loops if isinstance(f, Loop)}
     seen: set[tuple[Id, frozenset[str]]] = set()
     for b in bound:
         if b.loop[0] in whiles and b.transform.name != "noparallel":
@@ -137,6 +138,10 @@ def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
         if (b.loop, b.kinds) in seen and len(b.kinds) > 1:
             raise DirectiveError(f"one loop takes either {' or '.join(sorted(b.kinds))}, once", b.directive.span)
         seen.add((b.loop, b.kinds))
+    also = [(identity(f), b) for b in bound if b.loop in counted for f in b.transform.taken(counted[b.loop])]
+    twice = next((b for loop, b in also if (loop, b.kinds) in seen), None)
+    if twice is not None:
+        raise DirectiveError(f"one loop takes either {' or '.join(sorted(twice.kinds))}, once", twice.directive.span)
 
 
 def joined(bound: Sequence[Bound], into: Mapping[Id, Id]) -> list[Bound]:

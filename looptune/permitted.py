@@ -158,7 +158,8 @@ def _tilings(analysis: Analysis, chains: Sequence[tuple[Loop, ...]]) -> Iterator
     done: list[tuple[Loop, ...]] = []
     for band in _parts(chains):
         sizes = ", ".join(f"{f.var}:{_SIZE}" for f in band)
-        if any(_within(band, larger) for larger in done) or not _forward(analysis, band):
+        perfect = all(len(f.body) == 1 for f in band[:-1])
+        if not perfect or any(_within(band, larger) for larger in done) or not _forward(analysis, band):
             continue
         if _scheduled(analysis, _line(band, f"tile {sizes}")) is not None:
             done.append(band)

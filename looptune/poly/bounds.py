@@ -37,10 +37,10 @@ class Nested:
 
     def left(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
         """Those of the ``conditions`` that do not hold in every iteration of the loops."""
-        return tuple(_signed(c) for c in conditions if not self._runs.is_subset(self._within.where([c])))
+        return tuple(signed(c) for c in conditions if not self._runs.is_subset(self._within.where([c])))
 
 
-def _signed(e: Expr) -> Expr:
+def signed(e: Expr) -> Expr:
     """A condition in integers that do not wrap: it is asked outside the iterations it was written for, too."""
     match e:
         case Bin(op, lhs, rhs) if lhs.dtype.startswith("u"):

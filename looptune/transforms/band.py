@@ -72,6 +72,15 @@ class Band:
         return not names_in(tuple((f.lo, f.hi) for f in self.loops)) & {f.var for f in self.loops}
 
     @property
+    def perfect(self) -> bool:
+        return all(s.level == len(self.loops) - 1 for s in self.body)
+
+    @property
+    def burdened(self) -> tuple[Loop, ...]:
+        """The loops that statements are sunk into: they carry what those need, though they may not have before."""
+        return self.loops[1 + min((s.level for s in self.body), default=len(self.loops)) :]
+
+    @property
     def analysable(self) -> bool:
         return can_be_bounded(self.site.reach, self.loops)
 

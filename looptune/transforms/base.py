@@ -153,6 +153,10 @@ class Transform(ABC):
         """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
         return ()
 
+    def taken(self, loop: Loop) -> tuple[Loop, ...]:
+        """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
+        return ()
+
     def at_fault(self, site: Site, refused: Refused) -> Directive | None:
         """The directive to blame for an order that is refused, where it is another than this one."""
         return None
@@ -199,6 +203,14 @@ def iteration(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
     value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
     body: tuple[Stmt, ...] = loop.body
     return body if value == Var(loop.var, loop.dtype) else substitute(body, {loop.var: value})
+
+
+def first_from(loop: Loop, least: Expr) -> Expr:
+    """The first of the loop's values that is not below ``least``, which is not below the loop's start."""
+    if loop.step == 1:
+        return least
+    step = Const(loop.step, loop.dtype)
+    return add(loop.lo, mul(div(add(sub(least, loop.lo), sub(step, Const(1, loop.dtype))), step), step))
 
 
 def fresh(name: str, taken: Collection[str]) -> str:

@@ -6,7 +6,8 @@
     remainder   a second loop runs the last r iterations
     guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
     noremainder the user asserts r = 0
-    jam         the inner loops of the copies become one: each trip computes a tile of U rows in registers
+    jam         the inner loops of the copies become one: each trip computes a tile of U rows in registers; where
+                their bounds differ, what they have in common is one loop and each copy's rest stands before and after
 
 Legal when: contiguous without jam always; split and jam when no dependence is reversed.
 Gain: fewer branches, reuse in registers, instruction-level parallelism. Cost: registers, code, a remainder.
@@ -20,10 +21,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var, While
+from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var
 from looptune.poly.model import Piece
-from looptune.rewrite import substitute, walk, walk_stmts
-from looptune.scope import names_in, written
+from looptune.rewrite import substitute, walk
 from looptune.simplify import add, div, mod, mul, sub
 from looptune.transforms.base import (
     Change,
@@ -40,6 +40,7 @@ from looptune.transforms.base import (
     trips,
     wrong,
 )
+from looptune.transforms.jam import has_loop, jammed
 
 Scheme = Literal["contiguous", "split"]
 Rest = Literal["remainder", "guarded", "noremainder"]
@@ -87,11 +88,11 @@ class Unroll(Transform):
         return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
 
     def schedule(self, site: Site) -> Reorder | None:
-        moved = self.scheme == "split" or (self.jam and _has_loop(site.loop.body))
+        moved = self.scheme == "split" or (self.jam and has_loop(site.loop.body))
         if self.factor == 1 or not moved:
             return None
         p, order = site.depth, only(site.order, statements(site.loop.body))
-        jam = self.jam and _has_loop(site.loop.body)
+        jam = self.jam and has_loop(site.loop.body)
         new = {
             name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
         }
@@ -156,14 +157,10 @@ class Unroll(Transform):
 
     def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
         bodies = [iteration(site.loop, place) for place in places]
-        if not (self.jam and _has_loop(site.loop.body)):
+        if not (self.jam and has_loop(site.loop.body)):
             return tuple(s for b in bodies for s in b), ()
         renamed, locals_ = _own_locals(bodies, site)
-        return _fused(renamed, site), locals_
-
-
-def _has_loop(body: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(n, (Loop, While)) for n in walk_stmts(body))
+        return jammed(renamed, site), locals_
 
 
 def _difference(a: str, b: str) -> str:
@@ -183,32 +180,6 @@ def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tu
             made.append(Local(own[name], dtypes[name]))
         out.append(substitute(body, {name: Var(own[name], dtypes[name]) for name in own}))
     return out, tuple(made)
-
-
-def _fused(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
-    """The copies side by side, statement by statement, their loops made one."""
-    out: list[Stmt] = []
-    for stmts in zip(*bodies, strict=True):
-        match stmts[0]:
-            case Loop(_, lo, hi, step=step) as first:
-                if any((s.lo, s.hi, s.step) != (lo, hi, step) for s in stmts):
-                    raise site.refuse(
-                        f"unroll of {site.loop.var} with jam: the bounds of loop {first.var} depend on {site.loop.var}"
-                    )
-                out.append(replace(first, body=_fused([s.body for s in stmts], site)))
-            case If(cond) as first if all(s.cond == cond for s in stmts) and not names_in(cond) & written(stmts):
-                out.append(
-                    replace(
-                        first, then=_fused([s.then for s in stmts], site), other=_fused([s.other for s in stmts], site)
-                    )
-                )
-            case If() | While() if _has_loop((stmts[0],)):
-                raise site.refuse(
-                    f"unroll of {site.loop.var} with jam: a loop in it stands under a condition of each copy's own"
-                )
-            case _:
-                out.extend(stmts)
-    return tuple(out)
 
 
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:

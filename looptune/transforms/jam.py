@@ -1,0 +1,150 @@
+"""Jam: the copies of a loop's body side by side, statement by statement, their loops made one.
+
+    for j in l0..h0: S0(j)            for j in min(l)..min(max(l), max(h)):  each copy that runs there
+    for j in l1..h1: S1(j)     ==>    for j in max(l)..min(h):               S0(j); S1(j)
+                                      for j in max(min(h), max(l))..max(h):  each copy that runs there
+
+Where all start alike the first loop is not there, where all end alike the last. In both a copy stands under the
+condition that j is within its own bounds, so that the order is the same everywhere: by j, then by copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from looptune.ir import Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.poly.bounds import signed
+from looptune.poly.rows import polynomial
+from looptune.rewrite import walk, walk_stmts
+from looptune.scope import names_in, written
+from looptune.simplify import largest, mod, smallest, sub
+from looptune.transforms.base import Site, first_from
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """``body`` runs where all of ``given`` hold."""
+
+    body: tuple[Stmt, ...]
+    given: tuple[Expr, ...] = ()
+
+    def under(self, *conditions: Expr) -> _Copy:
+        return replace(self, given=(*self.given, *conditions))
+
+
+def has_loop(body: Sequence[Stmt]) -> bool:
+    return any(isinstance(n, (Loop, While)) for n in walk_stmts(tuple(body)))
+
+
+def jammed(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
+    """DirectiveError for loops that cannot be made one."""
+    return _side_by_side([_Copy(b) for b in bodies], site)
+
+
+def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
+    """Copies of one body: its statements in order, each for all copies."""
+    out: list[Stmt] = []
+    for stmts in zip(*(c.body for c in copies), strict=True):
+        alone = [replace(c, body=(s,)) for c, s in zip(copies, stmts, strict=True)]
+        match stmts[0]:
+            case Loop():
+                out += _one_loop(alone, [s for s in stmts if isinstance(s, Loop)], site)
+            case If() if has_loop(stmts[:1]):
+                out += _branches(alone, [s for s in stmts if isinstance(s, If)], site)
+            case While():
+                raise site.refuse(f"unroll of {site.loop.var} with jam: a while loop of one copy cannot run "
+                                  "together with that of another")  # fmt: skip
+            case _:
+                out += (s for c in alone for s in _guarded(c))
+    return tuple(out)
+
+
+def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
+    return (If(_all(copy.given), copy.body),) if copy.given else copy.body
+
+
+def _all(conditions: Sequence[Expr]) -> Expr:
+    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+
+
+def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[Stmt, ...]:
+    """A condition of all the copies once; conditions of their own go to the statements."""
+    first = ifs[0]
+    changed = names_in(tuple(s.cond for s in ifs)) & written(ifs)
+    if changed:
+        raise site.refuse(f"unroll of {site.loop.var} with jam: the loop in it stands under a condition on "
+                          f"{min(changed)}, which it may change")  # fmt: skip
+    asked = any(c.given for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
+    if all(s.cond == first.cond for s in ifs) and not asked:
+        then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
+        other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
+        return (replace(first, then=then, other=other),)
+    yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
+    no = [replace(c, body=s.other).under(Un("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
+    return (*_side_by_side(yes, site), *_side_by_side(no, site))
+
+
+def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tuple[Stmt, ...]:
+    first = loops[0]
+    bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
+    data = next((n.array for f in loops for n in walk((f.lo, f.hi)) if isinstance(n, Load)), None)
+    if data is not None and any(c.given for c in copies):
+        # A copy that does not run there may have no such element.
+        raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} is bounded by {data}, "
+                          "under a condition of each copy's own")  # fmt: skip
+    if all((f.lo, f.hi) == (first.lo, first.hi) for f in loops):
+        return (replace(first, body=_side_by_side(bodies, site)),)
+    changed = names_in(tuple((f.lo, f.hi) for f in loops)) & written(loops)
+    if changed:
+        raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} may change {min(changed)}, "
+                          "which bounds it")  # fmt: skip
+    var = Var(first.var, first.dtype)
+    lows, highs = [f.lo for f in loops], [f.hi for f in loops]
+    least, greatest = _end(lows, greatest=False), _end(highs, greatest=True)
+    partly = [c.under(*_within(f, var, least, greatest)) for c, f in zip(bodies, loops, strict=True)]
+    if any(not _in_step(f, first) for f in loops):
+        stepped = [c.under(_on_step(f, var)) for c, f in zip(partly, loops, strict=True)]
+        return (replace(first, lo=least, hi=greatest, step=1, body=_side_by_side(stepped, site)),)
+    start, end = _end(lows, greatest=True), _end(highs, greatest=False)
+    common = replace(first, lo=start, hi=end, body=_side_by_side(bodies, site))
+    some = _side_by_side(partly, site)
+    before = replace(first, lo=least, hi=smallest(start, greatest), body=some)
+    after = replace(first, lo=first_from(replace(first, lo=least), largest(end, start)), hi=greatest, body=some)
+    return (*((before,) if least != start else ()), common, *((after,) if end != greatest else ()))
+
+
+def _within(loop: Loop, var: Var, least: Expr, greatest: Expr) -> tuple[Expr, ...]:
+    """That the variable, which is between ``least`` and ``greatest``, is between the loop's own bounds."""
+    low = (signed(Bin(">=", var, loop.lo)),) if loop.lo != least else ()
+    return (*low, *((signed(Bin("<", var, loop.hi)),) if loop.hi != greatest else ()))
+
+
+def _in_step(loop: Loop, first: Loop) -> bool:
+    """Both run through the same values, as far as they overlap."""
+    apart = _apart(loop.lo, first.lo)
+    return first.step == 1 or (apart is not None and all(c % first.step == 0 for c in apart))
+
+
+def _on_step(loop: Loop, var: Var) -> Expr:
+    step = Const(loop.step, loop.dtype)
+    return Bin("==", mod(sub(var, loop.lo), step), Const(0, loop.dtype))
+
+
+def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
+    """The least or greatest; where two differ by a constant, the one it is."""
+
+    def better(a: Expr, b: Expr) -> Expr:
+        apart = _apart(a, b)
+        if apart is None or any(apart[:-1]):
+            return (largest if greatest else smallest)(a, b)
+        return a if (apart[-1] >= 0) == greatest else b
+
+    return reduce(better, ends)
+
+
+def _apart(a: Expr, b: Expr) -> list[int] | None:
+    """The coefficients of ``a - b``, that of 1 last; None where it is no polynomial."""
+    found = polynomial(sub(a, b))
+    return None if found is None else [*(c for m, c in found.items() if m), found.get((), 0)]
