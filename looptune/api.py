@@ -23,8 +23,9 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
 from looptune.mapping import Plan, plan, value
 from looptune.runtime.machine import Machine
-from looptune.schedule import Analysis, Scheduled, schedule
+from looptune.schedule import Analysis, Scheduled
 from looptune.simplify import is_integer, wrap
+from looptune.suggest import advised
 from looptune.tune.written import decided
 
 CACHE = Path.home() / ".cache" / "looptune"
@@ -121,7 +122,7 @@ def compile(
 def scheduled(unit: Unit, directives: str | Sequence[str] | None) -> Scheduled:
     placed = parse_lines(lines_of(directives).splitlines(), "directives")
     decided(unit, placed)
-    return schedule(Analysis(unit.codelet), placed, unit.values)
+    return advised(Analysis(unit.codelet), placed, unit.values)
 
 
 def lines_of(directives: str | Sequence[str] | None) -> str:

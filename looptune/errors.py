@@ -1,6 +1,6 @@
 """Every exception looptune raises on purpose.
 
-* LooptuneError          one line with file:line:col, the source line and a caret; exit code 2
+* LooptuneError          one line with file:line:col, the source line and a caret, then notes; exit code 2
   * UsageError           an option, a file or a value given from outside the C text
   * ParseError           the C, a directive or a space file is malformed
   * UnsupportedError     valid C outside the language looptune accepts; says what to write instead
@@ -17,12 +17,14 @@ from looptune.source import NOWHERE, Span, caret
 
 
 class LooptuneError(Exception):
-    """A mistake of the user's: ``message`` is one line, ``span`` says where."""
+    """A mistake of the user's: ``message`` is one line, ``span`` says where, ``notes`` are lines that say more."""
 
-    def __init__(self, message: str, span: Span = NOWHERE) -> None:
-        super().__init__(message if span == NOWHERE else caret(span, message))
+    def __init__(self, message: str, span: Span = NOWHERE, notes: tuple[str, ...] = ()) -> None:
+        head = message if span == NOWHERE else caret(span, message)
+        super().__init__("\n".join((head, *(f"  {note}" for note in notes))))
         self.message = message
         self.span = span
+        self.notes = notes
 
 
 class UsageError(LooptuneError): ...

@@ -31,6 +31,7 @@ from looptune.runtime.program import record
 from looptune.runtime.sizes import Problem, odd, problem
 from looptune.runtime.timing import Speedup, speedup, summary
 from looptune.simplify import is_integer
+from looptune.suggest import advised
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
@@ -115,7 +116,7 @@ def prepare(request: Request) -> Prepared:
     lab = KernelLab(job, _context(unit, job, facts))
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
-    lab.scheduled(annotated)
+    advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated, notes)
 
 

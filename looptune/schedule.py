@@ -244,7 +244,8 @@ class _Run:
             other = b.transform.at_fault(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
-            raise IllegalTransform(explain(f"{shown(blamed)} is illegal", refused, lines=apart), blamed.span)
+            said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
+            raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = b.transform.apply(site)
         if new is not None:
             self.order |= {**new.order, **new.beside}
@@ -302,10 +303,11 @@ class _Run:
                 proof = "asserted"
                 continue
             what = f"{shown(b.directive)} is illegal: loop {inner.var} carries "
+            notes = (verdict.witness.ends(b.directive.span),)
             if verdict.kind == "reduction":
                 of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in verdict.reductions}))
-                raise IllegalTransform(f"{what}the reduction {of}", b.directive.span)
-            raise IllegalTransform(explain(f"{what}a dependence", verdict.witness), b.directive.span)
+                raise IllegalTransform(f"{what}the reduction {of}", b.directive.span, notes)
+            raise IllegalTransform(explain(f"{what}a dependence", verdict.witness), b.directive.span, notes)
         return proof
 
     def decide_modes(self) -> None:

@@ -22,6 +22,11 @@ class Span:
         return f"{self.file}:{self.line}:{self.col}" if self.line else self.file
 
 
+def place(span: Span, near: Span) -> str:
+    """``line:col``, with the file where it is another one."""
+    return f"{span.line}:{span.col}" if span.file == near.file else str(span)
+
+
 NOWHERE = Span("<built>", 0, 0, 0)
 
 

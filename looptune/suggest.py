@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from looptune import transforms
-from looptune.errors import LooptuneError
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed, parse_lines
 from looptune.ir import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.poly.legality import Verdict
 from looptune.rewrite import rewrite, walk
-from looptune.schedule import Analysis, Step, path, schedule, shown
+from looptune.schedule import Analysis, Scheduled, Step, path, schedule, shown
 from looptune.transforms.base import statements
 
 _ORDERS = 24
@@ -34,6 +34,28 @@ class Suggestion:
 
     text: str
     lines: tuple[str, ...]
+
+
+def advised(analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float]) -> Scheduled:
+    """``schedule``, where a directive that is refused says what would be legal in its place."""
+    try:
+        return schedule(analysis, placed, values)
+    except (DirectiveError, IllegalTransform) as refusal:
+        raise _with_advice(refusal, analysis, placed, values) from None
+
+
+def _with_advice(
+    refusal: LooptuneError, analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float]
+) -> LooptuneError:
+    try:
+        steps = schedule(analysis, placed, values, keep_going=True).steps
+    except (DirectiveError, IllegalTransform):
+        return refusal
+    step = next((s for s in steps if s.refusal is not None and s.refusal.span == refusal.span), None)
+    if step is None:
+        return refusal
+    advice = tuple(f"instead: {s.text}" for s in instead(analysis, placed, step, values))
+    return type(refusal)(refusal.message, refusal.span, (*refusal.notes, *advice))
 
 
 def instead(

@@ -583,7 +583,7 @@ DEPENDENCE = {"array": str, "kind": str, "value_flows": bool, "element": list, "
               "first": dict, "then": dict, "arrays": list}  # fmt: skip
 END = {"iteration": dict, "access": str, "writes": bool, **AT}
 DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT, "verdict": str, "message": str,
-             "suggestions": list}  # fmt: skip
+             "notes": list, "suggestions": list}  # fmt: skip
 KERNEL = {"name": str, "axes": list, "extents": list, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
        "directives": list, "runs": dict, "permitted": dict}  # fmt: skip

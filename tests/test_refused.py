@@ -1,4 +1,7 @@
-"""Each file of tests/refused opens with the exact message it is refused with; FILE stands for its path."""
+"""Each file of tests/refused opens with the exact message it is refused with; FILE stands for its path.
+
+A file may say how it is scheduled: ``/* with: -D n=7 --strict-float `loop i: parallel` */``.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import pytest
 
 from looptune.errors import LooptuneError
 from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.schedule import Analysis
+from looptune.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
 FILES = sorted(FOLDER.glob("*.c"))
@@ -16,8 +22,13 @@ FILES = sorted(FOLDER.glob("*.c"))
 
 def refusal(path: Path) -> str:
     """What looptune says of a file; empty where it says nothing."""
+    given = re.search(r"^/\* with: (.*?) \*/$", path.read_text(), re.MULTILINE)
+    words = given[1] if given is not None else ""
+    defines = dict(re.findall(r"-D (\w+)=(\d+)", words))
+    lines = re.findall(r"`(.*?)`", words)
     try:
-        load(path)
+        unit = load(path, defines=defines)
+        advised(Analysis(unit.codelet, "--strict-float" not in words), parse_lines(lines, "directives"), unit.values)
     except LooptuneError as error:
         return str(error)
     return ""

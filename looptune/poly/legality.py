@@ -21,9 +21,9 @@ from looptune.poly.evident import kept
 from looptune.poly.flow import Flow
 from looptune.poly.model import Model
 from looptune.poly.space import Order, Piece, union
-from looptune.poly.witness import Broken, Kind, Refused, refused
+from looptune.poly.witness import DOES, Broken, Kind, Refused, refused
 
-__all__ = ["Around", "Reduction", "Refused", "Verdict", "judge", "parallel"]
+__all__ = ["DOES", "Around", "Reduction", "Refused", "Verdict", "judge", "parallel"]
 
 
 def judge(

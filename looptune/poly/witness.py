@@ -19,12 +19,13 @@ from looptune.poly.domain import Statement, Unknown, computed
 from looptune.poly.space import Space
 from looptune.poly.text import name
 from looptune.scope import names_in
-from looptune.source import Span
+from looptune.source import Span, place
 
 Kind = Literal["flow", "anti", "output"]
 _EXAMPLES = 8
 """So many pairs of statements are asked for their smallest example: each takes about a millisecond."""
 
+DOES = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
 _DONE = {"flow": ("written", "read"), "anti": ("read", "written"), "output": ("written", "written")}
 
 
@@ -66,6 +67,21 @@ class Refused:
         subject = f"iteration {first}" if self.first else f"line {self.source.line}"
         given = f" when {_listed(self.sizes)}" if self.sizes else ""
         return f"{subject} must run before {then if self.then else f'line {self.sink.line}'}{given}"
+
+    def ends(self, near: Span) -> str:
+        """Both accesses, with their places: as ``line:col`` where they are in the file of ``near``.
+
+        >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
+        >>> Refused("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").ends(a)
+        'flow on A: (i=1) writes A[i] 7:5, (i=2) reads A[i - 1] 7:15'
+        """
+        ends = ((self.first, self.source_text, self.source), (self.then, self.sink_text, self.sink))
+        said = (
+            f"{_at(at)} {does} {text} {place(span, near)}".strip()
+            for does, (at, text, span) in zip(DOES[self.kind], ends, strict=True)
+        )
+        assumed = "" if self.because is None else f"; assumed, for {self.because.what} {place(self.because.span, near)}"
+        return f"{self.kind} on {self.array}: {', '.join(said)}{assumed}"
 
     def detail(self) -> str:
         """

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from looptune.explain import Explanation, Judged, LoopFacts
 from looptune.permitted import Permitted, Permutation
-from looptune.poly.legality import Refused
-from looptune.source import Span
+from looptune.poly.legality import DOES, Refused
+from looptune.source import Span, place
 
 _COLOURS = {
     "parallel": 32, "reduction": 36, "sequential": 33, "unknown": 35, "proved": 32, "asserted": 35, "refused": 31,
 }  # fmt: skip
-_DONE = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
 
 
 def text(e: Explanation, *, colour: bool = False) -> str:
@@ -68,7 +67,7 @@ def _because(f: LoopFacts) -> str:
             return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own])
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
-            return f"{f.unknown}, {_place(f.unknown.span, f.span)}"
+            return f"{f.unknown}, {place(f.unknown.span, f.span)}"
     assert f.reason is not None, "a sequential loop has a reason"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
     also = f" (also {', '.join(others)})" if others else ""
@@ -79,20 +78,15 @@ def _because(f: LoopFacts) -> str:
 
 def _ends(d: Refused, loop: Span) -> Iterator[str]:
     """Both accesses, aligned: which iteration, what it does to which element, what stands there and where."""
-    done = _DONE[d.kind]
+    done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
     rows = (
-        (f"({_listed(d.first)})", done[0], d.source_text, _place(d.source, loop)),
-        (f"({_listed(d.then)})", done[1], d.sink_text, _place(d.sink, loop)),
+        (f"({_listed(d.first)})", done[0], d.source_text, place(d.source, loop)),
+        (f"({_listed(d.then)})", done[1], d.sink_text, place(d.sink, loop)),
     )
     at, verb, code = (max(len(row[k]) for row in rows) for k in range(3))
     for where, does, written, span in rows:
         yield f"{where.ljust(at)} {does.ljust(verb)} {element}   {written.ljust(code)}  {span}"
-
-
-def _place(span: Span, near: Span) -> str:
-    """``line:col``, with the file where it is another one."""
-    return f"{span.line}:{span.col}" if span.file == near.file else str(span)
 
 
 def _listed(values: Mapping[str, int]) -> str:
@@ -104,9 +98,9 @@ def _listed(values: Mapping[str, int]) -> str:
 
 def _directives(judged: Sequence[Judged], colour: bool) -> Iterator[str]:
     places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
-    place, width = max(map(len, places)), max(len(j.text) for j in judged)
+    column, width = max(map(len, places)), max(len(j.text) for j in judged)
     for j, where in zip(judged, places, strict=True):
-        yield f"  {where.ljust(place)}  {j.text.ljust(width)}  {_word(j.judgement, 8, colour)}"
+        yield f"  {where.ljust(column)}  {j.text.ljust(width)}  {_word(j.judgement, 8, colour)}"
         if j.refusal is not None:
             yield from (f"      {line}" for line in str(j.refusal).splitlines())
         for s in j.suggestions:

@@ -75,6 +75,7 @@ def _directive(d: Judged) -> Json:
         **_at(d.span),
         "verdict": d.judgement,
         "message": None if d.refusal is None else d.refusal.message,
+        "notes": [] if d.refusal is None else list(d.refusal.notes),
         "suggestions": [{"text": s.text, "lines": list(s.lines)} for s in d.suggestions],
     }
 

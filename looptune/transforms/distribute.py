@@ -21,12 +21,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError, IllegalTransform
-from looptune.ir import Assign, Directive, If, Loop, Stmt, Un, While
-from looptune.poly.graph import Graph
+from looptune.ir import Assign, Directive, If, Loop, Stmt, Un, Var, While
+from looptune.poly.graph import Graph, Held
 from looptune.poly.legality import Refused
 from looptune.poly.model import Order
 from looptune.rewrite import map_blocks, walk
 from looptune.scope import names_in, written
+from looptune.source import place
 from looptune.transforms.base import Change, Example, Reorder, Site, Transform, no_arguments, only, statements
 
 Pieces = tuple[frozenset[str], ...]
@@ -156,11 +157,11 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
             pieces.append(set())
             opened.append(cut)
         pieces[-1].add(name)
-    place = {name: k for k, piece in enumerate(pieces) for name in piece}
+    number = {name: k for k, piece in enumerate(pieces) for name in piece}
 
     def between(names: Iterable[str]) -> Directive | None:
         """The cut that parts the statements."""
-        places = sorted({place[n] for n in names})
+        places = sorted({number[n] for n in names})
         return opened[places[0] + 1] if len(places) > 1 else None
 
     for whole in _inseparable(loop.body):
@@ -168,15 +169,26 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
         if cut is not None:
             what = "a while loop" if isinstance(whole, While) else "an if whose condition its own statements may change"
             raise DirectiveError(f"cut stands in {what} (line {whole.span.line}): move it out of there", cut.span)
-    for held in sorted(graph.held, key=lambda h: (place[h.write], place[h.read], h.local)):
+    for held in sorted(graph.held, key=lambda h: (number[h.write], number[h.read], h.local)):
         cut = between((held.write, held.read))
         if cut is not None:
             raise IllegalTransform(
                 f"cut is illegal: {held.local} takes a value across it within one iteration of loop {loop.var}; "
                 f"move the cut, or write {held.local} as an array with an element for each {loop.var}",
                 cut.span,
+                (_flow(loop, held, cut),),
             )
     return tuple(frozenset(p) for p in pieces)
+
+
+def _flow(loop: Loop, held: Held, cut: Directive) -> str:
+    """Where the local gets its value, and where that is used."""
+    named = {n.name: n for n in walk(loop.body) if isinstance(n, Assign)}
+    read = named[held.read]
+    uses = (n.span for n in walk((read.value, read.target)) if isinstance(n, Var) and n.name == held.local)
+    places = named[held.write].span, next((s for s in uses if s.line), read.span)
+    written, used = (place(s, cut.span) for s in places)
+    return f"flow on {held.local}: writes {held.local} {written}, reads {held.local} {used}"
 
 
 def _inseparable(body: Sequence[Stmt]) -> Iterator[While | If]:

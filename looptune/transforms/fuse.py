@@ -26,6 +26,7 @@ from looptune.poly.model import Order, Piece
 from looptune.rewrite import rewrite, substitute, walk
 from looptune.scope import names_in, written
 from looptune.simplify import add, largest, smallest, sub
+from looptune.source import place
 from looptune.transforms.base import Change, Example, Reorder, Site, Transform, fresh, only, positive, statements
 
 MOST_SHIFTS = 64
@@ -138,10 +139,13 @@ class Fuse(Transform):
             elif not any(needs(stmt, s) for s in block[k + 1 :] if isinstance(s, Loop)):
                 after.append(stmt)
             else:
+                first = next(s for s in stay if needs(s, stmt))
+                last = next(s for s in block[k + 1 :] if needs(stmt, s))
                 raise IllegalTransform(
                     f"fuse is illegal: the statement of line {stmt.span.line} needs what a loop before it does, "
                     "and a loop after it needs the statement",
                     stmt.span,
+                    (_between(first, stmt, last),),
                 )
         loops = [s for s in block if isinstance(s, Loop)]
         self._check(site, loops, after)
@@ -168,6 +172,12 @@ def _from(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             case _ if stmt is loop:
                 return body[k:]
     raise AssertionError("the loop stands in the body")
+
+
+def _between(first: Stmt, stmt: Stmt, last: Stmt) -> str:
+    """Which statements keep ``stmt`` where it is."""
+    before, here, after = (place(s.span, stmt.span) for s in (first, stmt, last))
+    return f"{before} must run before {here}, and that before {after}"
 
 
 def _names(block: Sequence[Stmt]) -> frozenset[str]:

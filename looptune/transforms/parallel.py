@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from looptune.errors import DirectiveError
 from looptune.ir import Directive, Loop
-from looptune.transforms.base import Change, Example, Site, Transform, wrong
+from looptune.transforms.base import Change, Example, Site, Transform, no_arguments, wrong
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,7 @@ class NoParallel(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        if directive.args:
-            raise DirectiveError(f"noParallel takes no argument, got '{directive.args[0].key}'", directive.args[0].span)
+        no_arguments(directive)
         return cls(span=directive.span)
 
     def apply(self, site: Site) -> Change:

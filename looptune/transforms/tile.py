@@ -97,7 +97,7 @@ class Tile(Transform):
 
     def taken(self, loop: Loop) -> tuple[Loop, ...]:
         named = {name for name, _ in self.sizes[1:]}
-        return tuple(f for f in walk(loop) if isinstance(f, Loop) and f.var in named)
+        return tuple(f for f in walk(loop.body) if isinstance(f, Loop) and f.var in named)
 
     def apply(self, site: Site) -> Change:
         if len(self.sizes) == 1:
