@@ -155,7 +155,7 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
         about = reason.dependence.because
         if about is not None and not about.condition:
             kind, reason, unknown = "unknown", None, about
-    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions)}
+    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
     shared = torn(loop, analysis, verdict.private) if kind == "parallel" else []
     private = tuple(sorted(verdict.private.difference(shared)))
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,

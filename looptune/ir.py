@@ -141,6 +141,14 @@ class Assign(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Reduced(Node):
+    """``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
+
+    op: str
+    target: Var | Load
+
+
+@dataclass(frozen=True, slots=True)
 class Loop(Node):
     """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
 
@@ -148,6 +156,9 @@ class Loop(Node):
 
     ``block`` is the thread block (x, y) a kernel made of this loop has; empty: the default. ``shown`` is what the
     user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None where it is ``var``.
+
+    ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
+    ``axis`` is the dimension of the block that the loop was asked to have; "" where the nest decides.
     """
 
     var: str
@@ -162,6 +173,8 @@ class Loop(Node):
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
+    reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
+    axis: Literal["", "x", "y"] = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

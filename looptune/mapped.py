@@ -8,19 +8,24 @@
 Host loops are sequential, launches follow each other, and what a kernel keeps for each thread is a local of that
 kernel alone. ``prove`` of that tree says that blocks times threads cover every axis, that the guards cut what is over,
 that no two threads of a launch touch an element that one writes, and that no value leaves a thread but through memory.
+
+A team has a loop over its lanes around each loop that they share, ``for lane in 0..32: for j in lane..m by 32``; what
+that loop reduces, the lanes may accumulate into at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 from looptune.ir import Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid
 from looptune.poly.proof import Proof, prove
-from looptune.rewrite import rewrite, substitute
+from looptune.rewrite import rewrite, rewrite_stmts, substitute
 from looptune.scope import names
 from looptune.simplify import add, mul
+from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree
 from looptune.verify import verify
 
 
@@ -72,12 +77,11 @@ class _Drawing:
             for axis in reversed(kernel.axes):
                 body = (replace(axis, body=body, mode="parallel"),)
             return body
-        counts, sizes = grid(kernel), kernel.block[: len(kernel.axes)][::-1]
         counters: list[Loop] = []
         guards: list[Expr] = []
         env: dict[str, Expr] = {}
-        for axis, count, size in zip(kernel.axes, counts, sizes, strict=True):
-            block, thread = self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
+        for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
+            size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
             counters.append(Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype))
             counters.append(Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype))
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
@@ -103,13 +107,65 @@ class _Drawing:
                     return Var(array, self.scalars[array])
             return None
 
-        body: tuple[Stmt, ...] = rewrite(rule, kernel.body)
+        body: tuple[Stmt, ...] = rewrite(rule, self.whole(kernel))
         return body
+
+    def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
+        """What a thread runs, or a team of them; a loop that reduces is a loop in order where one thread runs it."""
+        if kernel.team is None:
+            return _in_order(kernel.body)
+        lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.along]
+        return self.phases(kernel.team.phases, lanes)
+
+    def phases(self, phases: tuple[Phase, ...], lanes: tuple[int, ...]) -> tuple[Stmt, ...]:
+        """``lanes`` of the outer of two loops first, where they share out two."""
+        out: list[Stmt] = []
+        for phase in phases:
+            match phase:
+                case Alone(body):
+                    out += _in_order(body)
+                case Tree(loop, into, deep):
+                    targets = {a.own.name: a.target for a in into}
+                    out.append(self.shared(substitute(loop, targets), lanes if deep else (prod(lanes),)))
+                case Spread(loop):
+                    out.append(self.shared(loop, (prod(lanes),)))
+                case Repeat(loop, body):
+                    out.append(replace(loop, body=self.phases(body, lanes), mode="sequential"))
+                case Branch(cond, then, other):
+                    out.append(If(cond, self.phases(then, lanes), self.phases(other, lanes)))
+        return tuple(out)
+
+    def shared(self, loop: Loop, lanes: tuple[int, ...]) -> Loop:
+        """Every lane runs one iteration in so many, and of those the loop directly inside likewise."""
+        match loop.body:
+            case (Loop() as inner,) if len(lanes) == 2:
+                body: tuple[Stmt, ...] = (self.shared(inner, lanes[1:]),)
+            case _:
+                body = _in_order(loop.body)
+        if not self.blocks:
+            return replace(loop, body=body, mode="parallel")
+        lane = Var(self.fresh("lane"), loop.dtype)
+        first = add(loop.lo, mul(Const(loop.step, loop.dtype), lane))
+        own = replace(loop, lo=first, step=loop.step * lanes[0], body=body, mode="sequential", reduces=())
+        every = Loop(lane.name, *_range(lanes[0], loop.dtype), (own,), mode="parallel", dtype=loop.dtype)
+        return replace(every, reduces=loop.reduces)
 
     def fresh(self, name: str) -> str:
         free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}_{k}" if k else name) not in self.taken)
         self.taken.add(free)
         return free
+
+
+def _in_order(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Loops that reduce, as one thread runs them."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        match stmt:
+            case Loop(reduces=(_, *_)):
+                return replace(stmt, mode="sequential", reduces=())
+        return None
+
+    return rewrite_stmts(rule, body)
 
 
 def _range(size: int, dtype: str) -> tuple[Const, Const]:

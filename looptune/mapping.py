@@ -2,18 +2,26 @@
 
     sequential loop around a parallel one    ─▶ host loop, a launch per iteration
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid
+    loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     anything else, in runs of statements     ─▶ kernel of one thread
 
 The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
 one parallel loop alone is linearised over the whole block. Copies that unrolling made of the inner one, a remainder
 too, become kernels of their own, so that each has its partner. The strips of a tiled parallel loop (mode "thread") move
 into the thread. A local that more than one kernel needs lives in device memory.
+
+A loop that reduces may be one of the two, or the only one:
+
+    for i: for j (reduces): y[i] += …        i on y, a block has as many rows as it is high; j on x, its threads a team
+    for i (reduces): for j: s[j] += …        j on x, the grid's; i on y
+    for i (reduces): s += …                  one block, all of whose threads are a team
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from looptune.ir import (
     Array,
@@ -34,13 +42,14 @@ from looptune.ir import (
     Un,
     Var,
 )
-from looptune.registers import promote
 from looptune.rewrite import rewrite, walk
 from looptune.scope import begins_with_write, names, names_in, read, written
 from looptune.simplify import add, div, evaluate, is_integer, sub
+from looptune.team import Team, has_tree, nested, phases, promoted, shareable, told_apart
 
 BLOCK = (32, 8)
 """Threads of a block along x and y where no directive says otherwise: the paper's default."""
+_DIMENSIONS: tuple[Literal["x", "y"], ...] = ("x", "y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,8 @@ class Kernel:
     """One launch. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
 
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
-    ``locals`` live in each thread.
+    ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
+    and the one axis, if there is one, has the other dimension of the block.
     """
 
     name: str
@@ -58,6 +68,24 @@ class Kernel:
     arrays: tuple[str, ...]
     scalars: tuple[str, ...]
     locals: tuple[Local, ...]
+    team: Team | None = None
+
+    @property
+    def sides(self) -> tuple[tuple[Literal["x", "y"], Loop], ...]:
+        """Each axis with its dimension of the grid, x first."""
+        if self.team is None:
+            return tuple(zip(_DIMENSIONS, reversed(self.axes), strict=False))
+        return tuple(("y" if self.team.along == "x" else "x", axis) for axis in self.axes)
+
+    def threads(self, dimension: Literal["x", "y"]) -> int:
+        """How many a block has along it."""
+        return self.block["xy".index(dimension)]
+
+    @property
+    def lanes(self) -> int:
+        """How many threads share the iterations of a loop that reduces."""
+        x, y = self.block
+        return 1 if self.team is None else {"x": x, "y": y, "xy": x * y}[self.team.along]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +156,14 @@ def _parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
 
     The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
-    body own their locals.
+    body own their locals. Copies that reduce are shared out in one kernel.
     """
 
     def rule(n: Node) -> tuple[Node, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
-                isinstance(p, Loop) and p.mode == "parallel" and (p.number, p.piece) == (first.number, first.piece)
+                isinstance(p, Loop)
+                and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
                 for p in parts
             ):
                 return tuple(replace(n, body=(p,)) for p in parts)
@@ -188,13 +217,16 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
 
 def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
+    shared = _shared(loop, known)
+    if shared is not None:
+        return shared
     axes: list[Loop] = []
     inside: list[Loop] = []
     body: tuple[Stmt, ...] = (loop,)
     while len(axes) < 2 and len(body) == 1 and isinstance(body[0], Loop) and body[0].mode in ("parallel", "thread"):
         here = body[0]
         if here.mode == "parallel":
-            if not _on_host((here.lo, here.hi), known):
+            if here.reduces or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
         else:
@@ -206,7 +238,31 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = (replace(inside.pop(), body=body),)
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
-    return _bare(tuple(axes), _block(loop), body)
+    turned = len(axes) == 2 and axes[0].axis == "x"
+    return _bare(tuple(reversed(axes)) if turned else tuple(axes), _block(loop), body)
+
+
+def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """The kernel in which teams of threads share a loop that reduces, at ``loop`` or in it."""
+    if loop.mode != "parallel":
+        return None
+    inner = _inner_axis(loop, known)
+    if not loop.reduces:
+        if inner is not None or not has_tree(loop.body):
+            return None
+        return _bare((loop,), _block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
+    if inner is not None and told_apart(loop, inner):
+        team = Team("x" if loop.axis == "x" else "y", outer=True)
+        return _bare((inner,), _block(loop), (replace(loop, body=inner.body),), team)
+    return _bare((), _block(loop), (loop,), Team("xy")) if shareable(loop) else None
+
+
+def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
+    """The parallel loop that is all of the loop's body, where the two can be a grid."""
+    match loop.body:
+        case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
+            return inner
+    return None
 
 
 def _block(loop: Loop) -> tuple[int, ...]:
@@ -218,11 +274,12 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
     return any(n is inner for n in walk(outer.body))
 
 
-def _bare(axes: tuple[Loop, ...], block: tuple[int, ...], body: tuple[Stmt, ...]) -> Kernel:
+def _bare(axes: tuple[Loop, ...], block: tuple[int, ...], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """A kernel whose parameters are not known yet."""
     x, y = (*block, 1)[:2] if block else BLOCK
-    shape = (1, 1) if not axes else (x * y, 1) if len(axes) == 1 else (x, y)
-    return Kernel("", axes, shape, body, (), (), ())
+    dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and nested(body) else 1)
+    shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
+    return Kernel("", axes, shape, body, (), (), (), team)
 
 
 def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
@@ -261,10 +318,20 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
         return None
 
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
-    body, made = promote(rewrite(rule, kernel.body), taken, (a.hi for a in kernel.axes if a.lo == Const(0, a.dtype)))
+    bounds = tuple(a.hi for a in kernel.axes if a.lo == Const(0, a.dtype))
+    whole, team = rewrite(rule, kernel.body), kernel.team
+    own = tuple(v for v in codelet.locals if v.name in mine)
+    made: tuple[Local, ...] = ()
+    if team is not None:
+        shared, made = phases(whole, own, taken, bounds)
+        team = replace(team, phases=shared)
+    body = whole
+    if team is None or team.along != "xy":
+        body, more = promoted(whole, taken, bounds, within=team is not None and team.outer)
+        made += more
     used = names(body) | {n for a in kernel.axes for n in names((replace(a, body=()),))}
     inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.axes}
-    private = tuple(v for v in codelet.locals if v.name in mine) + made
+    private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
     arrays = [a for a in arrays if a in used]
     extents = {n for a in _arrays(codelet, resident) if a.name in arrays for n in _extent_names(a)}
@@ -272,8 +339,9 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     free = (used | extents) - inner - {v.name for v in private} - set(arrays)
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(
-        kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given))
-    )
+        kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
+        team=team,
+    )  # fmt: skip
 
 
 def _arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array | Local, ...]:
@@ -370,14 +438,13 @@ def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def grid(kernel: Kernel) -> tuple[Expr, ...]:
-    """How many blocks lie along each axis, outermost first; 0 or less where it does not run."""
-    sizes = reversed(kernel.block[: len(kernel.axes)])
-    per = (Const(axis.step * size, axis.dtype) for axis, size in zip(kernel.axes, sizes, strict=True))
-    return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(kernel.axes, per, strict=True))
+    """How many blocks lie along each of the ``sides``; 0 or less where the kernel does not run."""
+    per = (Const(axis.step * kernel.threads(dim), axis.dtype) for dim, axis in kernel.sides)
+    axes = (axis for _, axis in kernel.sides)
+    return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
 def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int]:
-    """The grid in blocks (x, y)."""
-    counts = [max(0, value(count, env)) for count in reversed(grid(kernel))]
-    x, y = (*counts, 1, 1)[:2]
-    return x, y
+    """The grid in blocks (x, y): one along the dimension of a team."""
+    along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, grid(kernel), strict=True)}
+    return along.get("x", 1), along.get("y", 1)

@@ -3,7 +3,8 @@
     host t: 500 times
       grid j: 8 blocks of 256 threads
       grid i, j: 64 x 256 blocks of 32 x 8 threads
-    2 kernels, 1,000 launches
+      grid i, reduction j: 1 x 256 blocks of 32 x 8 threads
+    3 kernels, 1,500 launches
 
 Blocks and threads are along x, then y. Numbers that depend on sizes are there where the sizes are.
 """
@@ -47,15 +48,21 @@ def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) 
 
 
 def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
-    loops = [n.var if isinstance(n, Loop) else "while" for n in walk(kernel.body) if isinstance(n, (Loop, While))]
-    inside = f", in the thread {', '.join(loops)}" if loops else ""
-    if not kernel.axes:
+    shared = kernel.team.shared if kernel.team is not None else ()
+    every = [n for n in walk(kernel.body) if isinstance(n, (Loop, While))]
+    loops = every if kernel.team is None else kernel.team.within
+    inside = f", in the thread {', '.join(n.var if isinstance(n, Loop) else 'while' for n in loops)}" if loops else ""
+    if not kernel.axes and not shared:
         return f"one thread{inside}"
     x, y = kernel.block
-    threads = f"{x} x {y}" if len(kernel.axes) == 2 else f"{x}"
-    grid = f"grid {', '.join(axis.var for axis in kernel.axes)}"
+    flat = y == 1 and len(kernel.axes) < 2
+    threads = f"{x}" if flat else f"{x} x {y}"
+    grids = [f"grid {', '.join(axis.var for axis in kernel.axes)}"] if kernel.axes else []
+    reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
+    grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
+    grid = ", ".join(grids)
     if env is None:
         return f"{grid}: blocks of {threads} threads{inside}"
     along = blocks(kernel, env)
-    count = f"{along[0]} x {along[1]}" if len(kernel.axes) == 2 else f"{along[0]}"
+    count = f"{along[0]}" if flat else f"{along[0]} x {along[1]}"
     return f"{grid}: {count} block{'s' if along != (1, 1) else ''} of {threads} threads{inside}"

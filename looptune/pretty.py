@@ -164,6 +164,12 @@ def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, a
         case Loop(var, lo, hi, body, step, mode):
             by = f"{var}++" if step == 1 else f"{var} += {step}"
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
+            other = next((f.var for f in walk(body) if isinstance(f, Loop) and f.axis), "") if stmt.axis else ""
+            if other:
+                word = f"gridify({f'{var}, {other}' if stmt.axis == 'y' else f'{other}, {var}'})"
+            elif stmt.reduces:
+                sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)
+                word += f", reduce({', '.join(sums)})"
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
             if pragmas and stmt.block and stmt.block != around:
                 size = "x".join(str(n) for n in stmt.block)

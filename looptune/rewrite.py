@@ -124,8 +124,8 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
 
 @cache
 def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What ``walk`` goes through, the last field first: not ``at`` and ``shown``, which only name instances."""
-    found = [name for name, _ in reversed(_children(cls)) if name not in ("at", "shown")]
+    """What ``walk`` goes through, the last field first: not ``at``, ``shown`` and ``reduces``."""
+    found = [name for name, _ in reversed(_children(cls)) if name not in ("at", "shown", "reduces")]
     if len(found) == 1:
         only = attrgetter(*found)
         return lambda node: (only(node),)

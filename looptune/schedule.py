@@ -21,11 +21,12 @@ from looptune import transforms
 from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
-from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Scalar, Stmt, While
+from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Reduced, Scalar, Stmt, While
 from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
 from looptune.poly.reach import Reach
+from looptune.reductions import Found, called, check_clause, reductions
 from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
 from looptune.scope import begins_with_write, written
 from looptune.simplify import is_integer
@@ -105,6 +106,14 @@ class Analysis:
         if key not in self._verdicts:
             self._verdicts[key] = parallel(self.model, names, depth, order=order, reassociate=self.reassociate)
         return self._verdicts[key]
+
+    def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        """As ``verdict``, were reductions free to be reordered."""
+        return (
+            self.verdict(names, depth, order)
+            if self.reassociate
+            else parallel(self.model, names, depth, order=order, reassociate=True)
+        )
 
     def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
         key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
@@ -237,7 +246,7 @@ class _Run:
 
     def _apply(self, b: Bound, loop: Loop) -> None:
         site = self._site(loop, b.directive.span)
-        proof = self._threads(b, loop)
+        proof, found = self._threads(b, loop)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
         if refused is not None:
@@ -253,6 +262,8 @@ class _Run:
         if b.transform.stage != "mode":
             proof = "proved"
         self._replace(loop, change)
+        if found:
+            self._reduce(found)
         for gone in change.merged:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
@@ -286,39 +297,68 @@ class _Run:
             self.each(replace(b, loop=copy) for copy in reversed(copies))
             self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
 
-    def _threads(self, b: Bound, loop: Loop) -> str:
-        """Judge every loop that the directive hands to threads."""
-        proof = ""
-        for inner in b.transform.parallel(loop):
+    def _threads(self, b: Bound, loop: Loop) -> tuple[str, dict[Id, tuple[Reduced, ...]]]:
+        """Judge every loop that the directive hands to threads; what each of them reduces."""
+        proof, found = "", dict[Id, Found]()
+        shared_out = b.transform.parallel(loop)
+        for inner in shared_out:
             verdict = self._verdict(inner)
             proof = "proved"
-            if verdict.kind == "parallel":
-                shared = torn(inner, self.analysis, verdict.private)
-                if shared:
-                    what = f"iterations of loop {inner.var} would share {', '.join(shared)}"
-                    raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
+            if verdict.kind != "sequential":
+                found[identity(inner)] = self._shared(b, inner, verdict)
                 continue
             assert verdict.witness is not None, "a loop that is not parallel has a witness"
             if verdict.witness.because is not None and getattr(b.transform, "trust", False):
-                proof = "asserted"
+                proof, found[identity(inner)] = "asserted", self._shared(b, inner, verdict)
                 continue
-            what = f"{shown(b.directive)} is illegal: loop {inner.var} carries "
-            notes = (verdict.witness.ends(b.directive.span),)
-            if verdict.kind == "reduction":
-                of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in verdict.reductions}))
-                raise IllegalTransform(f"{what}the reduction {of}", b.directive.span, notes)
-            raise IllegalTransform(explain(f"{what}a dependence", verdict.witness), b.directive.span, notes)
-        return proof
+            raise self._carried(b, inner, verdict.witness)
+        clause = b.transform.reductions()
+        if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
+            loops = " and ".join(dict.fromkeys(f"loop {f.var}" for f in shared_out))
+            check_clause(clause, [named for f in found.values() for named in f.named], loops)
+        return proof, {loop: f.reduces for loop, f in found.items() if f.reduces}
 
-    def decide_modes(self) -> None:
-        """Every loop that no directive decided: parallel where it carries no dependence."""
+    def _shared(self, b: Bound, loop: Loop, verdict: Verdict) -> Found:
+        """What the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
+        found = reductions(loop, verdict)
+        what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
+        if verdict.kind != "sequential" and not what:
+            shared = torn(loop, self.analysis, verdict.private, {called(r.target) for r in found.reduces})
+            what = f"iterations of loop {loop.var} would share {', '.join(shared)}" if shared else ""
+        if what:
+            raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
+        return found
+
+    def _carried(self, b: Bound, loop: Loop, witness: Refused) -> IllegalTransform:
+        """Why a sequential loop cannot be parallel."""
+        what = f"{shown(b.directive)} is illegal: loop {loop.var} carries "
+        said = explain(f"{what}a dependence", witness)
+        loose = self.analysis.loosely(statements(loop.body), self._depth(loop), self.order)
+        if loose.kind == "reduction":
+            of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
+            said = f"{what}the reduction {of}, whose order --strict-float keeps"
+        return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
+
+    def _reduce(self, found: Mapping[Id, tuple[Reduced, ...]]) -> None:
+        """Note on each loop what it reduces."""
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
-                case Loop(mode="auto"):
+                case Loop(mode="parallel") if identity(n) in found:
+                    return replace(n, reduces=found[identity(n)])
+            return None
+
+        self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
+
+    def decide_modes(self) -> None:
+        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread."""
+
+        def rule(n: Stmt) -> Stmt | None:
+            match n:
+                case Loop(mode="auto" | "thread" as mode):
                     verdict = self._verdict(n)
                     free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
-                    return replace(n, mode="parallel" if free else "sequential")
+                    return replace(n, mode="sequential" if not free else "thread" if mode == "thread" else "parallel")
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
@@ -330,7 +370,11 @@ class _Run:
         return path(self.codelet.body, *self.into.get(loop, loop))[-1]
 
     def _verdict(self, loop: Loop) -> Verdict:
-        return self.analysis.verdict(statements(loop.body), 2 * self.depth_of(identity(loop)) - 1, self.order)
+        return self.analysis.verdict(statements(loop.body), self._depth(loop), self.order)
+
+    def _depth(self, loop: Loop) -> int:
+        """The entry of times that is the loop's."""
+        return 2 * self.depth_of(identity(loop)) - 1
 
     def _site(self, loop: Loop, span: Span) -> Site:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
@@ -389,9 +433,10 @@ def shown_name(loop: Loop | While) -> str:
     return loop.var if isinstance(loop, Loop) else "while"
 
 
-def torn(loop: Loop, analysis: Analysis, private: frozenset[str]) -> list[str]:
+def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:
     """The locals that iterations would share if threads ran them: ``private`` arrays, of which a thread cannot have its
-    own, and scalars that are not surely written before they are read, or are read after the loop."""
+    own, and scalars that are not surely written before they are read, or are read after the loop. What they reduce
+    they share by right."""
     inside = statements(loop.body)
 
     def shared(name: str) -> bool:
@@ -399,7 +444,7 @@ def torn(loop: Loop, analysis: Analysis, private: frozenset[str]) -> list[str]:
         leaves = any(f.write in inside and f.read not in inside for f in flows)
         return leaves or not begins_with_write(loop.body, name)
 
-    own = [v for v in analysis.codelet.locals if v.name in written(loop.body)]
+    own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
     return [v.name for v in own if (v.name in private if v.shape else shared(v.name))]
 
 

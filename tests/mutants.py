@@ -5,7 +5,7 @@ min, max    one of the two alone                                  the last strip
 blocks      a statement gone, twice, or after the next one        a lost copy, a lost launch, a wrong order
 guards      an ``if`` gone, never taken, or of the other branch; its comparison off by one
 copies      an assignment that runs the next iteration instead: target, value and ``at`` alike
-threads     a sequential loop run by threads
+threads     a sequential loop run by threads, or one that reduces by threads that know nothing of it
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def _changed(stmt: Stmt) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
             for name, bound in (("lo", lo), ("hi", hi)):
                 for e in _alone(bound):
                     yield f"loop {var} with half of a min or max", (replace(stmt, **{name: e}),)
+            if stmt.reduces:
+                yield f"loop {var} reducing unawares", (replace(stmt, reduces=()),)
             if mode not in ("parallel", "thread"):
                 yield f"loop {var} run by threads", (replace(stmt, mode="parallel"),)
             for m in mutants(inner):

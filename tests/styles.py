@@ -217,7 +217,7 @@ MALFORMED = """
 void one(float x[N], float y[N]) {
   int i;
   #pragma hmppcg gridify(i), private(i) &
-  #pragma hmppcg & reduce(+:i)
+  #pragma hmppcg & blocksize 32x4
   for (i = 0; i < N; i++) y[i] = 2 * x[i];
 }
 #pragma hmpp <g> two codelet, args[x].io=in

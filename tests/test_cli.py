@@ -114,7 +114,10 @@ MISTAKES = {
     ),
     "a directive alone": (["transform", "gemm.c", "--with", "unroll 2"], "directives:1:1: expected `loop NAME"),
     "an unknown one": (["emit", "gemm.c", "--with", "loop k: tyle k:2"], "unknown directive 'tyle'; did you mean"),
-    "a reduction in threads": (["emit", "gemm.c", "--with", "loop k: parallel"], "loop k carries the reduction + of C"),
+    "another reduction": (
+        ["emit", "gemm.c", "--with", "loop k: parallel, reduce(min:C)"],
+        "min:C is not what is reduced: loop k reduces +:C",
+    ),
     "an unparsable space": (
         ["run", "gemm.c", "--sweep", "--space", "open.space", *RUN],
         "open.space:1:16: this { is not closed\n  loop k: unroll {1..\n                 ^",

@@ -411,7 +411,7 @@ void f(int n, double A[n][n], double s[n], double B[n][n], int p[n]) {
   for (int i = 1; i < n; i++)
     for (int j = 0; j < n - 1; j++)
       A[i][j] = A[i - 1][j + 1];
-  #pragma hmppcg parallel
+  #pragma hmppcg parallel, reduce(max:sum)
   for (int i = 0; i < n; i++)
     sum += s[i];
   s[0] = sum;
@@ -465,7 +465,7 @@ def test_every_suggestion_is_legal() -> None:
     offered = [s.text for d in found.directives for s in d.suggestions]
     for text in ("`i, j` is legal, the order it has", "loop 5 (j) is parallel", "`tile i:4` is legal",
                  "`gridify j` is legal", "`parallel, trust` asserts it", "`i, k, j` is legal",
-                 "`unroll 2` is legal"):  # fmt: skip
+                 "`unroll 2` is legal", "legal with `reduce(+:sum)`"):  # fmt: skip
         assert text in offered, text
     for d in found.directives:
         lines = [x if k != d.span.line else "" for k, x in enumerate(ANNOTATED.splitlines(), 1)]
@@ -584,7 +584,7 @@ DEPENDENCE = {"array": str, "kind": str, "value_flows": bool, "element": list, "
 END = {"iteration": dict, "access": str, "writes": bool, **AT}
 DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT, "verdict": str, "message": str,
              "notes": list, "suggestions": list}  # fmt: skip
-KERNEL = {"name": str, "axes": list, "extents": list, "block": list, "host_loops": list}
+KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
        "directives": list, "runs": dict, "permitted": dict}  # fmt: skip
 

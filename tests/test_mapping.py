@@ -49,6 +49,10 @@ void f(int n, int m, int k, float C[n][m], float A[n][k], float B[k][m]) {
 """
 COPY = "void f(int n, float x[n], float y[n])\n{ for (int i = 0; i < n; i++) y[i] = x[i]; }\n"
 TRIANGLE = "void f(int n, float A[n][n])\n{ for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] += 1; }\n"
+WAVE = """
+void f(int n, float A[n][n])
+{ for (int i = 1; i < n; i++) for (int j = 0; j < n - 1; j++) A[i][j] = A[i - 1][j + 1]; }
+"""
 TIME = """
 void f(int steps, int n, float A[n][n], float B[n][n]) {
   for (int t = 0; t < steps; t++) {
@@ -73,6 +77,7 @@ void f(int n, float A[n][n][n])
         (GEMM, ("loop i: noParallel",), [("host i", ["grid(j) 256x1 thread(l)"])]),
         (GEMM, ("loop i: noParallel", "loop j: noParallel"), ["grid() 1x1 thread(i j l)"]),
         (GEMM, ("loop i: gridify(j)",), ["grid(j) 256x1 thread(i l)"]),
+        (WAVE, ("loop i: gridify(j)",), [("host i", ["grid(j) 256x1 thread()"])]),
         (GEMM, ("loop i: tile i:4",), ["grid(outer_i j) 32x8 thread(i l)"]),
         (GEMM, ("loop j: tile j:2",), ["grid(i outer_j) 32x8 thread(j l)"]),
         (GEMM, ("loop i: tile i:2", "loop j: tile j:2"), ["grid(outer_i outer_j) 32x8 thread(i j l)"]),

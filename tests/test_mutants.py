@@ -153,6 +153,8 @@ KERNELS = {
     "gramschm": ("loop 4: distribute", "nest 4.3: permute i, j", "loop 2: unroll 2"),
     "atax": ("nest 2.2: permute j, i", "loop 1: tile 4"),
     "corr": ("loop 7: parallel", "loop 9: tile 4"),
+    "gesummv": ("loop j: parallel",),
+    "covar": ("loop 1: gridify(i, j)", "loop 5: noParallel", "loop 6: gridify(i, j2)"),
 }
 
 

@@ -1,4 +1,5 @@
-"""The interpreter with threads: iterations of parallel loops in any order, each with its own copy of the locals."""
+"""The interpreter with threads: iterations of parallel loops in any order, each with its own copy of the locals but
+those that the loop reduces."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from looptune import interp
-from looptune.ir import Codelet, Loop, Stmt
+from looptune.ir import Codelet, Loop, Stmt, Var
 
 
 class Threads(interp._Machine):
@@ -34,11 +35,13 @@ class Threads(interp._Machine):
                 trips = list(range(int(self.value(lo)), int(self.value(hi)), step))
                 self.random.shuffle(trips)
                 outside = dict(self.scalars)
+                reduced = {r.target.name for r in stmt.reduces if isinstance(r.target, Var)}
+                common = [name for name in outside if name in self.shared | reduced]
                 for i in trips:
-                    kept = {name: self.scalars[name] for name in self.shared}
+                    kept = {name: self.scalars[name] for name in common}
                     self.scalars = {**outside, **kept, var: i}
                     self.run(body)
-                self.scalars = {**outside, **{name: self.scalars[name] for name in self.shared}}
+                self.scalars = {**outside, **{name: self.scalars[name] for name in common}}
             case _:
                 super().step(stmt)
 

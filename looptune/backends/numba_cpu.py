@@ -1,6 +1,7 @@
 """Plans on the CPU, through Numba: a serial function per kernel, a driver that shares them out to all cores.
 
     grid axis y ─▶ chunks of it, run by prange in sharing.py        grid axis x, thread loops ─▶ for loops inside
+    loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results joined in order
 
 A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
 kept in a file cache, so that compiling processes hand them to the measuring one; the short driver is not, because it
@@ -23,8 +24,9 @@ from numba import get_num_threads
 
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
-from looptune.ir import Array, Const, Expr, Load, Loop, Scalar, Var
+from looptune.ir import Array, Assign, Const, Expr, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.team import Accumulator, Tree
 
 
 class _Writer(Writer):
@@ -120,25 +122,60 @@ def _extents(plan: Plan) -> set[str]:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
-    names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
-    spans = "start, stop, " if kernel.axes else ""
+    tree = _alone(kernel)
+    extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
+    names = ", ".join([*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra])
+    spans = "start, stop, " if kernel.axes or tree is not None else ""
     types = ", ".join(_types(plan, kernel))
     yield f"{kernel.name}_args = ({types}{',' if types else ''})"
     yield ""
     yield ""
-    yield f"@njit(void({'int64, int64, ' if kernel.axes else ''}*{kernel.name}_args), cache=True, **OPTIONS)"
+    yield f"@njit(void({'int64, int64, ' if spans else ''}*{kernel.name}_args), cache=True, **OPTIONS)"
     yield f"def {kernel.name}({spans}{names}):"
-    yield from _axes(kernel, writer)
+    yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
     yield ""
     yield ""
-    if kernel.axes:
+    if spans:
         yield f"{kernel.name}_share = sharer({kernel.name}_args)"
 
 
+def _alone(kernel: Kernel) -> Tree | None:
+    """The loop that is all of the kernel, and reduces."""
+    return None if kernel.axes or kernel.team is None else kernel.team.trees[0]
+
+
+def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
+    """Chunks ``start`` to ``stop`` of as many as there are cores, each with a result of its own."""
+    loop = tree.loop
+    yield f"    trips = max(0, {_trips(loop, writer)})"
+    yield "    for chunk in range(start, stop):"
+    for a in tree.into:
+        yield from writer.statement(Assign(a.own, a.identity), "        ")
+    yield "        first, last = chunk * trips // cores, (chunk + 1) * trips // cores"
+    lo, step = writer.bound(loop.lo, LEVEL["+"]), loop.step
+    ends = [f"{step} * {end}" if step > 1 else end for end in ("first", "last")]
+    ends = [f"{lo} + {end}" for end in ends] if lo != "0" else ends
+    yield f"        for {ident(loop.var)} in range({', '.join([*ends, *([str(step)] if step > 1 else [])])}):"
+    if never_negative(loop.lo, writer.nonnegative):
+        writer.nonnegative.add(loop.var)
+    yield from writer.block(loop.body, "            ")
+    writer.nonnegative.discard(loop.var)
+    for a in tree.into:
+        yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
+
+
+def _parts(a: Accumulator) -> str:
+    """The array of the chunks' results."""
+    return f"{a.own.name}__team"
+
+
 def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
-    indent = "    "
-    for depth, axis in enumerate(kernel.axes):
-        if depth == 0:
+    indent, body, around = "    ", kernel.body, tuple[Loop, ...]()
+    match kernel.body:
+        case (Loop() as loop,) if kernel.team is not None and kernel.team.outer:
+            around, body = (loop,), loop.body  # row by row, as the arrays lie
+    for axis in (*around, *kernel.axes):
+        if axis is kernel.axes[0]:
             step = "" if axis.step == 1 else f", {axis.step}"
             yield f"{indent}for {ident(axis.var)} in range(start, stop{step}):"
         else:
@@ -148,8 +185,8 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
         if never_negative(axis.lo, writer.nonnegative):
             writer.nonnegative.add(axis.var)
         indent += "    "
-    yield from writer.block(kernel.body, indent)
-    for axis in kernel.axes:
+    yield from writer.block(body, indent)
+    for axis in (*around, *kernel.axes):
         writer.nonnegative.discard(axis.var)
 
 
@@ -184,14 +221,35 @@ def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str) -> Iterator[st
 
 def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
     names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
+    tree = _alone(kernel)
+    if tree is not None:
+        yield from _joined(kernel, tree, names, writer, indent)
+        return
     if not kernel.axes:
         yield f"{indent}{kernel.name}({names})"
         return
     axis = kernel.axes[0]
-    lo, hi, step = writer.bound(axis.lo), writer.bound(axis.hi, LEVEL["-"]), axis.step
-    span = hi if lo == "0" else f"{hi} - {writer.bound(axis.lo, LEVEL['*'])}"
-    count = f"({span} + {step - 1}) // {step}" if step > 1 else span
+    lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
     yield f"{indent}{kernel.name}_share({kernel.name}, {lo}, {step}, {count}, cores, ({names},))"
+
+
+def _trips(loop: Loop, writer: _Writer) -> str:
+    """How many iterations the loop has, less than none where it has none."""
+    lo, hi, step = writer.bound(loop.lo), writer.bound(loop.hi, LEVEL["-"]), loop.step
+    span = hi if lo == "0" else f"{hi} - {writer.bound(loop.lo, LEVEL['*'])}"
+    return f"({span} + {step - 1}) // {step}" if step > 1 else span
+
+
+def _joined(kernel: Kernel, tree: Tree, names: str, writer: _Writer, indent: str) -> Iterator[str]:
+    parts = ", ".join(map(_parts, tree.into))
+    for a in tree.into:
+        yield f"{indent}{_parts(a)} = np.empty(cores, {a.own.dtype})"
+    given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
+    yield f"{indent}{kernel.name}_share({kernel.name}, 0, 1, cores, cores, ({given},))"
+    yield f"{indent}for chunk in range(cores):"
+    for a in tree.into:
+        yield f"{indent}    {ident(a.own.name)} = {_parts(a)}[chunk]"
+        yield from writer.statement(a.update, indent + "    ")
 
 
 def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
@@ -202,6 +260,10 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
         yield _array_type(array.dtype, max(1, len(array.shape)))
     for name in kernel.scalars:
         yield plan.dtype(name) if name in known else "int64"
+    tree = _alone(kernel)
+    if tree is not None:
+        yield from (_array_type(a.own.dtype, 1) for a in tree.into)
+        yield "int64"
 
 
 def _array_type(dtype: str, rank: int) -> str:

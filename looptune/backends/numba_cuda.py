@@ -1,4 +1,4 @@
-"""Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread per grid iteration.
+"""Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread, or one team, per grid iteration.
 
 Every choice here was measured on an H200. Loops are ``while`` loops with unsigned 32-bit counters and arrays are
 flat with unsigned 32-bit indices, because NVVM then unrolls and schedules them as nvcc does (signed or 64-bit
@@ -24,7 +24,8 @@ from numba.cuda.cudadrv import nvrtc
 
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, Writer, enclosed, ident, never_negative
+from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
@@ -32,11 +33,13 @@ from looptune.simplify import add, mul
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
+MAX_SHARED_BYTES = 48 * 1024
+"""Per block, where a kernel does not ask for more."""
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
 
 
-class _Writer(Writer):
+class _Writer(Strided):
     """``unsigned`` are the variables that hold a uint32."""
 
     def __init__(self, plan: Plan, unsigned: set[str]) -> None:
@@ -75,20 +78,34 @@ class _Writer(Writer):
     def wide_variable(self, name: str) -> str:
         return f"int64({ident(name)})" if name in self.unsigned else ident(name)
 
-    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
+    def loop(
+        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
+    ) -> Iterator[str]:
         var = ident(loop.var)
         unsigned = never_negative(loop.lo, self.nonnegative)
         kind = "uint32" if unsigned else "int64"
-        yield f"{indent}{var} = {kind}({self.bound(loop.lo)})"
+        yield f"{indent}{var} = {kind}({self.start(loop, lane)})"
         end = self.limit(loop, unsigned)
         if not isinstance(loop.hi, (Const, Var)):
             yield f"{indent}{var}__end = {end}"
             end = f"{var}__end"
         self.bind(loop.var, unsigned)
         yield f"{indent}while {var} < {end}:"
-        yield from self.block(loop.body, indent + "    ")
-        yield f"{indent}    {var} = {kind}({var} + {loop.step})"
+        yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
+        yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
         self.unbind(loop.var)
+
+    def range_of(self, loop: Loop) -> tuple[str, str, str]:
+        unsigned = never_negative(loop.lo, self.nonnegative)
+        kind = "uint32" if unsigned else "int64"
+        return kind, f"{kind}({self.bound(loop.lo)})", self.limit(loop, unsigned)
+
+    def start(self, loop: Loop, counter: str) -> str:
+        """The value of the variable after ``counter`` steps, "" being none."""
+        if not counter:
+            return self.bound(loop.lo)
+        scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
+        return scaled if loop.lo == Const(0, loop.dtype) else f"{self.bound(loop.lo, LEVEL['+'])} + {scaled}"
 
     def limit(self, loop: Loop, unsigned: bool) -> str:
         """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
@@ -153,10 +170,8 @@ class NumbaCuda(Backend):
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
         for k in plan.kernels:
-            if k.block[0] * k.block[1] > MAX_THREADS:
-                raise ResourceError(
-                    f"{k.name} needs {k.block[0] * k.block[1]} threads per block, the limit is {MAX_THREADS}"
-                )
+            _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+            _check(k.name, shared_bytes(k), "bytes of shared memory", MAX_SHARED_BYTES)
         opening, texts = _texts(plan)
         built = {k.name: self._cubin(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels}
         resources = tuple(_resources(k, built[k.name][1]) for k in plan.kernels)
@@ -202,6 +217,11 @@ class NumbaCuda(Backend):
         return CudaProgram(binary)
 
 
+def _check(kernel: str, needed: int, what: str, most: int) -> None:
+    if needed > most:
+        raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")
+
+
 def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
     """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
     writer = _Writer(plan, extent_names(plan))
@@ -231,15 +251,16 @@ def _resources(kernel: Kernel, log: str) -> Resources:
 
     local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
     threads = kernel.block[0] * kernel.block[1]
-    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, number(r"(\d+) bytes smem"), threads)
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(kernel), threads)
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     writer.unsigned &= extent_names(plan)
-    bounds = []
-    for axis, (dim, size) in zip(reversed(kernel.axes), zip("xy", kernel.block, strict=True), strict=False):
+    bounds, live = [], []
+    for dim, axis in kernel.sides:
+        size = kernel.block["xy".index(dim)]
         var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
         counter = f"cuda.blockIdx.{dim} * {size} + cuda.threadIdx.{dim}"
         kind = "uint32" if unsigned else "int64"
@@ -247,12 +268,16 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
         lo = writer.bound(axis.lo)
         yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
         bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
+        live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.axes:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
-    if bounds:
-        yield f"    if {' or '.join(bounds)}:"
-        yield "        return"
-    yield from writer.block(kernel.body, "    ")
+    if kernel.team is not None:
+        yield from together(kernel, writer, " and ".join(live))
+    else:
+        if bounds:
+            yield f"    if {' or '.join(bounds)}:"
+            yield "        return"
+        yield from writer.block(kernel.body, "    ")
     for axis in kernel.axes:
         writer.unbind(axis.var)
     yield ""
@@ -299,11 +324,12 @@ def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterato
 
     args = [ident(n) for n in kernel.arrays]
     args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
-    grid = [count(a, s) for a, s in zip(reversed(kernel.axes), kernel.block, strict=False)] or ["1"]
+    along = {dim: count(axis, kernel.block["xy".index(dim)]) for dim, axis in kernel.sides}
+    grid = [along.get("x", "1"), *([along["y"]] if "y" in along else [])]
     if kernel.axes:
         yield f"{indent}grid = ({', '.join(grid)},)"
         yield f"{indent}if min(grid) > 0:"
         indent += "    "
     place = "grid" if kernel.axes else "(1,)"
-    block = kernel.block if len(kernel.axes) == 2 else kernel.block[:1]
+    block = kernel.block if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
     yield f"{indent}{kernel.name}[{place}, {block}, stream]({', '.join(args)})"

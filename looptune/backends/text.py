@@ -60,7 +60,7 @@ SPELLED = {
 _RESERVED = frozenset({
     *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
-    "first", "last", "dict", "OPTIONS",
+    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half",
 })  # fmt: skip
 
 
@@ -73,7 +73,7 @@ UNARY, ATOM = 7, 8
 
 def ident(name: str) -> str:
     """A C name as a Python name that shadows nothing; no two C names become one."""
-    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith("__end") else name
+    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(("__end", "__team")) else name
 
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:

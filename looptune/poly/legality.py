@@ -150,24 +150,28 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """``variable op= ...`` in ``statement``."""
+    """``variable op= ...`` in ``statement``; ``assumed``: which element that is cannot be analysed."""
 
     op: str
     variable: str
     statement: str
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the iterations of a loop may run in any order; ``witness`` is a dependence that it carries.
 
-    ``private``: the locals of which each iteration needs its own.
+    ``reductions``: what it accumulates into in several iterations; nothing else is carried where it is a "reduction".
+    ``private``: the locals of which each iteration needs its own. ``mixed``: what an iteration reduces and uses in
+    another way as well.
     """
 
     kind: Literal["parallel", "reduction", "sequential"]
     witness: Refused | None
     reductions: tuple[Reduction, ...]
     private: frozenset[str]
+    mixed: frozenset[str] = frozenset()
 
 
 def parallel(
@@ -183,11 +187,12 @@ def parallel(
         Broken(d.first, d.then, bad, d.array, reductions=d.op is not None) for d, bad in (plain if plain else left)
     ]
     witness = refused(model.space, model.sizes, broken)
-    if plain:
-        return Verdict("sequential", witness, (), private)
-    found = {Reduction(d.op, model.space.accesses[s][0].text, s) for d, _ in left if d.op for s in (d.first, d.then)}
+    summed = [d for d, _ in left if d.commutes(reassociate)]
+    into = [(d.op, model.space.accesses[s][0]) for d in summed if d.op for s in (d.first, d.then)]
+    found = {Reduction(op, a.text, a.statement, None in a.index) for op, a in into}
     ordered = sorted(found, key=lambda r: (list(model.statements).index(r.statement), r.op))
-    return Verdict("reduction", witness, tuple(ordered), private)
+    mixed = loop.mixed({r.statement for r in found})
+    return Verdict("sequential" if plain else "reduction", witness, tuple(ordered), private, mixed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,9 +214,21 @@ class Around:
         """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""
         if d.first not in self.inside or d.then not in self.inside:
             return None
-        near = d.map.intersect(self.together(d.first, d.then, self.depth))
+        near = d.map.intersect(self.both(d))
         bad = near.subtract(self.together(d.first, d.then, self.depth + 1))
         return None if bad.is_empty() else bad
+
+    def mixed(self, reducing: Collection[str]) -> frozenset[str]:
+        """What statements ``reducing`` accumulate into, and something inside touches in another way."""
+        plain = [d for d in self.model.dependences if d.op is None and {d.first, d.then} <= self.inside]
+        plain = [d for d in plain if d.first in reducing or d.then in reducing]
+        into = {self.model.space.accesses[s][0].array for s in reducing}
+        near = [d for d in plain if d.array in into and not d.map.intersect(self.both(d)).is_empty()]
+        return frozenset(d.array for d in near)
+
+    def both(self, d: Dependence) -> isl.Map:
+        """{ s -> t : in one iteration of the loops around }"""
+        return self.together(d.first, d.then, self.depth)
 
     def together(self, s: str, t: str, length: int) -> isl.Map:
         """{ s -> t : the first ``length`` entries of their times are equal }"""

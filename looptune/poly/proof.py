@@ -3,7 +3,9 @@
     meaning   each assignment in it computes what its original computes in the iteration it stands for
     once      every original iteration runs, and runs once
     order     no dependence is reversed or torn between threads: s -> t keeps s before t, with loops run by threads in
-              no order; accumulations by one op into one element may run in any order
+              no order; accumulations by one op into one element may run in any order, but at once only in the
+              iterations of a loop that reduces them
+    reduced   nothing else in such a loop touches what it reduces, for its threads hold parts of it
     locals    every read of a local gets the value from the same original write, and from its own thread
     bounds    every access is inside its array
 
@@ -19,12 +21,14 @@ from typing import Literal
 
 import islpy as isl
 
-from looptune.ir import Array, Codelet, Expr, Load, Local, Loop, Var
+from looptune.ir import Array, Codelet, Expr, Load, Local, Loop, Reduced, Var
 from looptune.poly.access import Access
 from looptune.poly.copies import Copies, Unprovable, compare, same_meaning
 from looptune.poly.dependence import dependences, shared_op
 from looptune.poly.domain import Statement
+from looptune.poly.flow import Flow
 from looptune.poly.held import Misheld, without_registers
+from looptune.poly.legality import Around
 from looptune.poly.model import Model
 from looptune.poly.space import union
 from looptune.poly.witness import Broken, Refused, least_point, refused
@@ -57,7 +61,7 @@ def prove(
     """
     try:
         copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
-        for check in (_once, _begun, _meaning, _order, _locals):
+        for check in (_once, _begun, _meaning, _order, _reduced, _locals):
             failure = check(copies, reassociate)
             if failure is not None:
                 return failure
@@ -134,9 +138,10 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
                 met = copies.between(first, d.map, then)
                 if met.is_empty():
                     continue
-                bad = met.subtract(_in_order(copies.finished, first, then))
+                of = d.array, d.op if d.commutes(reassociate) else None
+                bad = met.subtract(_in_order(copies.finished, first, then, *of))
                 if d.commutes(reassociate):  # either may come first, but not both at once
-                    bad = bad.subtract(_in_order(copies.finished, then, first).reverse())
+                    bad = bad.subtract(_in_order(copies.finished, then, first, *of).reverse())
                 if not bad.is_empty():
                     back = copies.back(first, bad, then)
                     broken.append(Broken(d.first, d.then, back, d.array, reductions=d.op is not None))
@@ -146,11 +151,14 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
     return Proof("failed", f"{witness}: {witness.detail()}", witness)
 
 
-def _in_order(model: Model, first: str, then: str) -> isl.Map:
-    """{ s[iteration] -> t[iteration] : s surely runs before t }: they differ first in text or in a sequential loop."""
+def _in_order(model: Model, first: str, then: str, array: str, op: str | None) -> isl.Map:
+    """{ s[iteration] -> t[iteration] : s surely runs before t }: they differ first in text or in a sequential loop.
+
+    Accumulations by ``op`` into ``array`` have an order, some order, in the iterations of a loop that reduces them.
+    """
     s, t = model.statements[first], model.statements[then]
     later = [f"{e}'" if e in t.dims else e for e in t.time]
-    threads = {2 * d + 1 for d, f in enumerate(s.loops) if _unordered(f)}
+    threads = {2 * d + 1 for d, f in enumerate(s.loops) if _unordered(f) and not _reduces(f, array, op)}
     cases = (
         " and ".join([*(f"{a} = {b}" for a, b in zip(s.time[:k], later[:k], strict=True)), f"{s.time[k]} < {later[k]}"])
         for k in range(len(later)) if k not in threads
@@ -162,6 +170,34 @@ def _in_order(model: Model, first: str, then: str) -> isl.Map:
 
 def _unordered(loop: object) -> bool:
     return isinstance(loop, Loop) and loop.mode in ("parallel", "thread")
+
+
+def _reduces(loop: object, array: str, op: str | None) -> bool:
+    """The threads that run the loop join what they have accumulated by ``op`` into ``array``."""
+    return isinstance(loop, Loop) and any(_into(r) == (array, op) for r in loop.reduces)
+
+
+def _into(r: Reduced) -> tuple[str, str]:
+    return r.target.name if isinstance(r.target, Var) else r.target.array, r.op
+
+
+def _reduced(copies: Copies, reassociate: bool) -> Proof | None:
+    """What the threads of a loop hold parts of is touched by nothing in it but what accumulates by the loop's op."""
+    model = copies.finished
+    summing = {id(f): (d, f) for s in model.statements.values() for d, f in enumerate(s.loops)
+               if isinstance(f, Loop) and f.reduces}  # fmt: skip
+    for d, f in summing.values():
+        inside = {name for name, s in model.statements.items() if len(s.loops) > d and s.loops[d] is f}
+        into = [a for n in inside for a in model.space.accesses[n] if _reduces(f, a.array, a.reduces)]
+        kept = sorted({a.text for a in into if not a.commutes(reassociate)})
+        if kept:
+            return Proof("failed", f"loop {f.var} reduces {', '.join(kept)}, whose order counts")
+        around = Around(model, frozenset(inside), 2 * d + 1, model.order())
+        summed = [c for c, _ in around.carries()[0] if _reduces(f, c.array, c.op)]
+        mixed = sorted(around.mixed({s for c in summed for s in (c.first, c.then)}))
+        if mixed:
+            return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and uses it in another way as well")
+    return None
 
 
 def _scalars(model: Model) -> set[str]:
@@ -185,11 +221,12 @@ def _owned(finished: Model, reassociate: bool, shared: frozenset[str]) -> Proof 
     """A thread reads what it wrote itself; of what all share, one thread at a time is at work on it."""
     for array in sorted(_scalars(finished) - shared):
         for flow in finished.flows(array, reassociate=reassociate).flows:
-            if not flow.map.is_subset(_one_thread(finished, flow.write, flow.read)):
+            if not flow.map.is_subset(_one_thread(finished, flow, reassociate)):
                 line = finished.statements[flow.read].assign.span
                 return Proof("failed", f"{array} is read at {line} by another thread than wrote it")
     for d in dependences(finished.space, shared):
-        if not d.map.is_subset(_in_order(finished, d.first, d.then)):
+        op = d.op if d.commutes(reassociate) else None
+        if not d.map.is_subset(_in_order(finished, d.first, d.then, d.array, op)):
             line = finished.statements[d.then].assign.span
             return Proof("failed", f"{d.array} is used at {line} by several threads at once")
     return None
@@ -209,10 +246,16 @@ def _values(
     return {pair: union(maps) for pair, maps in found.items()}
 
 
-def _one_thread(model: Model, write: str, read: str) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }"""
-    w, r = model.statements[write], model.statements[read]
-    last = max((d for d, loop in enumerate(w.loops) if _unordered(loop)), default=-1)  # threads end with their loop
+def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }
+
+    What threads reduce together all of them have afterwards.
+    """
+    w, r = model.statements[flow.write], model.statements[flow.read]
+    written = next(a for a in model.space.accesses[flow.write] if a.write and a.array == flow.array)
+    op = written.reduces if written.commutes(reassociate) else None
+    apart = [_unordered(loop) and not _reduces(loop, flow.array, op) for loop in w.loops]
+    last = max((d for d, threads in enumerate(apart) if threads), default=-1)  # threads end with their loop
     same = []
     for d, loop in enumerate(w.loops[: last + 1]):
         shared = d < len(r.loops) and r.loops[d] is loop

@@ -87,6 +87,7 @@ def _runs(r: Runs) -> Json:
             {
                 "name": k.name,
                 "axes": [a.var for a in k.axes],
+                "team": [] if k.team is None else [f.var for f in k.team.shared],
                 "extents": None if extents is None else list(extents),
                 "block": list(k.block),
                 "host_loops": list(around),

@@ -157,6 +157,10 @@ class Transform(ABC):
         """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
         return ()
 
+    def reductions(self) -> Arg | None:
+        """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""
+        return None
+
     def at_fault(self, site: Site, refused: Refused) -> Directive | None:
         """The directive to blame for an order that is refused, where it is another than this one."""
         return None

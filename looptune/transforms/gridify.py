@@ -1,15 +1,19 @@
 """Gridify: exactly these loops form the grid of a kernel.
 
-    #pragma hmppcg gridify(i, j)       i ─▶ blockIdx.y   j ─▶ blockIdx.x, every loop inside stays in the thread
+    #pragma hmppcg gridify(i, j)       i ─▶ y of the grid   j ─▶ x, every other loop stays in the thread
     for i: for j: for k: S(i, j, k)
 
-Legal when: no dependence is carried by the loops named. Gain: control over the grid. Cost: none.
+The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x. Of a loop that carries reductions the
+iterations are shared by the threads of one block; several loops of one name in the nest are all meant.
+
+Legal when: no dependence but reductions is carried by the loops named. Gain: control over the grid. Cost: none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from looptune.errors import DirectiveError
 from looptune.ir import Arg, Directive, Loop, Mode, Node
@@ -27,16 +31,20 @@ class Gridify(Transform):
     loops: tuple[str, ...]
     """Outermost first; none: the loop the directive stands before."""
     block: tuple[int, ...] = ()
+    reduce: Arg | None = None
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         loops: list[str] = []
+        reduce: Arg | None = None
         block: tuple[int, ...] = ()
         for arg in directive.args:
             match arg:
                 case Arg(key) if key.lower() == "blocksize":
                     block = block_of(arg)
-                case Arg(key) if key.lower() in ("private", "reduce", "global"):
+                case Arg(key) if key.lower() == "reduce":
+                    reduce = arg
+                case Arg(key) if key.lower() in ("private", "global"):
                     continue
                 case Arg(key, ()) if key:
                     loops.append(key)
@@ -44,30 +52,39 @@ class Gridify(Transform):
                     raise wrong(cls, arg, ("blocksize", "private", "reduce", "global"))
         if len(loops) > 2:
             raise DirectiveError(f"gridify takes one or two loops, got {len(loops)}", directive.span)
-        return cls(tuple(loops), block, span=directive.span)
+        return cls(tuple(loops), block, reduce, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         names = self.loops or (loop.var,)
-        inside = {f.var: f for f in walk(loop) if isinstance(f, Loop)}
-        missing = next((n for n in names if n not in inside), None)
+        inside = [f for f in walk(loop) if isinstance(f, Loop)]
+        missing = next((n for n in names if all(f.var != n for f in inside)), None)
         if missing is not None:
             raise DirectiveError(f"gridify: no loop {missing} in the nest of loop {loop.var}", self.span)
-        return tuple(inside[n] for n in names)
+        return tuple(f for f in inside if f.var in names)
+
+    def reductions(self) -> Arg | None:
+        return self.reduce
 
     def apply(self, site: Site) -> Change:
-        chosen = {f.var for f in self.parallel(site.loop)}
+        chosen = list(dict.fromkeys(f.var for f in self.parallel(site.loop)))
+        turned = self.loops == (*reversed(chosen),) and len(chosen) == 2
+        axes: Mapping[str, Literal["x", "y"]] = dict(zip(self.loops, ("y", "x"), strict=True)) if turned else {}
 
         def rule(n: Node) -> Node | None:
             match n:
-                case Loop(var):
-                    mode: Mode = "parallel" if var in chosen else "sequential" if n.mode == "sequential" else "thread"
-                    return replace(n, mode=mode, block=self.block if self.block else n.block)
+                case Loop(var) if var in chosen:
+                    block = self.block if self.block else n.block
+                    return replace(n, mode="parallel", block=block, axis=axes.get(var, ""))
+                case Loop():
+                    mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
+                    return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=())
             return None
 
         return Change((rewrite(rule, site.loop),))
 
 
 _NEST = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"
+_SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"
 
 Gridify.examples = {
     "gridify(j), blocksize 256x1": Example(_NEST, """\
@@ -77,6 +94,14 @@ for (int i = 0; i < n; i++) {
   #pragma hmppcg parallel
   for (int j = 0; j < m; j++) {
     D[i][j] = F[j][i];
+  }
+}"""),
+    "gridify(j, i), reduce(+:B)": Example(_SUMS, """\
+#pragma hmppcg gridify(j, i)
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel, reduce(+:B)
+  for (int j = 0; j < m; j++) {
+    B[i] += D[i][j];
   }
 }"""),
     "gridify(i, k)": Example(_NEST, refused="no loop k"),

@@ -87,7 +87,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[S
 
 
 def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tuple[Stmt, ...]:
-    first = loops[0]
+    first = replace(loops[0], reduces=tuple(dict.fromkeys(r for f in loops for r in f.reduces)))
     bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
     data = next((n.array for f in loops for n in walk((f.lo, f.hi)) if isinstance(n, Load)), None)
     if data is not None and any(c.given for c in copies):

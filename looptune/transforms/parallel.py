@@ -4,8 +4,13 @@
 
 Without either, the dependence analysis decides: a loop that carries no dependence is parallel.
 
-Legal when: no dependence is carried by the loop. ``parallel, trust`` asserts it where the code cannot be analysed.
-Gain: noParallel on an inner loop leaves more work in each thread. Cost: parallelism.
+    for (j ...)                                 each thread sums some of the iterations, a tree adds up the threads,
+        s += A[j];                              one of them updates s
+
+Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
+order then, so not under --strict-float where that rounds otherwise. ``reduce(+:s)`` is checked against what the
+analysis finds. ``parallel, trust`` asserts it where the code cannot be analysed.
+Gain: more threads; noParallel on an inner loop leaves more work in each. Cost: parallelism.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from looptune.ir import Directive, Loop
+from looptune.ir import Arg, Directive, Loop
 from looptune.transforms.base import Change, Example, Site, Transform, no_arguments, wrong
 
 
@@ -24,23 +29,29 @@ class Parallel(Transform):
     stage: ClassVar = "mode"
 
     trust: bool = False
+    reduce: Arg | None = None
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        """``private`` and ``reduce`` are checked by the analysis, which finds them by itself."""
-        trust = False
+        """``private`` needs no check: the analysis finds by itself what each iteration needs its own of."""
+        trust, reduce = False, None
         for arg in directive.args:
             match arg.key.lower():
                 case "trust":
                     trust = True
-                case "reduce" | "private":
+                case "reduce":
+                    reduce = arg
+                case "private":
                     continue
                 case _:
                     raise wrong(cls, arg, ("reduce", "private", "trust"))
-        return cls(trust, span=directive.span)
+        return cls(trust, reduce, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
+
+    def reductions(self) -> Arg | None:
+        return self.reduce
 
     def apply(self, site: Site) -> Change:
         return Change((replace(site.loop, mode="parallel"),))
@@ -72,7 +83,15 @@ for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),
     "parallel, private(t)": Example(_CHAIN, refused="iteration (i=1) must run before (i=2)"),
-    "parallel, reduce(+:s)": Example(_SUM, refused="carries the reduction"),
+    "parallel, reduce(+:s)": Example(_SUM, """\
+float s;
+s = 0;
+#pragma hmppcg parallel, reduce(+:s)
+for (int i = 0; i < n; i++) {
+  s += A[i];
+}
+B[0] = s;"""),
+    "parallel, reduce(*:s)": Example(_SUM, refused="*:s is not what is reduced: loop i reduces +:s"),
 }  # fmt: skip
 NoParallel.examples = {
     "noParallel": Example(_COPY, """\

@@ -139,7 +139,9 @@ class _Block:
         """Over the blocks, where the loop's bounds do not depend on the band."""
         loop = self.band.extended(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
-        return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0)
+        reduces = loop.reduces if mode == "parallel" else ()
+        return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
+                       reduces=reduces)  # fmt: skip
 
     def points(self) -> Loop:
         """The part of the loop that is in the block."""
@@ -148,15 +150,15 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode)
+        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=())
 
     @property
     def _free(self) -> bool:
-        return self.loop.mode == "parallel" and self.loop not in self.band.burdened
+        return self.loop.mode == "parallel" and not self.loop.reduces and self.loop not in self.band.burdened
 
     def mode(self) -> Mode:
         """Of the loop over the blocks: they may run at once where all the loops may, the outermost's where it may."""
-        everywhere = all(f.mode == "parallel" for f in self.band.loops) and not self.band.burdened
+        everywhere = all(f.mode == "parallel" and not f.reduces for f in self.band.loops) and not self.band.burdened
         free = everywhere or (self.loop is self.band.loops[0] and self.loop.mode == "parallel")
         return self.loop.mode if free or self.loop.mode == "auto" else "sequential"
 

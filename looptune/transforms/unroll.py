@@ -185,12 +185,11 @@ def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tu
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:
     """``if (cond) many else one``, moved into the loops both share so that a jammed nest stays a nest."""
     match many, one:
-        case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2),) if sink and (lo, hi, step) == (
-            lo2,
-            hi2,
-            step2,
+        case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2) as last,) if sink and (
+            (lo, hi, step) == (lo2, hi2, step2)
         ):
-            return (replace(loop, body=_guard(cond, inner, other, sink=True)),)
+            reduces = tuple(dict.fromkeys((*loop.reduces, *last.reduces)))
+            return (replace(loop, body=_guard(cond, inner, other, sink=True), reduces=reduces),)
     return (If(cond, many, one),)
 
 

@@ -2,6 +2,7 @@
 
     each nest   the legal orders of its loops        x  unroll of its innermost loop
     each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
+    sums        a team of threads for each, by the shape of the block
     codelet     block sizes
 
 What comes out is the text of a space file, so that a user can start from it.
@@ -16,11 +17,13 @@ from looptune.bind import called
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt, While
+from looptune.mapping import plan
 from looptune.rewrite import walk
 from looptune.schedule import Analysis, distributed, schedule
 
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
+TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
@@ -28,7 +31,7 @@ DEEPEST = 4
 def derive(analysis: Analysis) -> str:
     """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
     body = distributed(analysis).body
-    sections = [*_nests(analysis, body), *_loops(body), *([BLOCKS] if _loops_of(body) else [])]
+    sections = [*_nests(analysis, body), *_loops(body), *_teams(analysis, body), *([BLOCKS] if _loops_of(body) else [])]
     return "\nor\n".join(sections) + "\n"
 
 
@@ -47,6 +50,26 @@ def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
     for loop in (n for n in walk(body) if isinstance(n, Loop)):
         jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
         yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+
+
+def _teams(analysis: Analysis, body: tuple[Stmt, ...]) -> Iterator[str]:
+    """The loops that teams of threads can reduce, all of them together."""
+    lines: list[str] = []
+    for loop in (n for n in walk(body) if isinstance(n, Loop)):
+        line = f"loop {called(loop)}: parallel"
+        if _count_teams(analysis, [*lines, line]) > _count_teams(analysis, lines):
+            lines.append(line)
+    if lines:
+        yield "\n".join([*lines, TEAMS])
+
+
+def _count_teams(analysis: Analysis, lines: list[str]) -> int:
+    """How many kernels of the schedule are those of teams; none where it is not legal."""
+    try:
+        done = schedule(analysis, parse_lines(lines))
+    except (DirectiveError, IllegalTransform):
+        return 0
+    return sum(k.team is not None for k in plan(done.codelet).kernels)
 
 
 def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:

@@ -1,0 +1,228 @@
+"""The kernel of a team on a GPU: threads of one block that share what an iteration of the grid has to do.
+
+    i = blockIdx.y * 8 + threadIdx.y;  live = i < n          no early return: all threads meet at each barrier
+    y_own = 0;  if live: for j = lane, lane + 32, ...: y_own += A[i][j] * x[j]
+    shared[slot] = y_own;  barrier;  halves of the lanes added to the others, barrier, until one is left
+    if live and lane == 0: y[i] = y[i] + y_own
+
+Deterministic: the order of every sum depends on the block's shape and the sizes alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from looptune.backends.text import Writer, ident
+from looptune.ir import Assign, Load, Loop, Var
+from looptune.mapping import Kernel
+from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
+
+BARRIER = "cuda.syncthreads()"
+Within = Callable[[str], Iterator[str]]
+"""The lines of a block at an indentation."""
+
+
+class Strided(Writer):
+    """Writes loops of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
+    writes the body, where that is not written as it stands."""
+
+    @abstractmethod
+    def loop(
+        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
+    ) -> Iterator[str]: ...
+
+    @abstractmethod
+    def range_of(self, loop: Loop) -> tuple[str, str, str]:
+        """The variable's type, its first value and its end, as text."""
+
+    @abstractmethod
+    def bind(self, var: str, unsigned: bool) -> None: ...
+
+    @abstractmethod
+    def unbind(self, var: str) -> None: ...
+
+
+def shared_bytes(kernel: Kernel) -> int:
+    """Bytes of shared memory that a block needs."""
+    threads, rows = kernel.block[0] * kernel.block[1], _rows(kernel)
+    arrays = _arrays(kernel) if kernel.team is not None else {}
+    return sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())
+
+
+def _rows(kernel: Kernel) -> int:
+    """How many teams a block holds."""
+    return kernel.block[0] * kernel.block[1] // kernel.lanes
+
+
+def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
+    """The shared arrays by name: type, and whether it is a scalar for each team, not an element for each thread."""
+    assert kernel.team is not None, "only a team shares memory"
+    found: dict[str, tuple[str, bool]] = {}
+    for tree in kernel.team.trees if kernel.lanes > 1 else ():
+        found |= {name: (a.own.dtype, False) for name, a in zip(_buffers(tree), tree.into, strict=True)}
+    return found | {_slot(v): (v.dtype, True) for v in kernel.team.told}
+
+
+def _buffers(tree: Tree) -> list[str]:
+    """The array of each accumulator; one tree uses them after the other."""
+    seen: Counter[str] = Counter()
+    made = []
+    for a in tree.into:
+        made.append(f"shared_{a.own.dtype}_{seen[a.own.dtype]}__team")
+        seen[a.own.dtype] += 1
+    return made
+
+
+def _slot(v: Var) -> str:
+    return f"{v.name}__team"
+
+
+def together(kernel: Kernel, writer: Strided, live: str) -> Iterator[str]:
+    """The body of the kernel, its axis being assigned; ``live`` is whether the team has an iteration, "" for always."""
+    assert kernel.team is not None, "the kernel has a team"
+    body = _Body(kernel, kernel.team, writer)
+    x = kernel.block[0]
+    flat = f"cuda.threadIdx.y * {x} + cuda.threadIdx.x" if kernel.block[1] > 1 else "cuda.threadIdx.x"
+    lane = {"x": "cuda.threadIdx.x", "y": "cuda.threadIdx.y", "xy": flat}[kernel.team.along]
+    yield f"    lane = uint32({lane})"
+    yield f"    slot = uint32({flat})"
+    for name, (dtype, known) in _arrays(kernel).items():
+        count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
+        yield f"    {name} = cuda.shared.array({count}, {dtype})"
+    if live:
+        yield f"    live = {live}"
+    body.phases(kernel.team.phases, "live" if live else "", "    ")
+    while body.lines and body.lines[-1] == f"    {BARRIER}":
+        body.lines.pop()
+    yield from body.lines
+
+
+class _Body:
+    """``when`` is the condition under which a team takes part, "" for always; barriers stand outside of it."""
+
+    def __init__(self, kernel: Kernel, team: Team, writer: Strided) -> None:
+        self.kernel = kernel
+        self.team = team
+        self.writer = writer
+        self.lines: list[str] = []
+        self.conditions = 0
+        self.row = {"x": "cuda.threadIdx.y", "y": "cuda.threadIdx.x", "xy": "0"}[team.along]
+        self.apart = kernel.block[0] if team.along == "y" else 1
+
+    def phases(self, phases: tuple[Phase, ...], when: str, indent: str) -> None:
+        for phase in phases:
+            match phase:
+                case Alone():
+                    self.alone(phase, when, indent)
+                case Tree():
+                    self.tree(phase, when, indent)
+                case Spread(loop):
+                    self.lines += self.writer.loop(loop, self.guarded(when, indent), "lane", self.kernel.lanes)
+                    self.barrier(indent)
+                case Repeat():
+                    self.repeat(phase, when, indent)
+                case Branch():
+                    self.branch(phase, when, indent)
+
+    def guarded(self, when: str, indent: str) -> str:
+        """The indentation of what stands under the condition."""
+        if when:
+            self.lines.append(f"{indent}if {when}:")
+        return indent + "    " if when else indent
+
+    def barrier(self, indent: str) -> None:
+        """Unless the last thing was one."""
+        if self.lines and self.lines[-1].strip() != BARRIER:
+            self.lines.append(f"{indent}{BARRIER}")
+
+    def alone(self, phase: Alone, when: str, indent: str) -> None:
+        if phase.known:  # another lane may not have read what was made known before
+            self.barrier(indent)
+        inside = self.guarded(_both(when, "lane == 0"), indent)
+        self.lines += self.writer.block(phase.body, inside)
+        self.lines += [f"{inside}{_slot(v)}[{self.row}] = {ident(v.name)}" for v in phase.known]
+        self.barrier(indent)
+        self.lines += [f"{indent}{ident(v.name)} = {_slot(v)}[{self.row}]" for v in phase.known]
+
+    def tree(self, phase: Tree, when: str, indent: str) -> None:
+        for a in phase.into:
+            self.lines += self.writer.statement(Assign(a.own, a.identity), indent)
+        self.terms(phase, self.guarded(when, indent))
+        buffers = dict(zip(_buffers(phase), phase.into, strict=True))
+        if self.kernel.lanes > 1:
+            self.lines += [f"{indent}{buffer}[slot] = {ident(a.own.name)}" for buffer, a in buffers.items()]
+            self.barrier(indent)
+            self.halves(buffers, indent)
+        for buffer, a in buffers.items():
+            if isinstance(a.target, Load):
+                self.lines += self.writer.statement(a.update, self.guarded(_both(when, "lane == 0"), indent))
+                continue
+            if self.kernel.lanes > 1:
+                first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
+                self.lines.append(f"{indent}{ident(a.own.name)} = {buffer}[{first}]")
+            self.lines += self.writer.statement(a.update, self.guarded(when, indent))
+        self.barrier(indent)
+
+    def terms(self, phase: Tree, indent: str) -> None:
+        """The loop of one lane."""
+        x, y = self.kernel.block
+        match phase.loop.body:
+            case (Loop() as inner,) if phase.deep and self.team.along == "xy":
+                within = lambda at: self.writer.loop(inner, at, "cuda.threadIdx.x", x)  # noqa: E731
+                self.lines += self.writer.loop(phase.loop, indent, "cuda.threadIdx.y", y, within)
+            case _:
+                self.lines += self.writer.loop(phase.loop, indent, "lane", self.kernel.lanes)
+
+    def halves(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
+        """The second half of the lanes joined to the first, until one is left."""
+        lanes = self.kernel.lanes
+        partner = "slot + half" if self.apart == 1 else f"slot + half * {self.apart}"
+        self.lines += [
+            f"{indent}half = uint32({1 << (lanes - 1).bit_length() - 1})",
+            f"{indent}while half > 0:",
+            f"{indent}    if lane < half and lane + half < {lanes}:",
+        ]
+        inside = indent + "        "
+        for buffer, a in buffers.items():
+            self.lines.append(f"{inside}{ident(a.other.name)} = {buffer}[{partner}]")
+            self.lines += self.writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
+            self.lines.append(f"{inside}{buffer}[slot] = {ident(a.own.name)}")
+        self.lines += [f"{indent}    {BARRIER}", f"{indent}    half = uint32(half // 2)"]
+
+    def repeat(self, phase: Repeat, when: str, indent: str) -> None:
+        """All teams of a block go round as often as the one that does most, for they meet at barriers."""
+        loop, var = phase.loop, ident(phase.loop.var)
+        kind, start, end = self.writer.range_of(loop)
+        self.lines += [f"{indent}{var} = {kind}(0)", f"{indent}{var}__end = {kind}(0)"] if when else []
+        inside = self.guarded(when, indent)
+        self.lines += [f"{inside}{var} = {start}", f"{inside}{var}__end = {end}"]
+        more = _both(when, f"{var} < {var}__end")
+        self.lines.append(f"{indent}while cuda.syncthreads_or(int32({more})):")
+        self.writer.bind(loop.var, kind == "uint32")
+        self.phases(phase.body, self.condition(more, indent + "    "), indent + "    ")
+        self.writer.unbind(loop.var)
+        self.lines.append(f"{indent}    {var} = {kind}({var} + {loop.step})")
+
+    def branch(self, phase: Branch, when: str, indent: str) -> None:
+        cond = self.writer.condition(phase.cond)
+        then = self.condition(_both(when, cond), indent)
+        other = self.condition(_both(when, f"not ({cond})"), indent) if phase.other else ""
+        self.barrier(indent)  # a lane may not have read yet what the condition asks for
+        self.phases(phase.then, then, indent)
+        if other:
+            self.phases(phase.other, other, indent)
+
+    def condition(self, text: str, indent: str) -> str:
+        """A variable that holds it."""
+        self.conditions += 1
+        name = f"live{self.conditions}__team"
+        self.lines.append(f"{indent}{name} = {text}")
+        return name
+
+
+def _both(when: str, condition: str) -> str:
+    return f"{when} and {condition}" if when else condition

@@ -1,0 +1,375 @@
+"""A team of threads at the body of one grid iteration: what one of them does alone, and what they share out.
+
+    for j (grid):                       a team for each j
+        mean[j] = 0                     Alone    lane 0
+        for i (reduces): mean[j] += …   Tree     each lane sums every so many terms, a tree adds up the lanes
+        mean[j] /= n                    Alone
+        for i (parallel): A[i][j] = …   Spread   each lane does every so many iterations
+        for t: …                        Repeat   all lanes together, for the sake of a Tree inside
+        if (c) …                        Branch   likewise
+
+After each of these every lane sees what all have done: memory by a barrier, a scalar that the team owns because all
+lanes hold the same value of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.ir import (
+    Assign,
+    Bin,
+    Call,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Reduced,
+    Select,
+    Stmt,
+    Var,
+    While,
+)
+from looptune.registers import linear, promote
+from looptune.rewrite import rewrite, walk
+from looptune.scope import names, names_in, written
+from looptune.simplify import is_integer
+
+_BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """The local ``own`` in which a lane accumulates for ``target``; ``other`` holds a partner's value meanwhile.
+
+    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side.
+    """
+
+    op: str
+    target: Var | Load
+    own: Var
+    other: Var
+    quiet: bool
+
+    @property
+    def identity(self) -> Const:
+        """What changes nothing that it is accumulated into.
+
+        >>> x = Var("x", "int32")
+        >>> Accumulator("min", x, x, x, False).identity
+        Const(value=2147483647, dtype='int32')
+        """
+        dtype = self.own.dtype
+        match self.op:
+            case "+" | "*":
+                unit = int(self.op == "*")
+                return Const(unit if is_integer(dtype) else float(unit), dtype)
+            case "min" | "max" if is_integer(dtype):
+                most = 2 ** _BITS[dtype] - 1
+                least = 0 if dtype.startswith("u") else -most - 1
+                return Const(most if self.op == "min" else least, dtype)
+        return Const(math.nan if self.quiet else math.inf if self.op == "min" else -math.inf, dtype)
+
+    @property
+    def update(self) -> Stmt:
+        """``target op= own``. An element into which nothing was accumulated is left alone: there may be none such."""
+        update = Assign(self.target, self.joined(self.target, self.own))
+        if isinstance(self.target, Var):
+            return update
+        nothing = self.identity
+        some = Bin("==", self.own, self.own) if nothing.value != nothing.value else Bin("!=", self.own, nothing)
+        return If(some, (update,))
+
+    def joined(self, a: Expr, b: Expr) -> Expr:
+        """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
+        match self.op:
+            case "+" | "*":
+                return Bin(self.op, a, b)
+        if self.quiet:
+            return Call(f"f{self.op}", (a, b), a.dtype)
+        return Select(Bin("<" if self.op == "min" else ">", b, a), b, a)
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """``known`` are the scalars of the team that the other lanes have to be told."""
+
+    body: tuple[Stmt, ...]
+    known: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """``loop`` accumulates into the accumulators' ``own``. ``deep``: its only statement is another such loop, which a
+    block shares out along x where the outer one has y."""
+
+    loop: Loop
+    into: tuple[Accumulator, ...]
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    loop: Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``loop`` without its body."""
+
+    loop: Loop
+    body: tuple[Phase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    cond: Expr
+    then: tuple[Phase, ...]
+    other: tuple[Phase, ...]
+
+
+Phase = Alone | Tree | Spread | Repeat | Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """``along``: the dimension of the block that is the team's; "xy" where that is the whole block.
+
+    ``outer``: the loop reduced stands around the grid's loop in the codelet, ``for i: for j (grid): s[j] += …``.
+    """
+
+    along: Literal["x", "y", "xy"]
+    outer: bool = False
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return tuple(p for p in _all(self.phases) if isinstance(p, Tree))
+
+    @property
+    def shared(self) -> tuple[Loop, ...]:
+        """The loops whose iterations the lanes divide, those that reduce and the others, in textual order."""
+        found: list[Loop] = []
+        for p in _all(self.phases):
+            match p:
+                case Tree(loop, _, deep):
+                    found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.along == "xy"))
+                case Spread(loop):
+                    found.append(loop)
+        return tuple(found)
+
+    @property
+    def within(self) -> tuple[Loop | While, ...]:
+        """The loops that every lane runs by itself, or that all run together."""
+        shared, found = self.shared, list[Loop | While]()
+        for p in _all(self.phases):
+            match p:
+                case Repeat(loop):
+                    found.append(loop)
+                case Alone(body) | Tree(Loop(body=body)) | Spread(Loop(body=body)):
+                    inner = [n for n in walk(body) if isinstance(n, (Loop, While))]
+                    found += (n for n in inner if all(n is not f for f in shared))
+        return tuple(found)
+
+    @property
+    def told(self) -> tuple[Var, ...]:
+        """The scalars that lane 0 makes known to the others."""
+        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, Alone) for v in p.known))
+
+
+def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
+    for phase in phases:
+        yield phase
+        match phase:
+            case Repeat(_, body):
+                yield from _all(body)
+            case Branch(_, then, other):
+                yield from _all((*then, *other))
+
+
+def shareable(loop: Loop) -> bool:
+    """It reduces into elements that stay the same, so that each lane can have a local for each of them."""
+    changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written(loop.body)
+    fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reduces)
+    return loop.mode == "parallel" and bool(loop.reduces) and fixed
+
+
+def told_apart(loop: Loop, inner: Loop) -> bool:
+    """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
+    changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written(loop.body)
+    places: dict[str, set[tuple[Expr, ...]]] = {}
+    for r in loop.reduces:
+        match r.target:
+            case Load(array, index):
+                places.setdefault(array, set()).add(index)
+            case Var():
+                return False
+    return all(len(found) == 1 and _own_element(inner, next(iter(found)), changing) for found in places.values())
+
+
+def _own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
+    """One subscript is a multiple of the loop's variable, plus what does not change."""
+    var = Var(inner.var, inner.dtype)
+    terms = [linear(e)[0] for e in index]
+    multiple = any(t.get(var) and all(e == var or var.name not in names_in(e) for e in t) for t in terms)
+    return multiple and not names_in(index) & (changing - {inner.var})
+
+
+def has_tree(body: tuple[Stmt, ...]) -> bool:
+    """A team at ``body`` has something to reduce."""
+    return any(_has_tree(stmt) for stmt in body)
+
+
+def _has_tree(stmt: Stmt) -> bool:
+    match stmt:
+        case Loop(_, _, _, body):
+            return shareable(stmt) or has_tree(body)
+        case If(_, then, other):
+            return has_tree((*then, *other))
+    return False
+
+
+def _divisible(body: tuple[Stmt, ...]) -> bool:
+    """A team has something to share out in ``body``."""
+    inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
+    parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
+    return parallel or has_tree(body) or any(_divisible(b) for b in inner)
+
+
+def nested(body: tuple[Stmt, ...]) -> bool:
+    """Two loops that reduce the same, one all that the other holds: a block can share out both."""
+    match body:
+        case (Loop(body=(Loop() as inner,)) as loop,):
+            return shareable(loop) and shareable(inner) and set(inner.reduces) == set(loop.reduces)
+    return False
+
+
+def promoted(
+    body: tuple[Stmt, ...], taken: set[str], bounds: tuple[Expr, ...], *, within: bool
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """``promote``; ``within``: not around the one loop that ``body`` is."""
+    match body:
+        case (Loop(_, _, _, inner) as loop,) if within:
+            done, made = promote(inner, taken, bounds)
+            return (replace(loop, body=done),), made
+    return promote(body, taken, bounds)
+
+
+def phases(
+    body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], bounds: tuple[Expr, ...]
+) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
+    """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
+
+    ``private`` are the scalars of the team; ``bounds`` as for ``promote``.
+    """
+    maker = _Maker(taken, bounds)
+    made = maker.block(body)
+    return _told(made, {v.name: Var(v.name, v.dtype) for v in private}), tuple(maker.made)
+
+
+def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ...]:
+    """Each Alone with what it must make known: the team's scalars that it assigns and that others than lane 0 read."""
+    read = set[str]()
+    for p in _all(phases):
+        match p:
+            case Tree(loop, into):
+                read |= names((loop,)) | names_in(tuple(a.target for a in into))
+            case Spread(loop):
+                read |= names((loop,))
+            case Repeat(loop):
+                read |= names_in((loop.lo, loop.hi))
+            case Branch(cond):
+                read |= names_in(cond)
+    wanted = read & private.keys()
+
+    def tell(p: Phase) -> Phase:
+        match p:
+            case Alone(body):
+                return Alone(body, tuple(private[n] for n in sorted(written(body) & wanted)))
+            case Repeat(loop, body):
+                return Repeat(loop, tuple(map(tell, body)))
+            case Branch(cond, then, other):
+                return Branch(cond, tuple(map(tell, then)), tuple(map(tell, other)))
+        return p
+
+    return tuple(map(tell, phases))
+
+
+class _Maker:
+    def __init__(self, taken: set[str], bounds: tuple[Expr, ...]) -> None:
+        self.taken = taken
+        self.bounds = bounds
+        self.made: list[Local] = []
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Phase, ...]:
+        out: list[Phase] = []
+        alone: list[Stmt] = []
+
+        def flush() -> None:
+            if alone:
+                out.append(Alone(self.promoted(tuple(alone))))
+                alone.clear()
+
+        for stmt in body:
+            phase = self.phase(stmt)
+            if phase is None:
+                alone.append(stmt)
+                continue
+            flush()
+            out.append(phase)
+        flush()
+        return tuple(out)
+
+    def phase(self, stmt: Stmt) -> Phase | None:
+        """None for what lane 0 does alone."""
+        match stmt:
+            case Loop() if shareable(stmt):
+                return self.tree(stmt)
+            case Loop(mode="parallel", reduces=()) if not has_tree(stmt.body):
+                return Spread(replace(stmt, body=self.promoted(stmt.body)))
+            case Loop(_, _, _, body) if _divisible(body):
+                return Repeat(replace(stmt, body=()), self.block(body))
+            case If(cond, then, other) if _divisible((*then, *other)):
+                return Branch(cond, self.block(then), self.block(other))
+        return None
+
+    def tree(self, loop: Loop) -> Tree:
+        into = tuple(self.accumulator(r, _quiet(loop, r.target)) for r in loop.reduces)
+        env = {a.target: a.own for a in into}
+
+        def rule(n: Node) -> Node | None:
+            return env.get(n) if isinstance(n, (Var, Load)) else None
+
+        body, deep = rewrite(rule, loop.body), nested((loop,))
+        done, made = promoted(body, self.taken, self.bounds, within=deep)
+        self.made += made
+        return Tree(replace(loop, body=done), into, deep)
+
+    def accumulator(self, r: Reduced, quiet: bool) -> Accumulator:
+        base = r.target.name if isinstance(r.target, Var) else r.target.array
+        own, other = (Var(self.fresh(f"{base}_{what}"), r.target.dtype) for what in ("own", "other"))
+        self.made += [Local(v.name, v.dtype) for v in (own, other)]
+        return Accumulator(r.op, r.target, own, other, quiet)
+
+    def promoted(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        done, made = promote(body, self.taken, self.bounds)
+        self.made += made
+        return done
+
+    def fresh(self, name: str) -> str:
+        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
+        self.taken.add(free)
+        return free
+
+
+def _quiet(loop: Loop, target: Var | Load) -> bool:
+    """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
+    values = [n.value for n in walk(loop.body) if isinstance(n, Assign) and n.target == target]
+    calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
+    return all(calls)
