@@ -111,7 +111,7 @@ class _Drawing:
         return body
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
-        """What a thread runs, or a team of them; a loop that reduces is a loop in order where one thread runs it."""
+        """What a thread runs, or a team of them."""
         if kernel.team is None:
             return _in_order(kernel.body)
         lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.along]
@@ -157,11 +157,11 @@ class _Drawing:
 
 
 def _in_order(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Loops that reduce, as one thread runs them."""
+    """As one thread runs it."""
 
     def rule(stmt: Stmt) -> Stmt | None:
         match stmt:
-            case Loop(reduces=(_, *_)):
+            case Loop():
                 return replace(stmt, mode="sequential", reduces=())
         return None
 

@@ -174,7 +174,7 @@ def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
         _covered(space, r, r.load, used_in, "is loaded where it is not used")
         if r.store:
             _covered(space, r, r.store, written_in, "is stored where it is not assigned")
-        (load,) = (a for a in space.accesses[r.load] if a.array == r.array)
+        load = space.accesses[r.load][1]  # the element; what conditions and subscripts read comes after it
         for a in (a for s in sorted(r.inside) for a in space.accesses[s] if a.array == r.array):
             if (written_in or a.write) and _meets(space, r, load, a):
                 raise Misheld(f"{a.text} at {a.span} touches the element that is in the register {r.name}")
