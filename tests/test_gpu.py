@@ -14,6 +14,7 @@ import programs
 import pytest
 from click.testing import CliRunner
 from programs import Program
+from test_reductions import CASES, Case
 
 import looptune
 from looptune import targets
@@ -36,6 +37,18 @@ def test_a_kernel_computes_what_c_means(program: Program) -> None:
     tolerance = max(program.tolerance, REASSOCIATED)
     off = oracle.off(oracle.interpreted(kernel.codelet, given), oracle.arrays(got), tolerance)
     assert off is None, f"{off}\n{kernel.source}"
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_teams_compute_what_the_loops_do(case: Case) -> None:
+    """Sums, products, minima and maxima shared out to a block's threads, for blocks of every shape."""
+    kernel = looptune.compile(case.text, target="numba-cuda", directives=case.lines)
+    for seed, sizes in enumerate(case.sizes):
+        given = oracle.arguments(kernel.codelet, sizes, seed)
+        got = oracle.copied(given)
+        kernel(*got.values())
+        off = oracle.off(oracle.interpreted(kernel.codelet, given), oracle.arrays(got), REASSOCIATED)
+        assert off is None, f"{sizes}: {off}\n{kernel.source}"
 
 
 def test_device_arrays_are_updated_where_they_are() -> None:
