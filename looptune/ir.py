@@ -158,7 +158,8 @@ class Loop(Node):
     user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None where it is ``var``.
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
-    ``axis`` is the dimension of the block that the loop was asked to have; "" where the nest decides.
+    ``axis`` is the dimension of the block that the loop was asked to have, "" where the nest decides; z of the grid has
+    no threads. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
     """
 
     var: str
@@ -174,7 +175,8 @@ class Loop(Node):
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
-    axis: Literal["", "x", "y"] = field(default="", kw_only=True)
+    axis: Literal["", "x", "y", "z"] = field(default="", kw_only=True)
+    parts: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
+from looptune.dealt import after, before, whole
 from looptune.ir import Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, rewrite_stmts, substitute
-from looptune.scope import names
+from looptune.scope import names, written
 from looptune.simplify import add, mul
-from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree
+from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
 from looptune.verify import verify
 
 
@@ -50,39 +51,61 @@ class _Drawing:
 
     def __init__(self, plan: Plan, blocks: bool) -> None:
         self.blocks = blocks
+        self.parts = dict(plan.parts)
         self.scalars = {v.name: v.dtype for v in plan.resident if not v.shape}
         self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.resident}
-        self.taken |= {n for k in plan.kernels for n in names((*k.axes, *k.body))} | _counters(plan.steps)
+        self.taken |= {n for k in plan.kernels for n in names((*k.loops, *k.body))} | _counters(plan.steps)
         self.private: list[Local] = []
 
     def steps(self, steps: tuple[Step, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
+        making: Kernel | None = None
         for step in steps:
             match step:
+                case Launch(kernel) if kernel.deep is not None:
+                    making = kernel
+                case Launch(kernel) if making is not None:
+                    out += self.dealt(making, kernel)
+                    making = None
                 case Launch(kernel):
-                    out += self.launch(kernel)
+                    out += self.launch(kernel, self.whole(kernel))
                 case HostLoop(var, lo, hi, stride, body):
                     out.append(Loop(var, lo, hi, self.steps(body), stride, "sequential", dtype=lo.dtype))
                 case HostIf(cond, then, other):
                     out.append(If(cond, self.steps(then), self.steps(other)))
         return tuple(out)
 
-    def launch(self, kernel: Kernel) -> tuple[Stmt, ...]:
-        """The kernel's body in every thread of its blocks; a kernel without axes is one thread."""
-        body = self.own(kernel)
-        if not kernel.axes:
+    def dealt(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
+        """Parts made by one kernel and added up by the next: every one is added where its sum is.
+
+        What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
+        """
+        first = before(adding.body, self.parts)
+        made = self.launch(making, whole(self.whole(making), self.parts))
+        ahead = self.launch(adding, _in_order(first)) if first else ()
+        rest = after(adding.body, self.parts)
+        behind = self.launch(adding, _in_order(rest)) if rest else ()
+        sums = {called(r.target) for r in self.parts.values()}
+        late = (names(making.body) - sums) & written(adding.body)
+        return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
+
+    def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
+        body = self.own(kernel, body)
+        if not kernel.loops:
             one = Const(1)
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
-            for axis in reversed(kernel.axes):
-                body = (replace(axis, body=body, mode="parallel"),)
+            for axis in reversed(kernel.loops):
+                body = (self.summing(replace(axis, body=body, mode="parallel"), axis is kernel.deep),)
             return body
         counters: list[Loop] = []
         guards: list[Expr] = []
         env: dict[str, Expr] = {}
         for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
-            counters.append(Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype))
+            every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype)
+            counters.append(self.summing(every, axis is kernel.deep))
             counters.append(Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype))
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
@@ -94,7 +117,11 @@ class _Drawing:
             body = (replace(counter, body=body),)
         return body
 
-    def own(self, kernel: Kernel) -> tuple[Stmt, ...]:
+    def summing(self, loop: Loop, parts: bool) -> Loop:
+        """The blocks that make parts accumulate into their sums at once."""
+        return replace(loop, reduces=tuple(dict.fromkeys(self.parts.values()))) if parts else loop
+
+    def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The body, its locals being the kernel's own, and scalars in device memory scalars again."""
         private = {v.name: Var(self.fresh(v.name), v.dtype) for v in kernel.locals}
         self.private += [replace(v, name=private[v.name].name) for v in kernel.locals]
@@ -107,7 +134,7 @@ class _Drawing:
                     return Var(array, self.scalars[array])
             return None
 
-        body: tuple[Stmt, ...] = rewrite(rule, self.whole(kernel))
+        body: tuple[Stmt, ...] = rewrite(rule, whole)
         return body
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:

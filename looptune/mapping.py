@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from looptune.dealt import dealt
 from looptune.ir import (
     Array,
     Bin,
@@ -36,6 +37,7 @@ from looptune.ir import (
     Local,
     Loop,
     Node,
+    Reduced,
     Scalar,
     Select,
     Stmt,
@@ -49,7 +51,8 @@ from looptune.team import Team, has_tree, nested, phases, promoted, shareable, t
 
 BLOCK = (32, 8)
 """Threads of a block along x and y where no directive says otherwise: the paper's default."""
-_DIMENSIONS: tuple[Literal["x", "y"], ...] = ("x", "y")
+Dimension = Literal["x", "y", "z"]
+_DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ class Kernel:
 
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
     ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
-    and the one axis, if there is one, has the other dimension of the block.
+    and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop each of whose iterations
+    has a grid of its own, along z.
     """
 
     name: str
@@ -69,17 +73,24 @@ class Kernel:
     scalars: tuple[str, ...]
     locals: tuple[Local, ...]
     team: Team | None = None
+    deep: Loop | None = None
 
     @property
-    def sides(self) -> tuple[tuple[Literal["x", "y"], Loop], ...]:
+    def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
         """Each axis with its dimension of the grid, x first."""
+        along: tuple[tuple[Dimension, Loop], ...] = (("z", self.deep),) if self.deep is not None else ()
         if self.team is None:
-            return tuple(zip(_DIMENSIONS, reversed(self.axes), strict=False))
-        return tuple(("y" if self.team.along == "x" else "x", axis) for axis in self.axes)
+            return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
+        return (*(("y" if self.team.along == "x" else "x", axis) for axis in self.axes), *along)
 
-    def threads(self, dimension: Literal["x", "y"]) -> int:
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """Of which each iteration is a thread or a team, outermost first."""
+        return self.axes if self.deep is None else (self.deep, *self.axes)
+
+    def threads(self, dimension: Dimension) -> int:
         """How many a block has along it."""
-        return self.block["xy".index(dimension)]
+        return (*self.block, 1)["xyz".index(dimension)]
 
     @property
     def lanes(self) -> int:
@@ -114,12 +125,16 @@ Step = Launch | HostLoop | HostIf
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element."""
+    """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
+
+    ``parts``: what each array of parts holds parts of, see ``dealt``.
+    """
 
     codelet: Codelet
     steps: tuple[Step, ...]
     resident: tuple[Local, ...]
     note: str = ""
+    parts: tuple[tuple[str, Reduced], ...] = ()
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -148,8 +163,9 @@ def _kernels(steps: Iterable[Step]) -> Iterator[Kernel]:
 def plan(codelet: Codelet, note: str = "") -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    steps = _steps(_parted(codelet.body), sizes - written(codelet.body))
-    return _finish(codelet, steps, note)
+    whole = dealt(codelet)
+    steps = _steps(_parted(whole.codelet.body), sizes - written(codelet.body))
+    return replace(_finish(whole.codelet, steps, note), parts=tuple(whole.parts.items()))
 
 
 def _parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -217,6 +233,8 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
 
 def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
+    if loop.axis == "z":
+        return _deep(loop, known)
     shared = _shared(loop, known)
     if shared is not None:
         return shared
@@ -240,6 +258,17 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = (replace(thread, body=body),)
     turned = len(axes) == 2 and axes[0].axis == "x"
     return _bare(tuple(reversed(axes)) if turned else tuple(axes), _block(loop), body)
+
+
+def _deep(loop: Loop, known: frozenset[str]) -> Kernel:
+    """A grid, or one block, for each iteration of the loop."""
+    match loop.body:
+        case (Loop() as inner,):
+            kernel = _kernel(inner, known)
+        case _:
+            kernel = _bare((), _block(loop), loop.body, Team("xy")) if has_tree(loop.body) else None
+    alone = replace(loop, body=())
+    return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
@@ -302,7 +331,7 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
     """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel."""
     used = names(kernel.body) & written(kernel.body)
     mine = {v.name for v in codelet.locals if not v.shape and v.name in used and begins_with_write(kernel.body, v.name)}
-    if kernel.axes:
+    if kernel.loops:
         return mine
     elsewhere = [k for k in kernels if k is not kernel]
     return {n for n in mine if not any(n in read(k.body) and not begins_with_write(k.body, n) for k in elsewhere)}
@@ -329,8 +358,8 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     if team is None or team.along != "xy":
         body, more = promoted(whole, taken, bounds, within=team is not None and team.outer)
         made += more
-    used = names(body) | {n for a in kernel.axes for n in names((replace(a, body=()),))}
-    inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.axes}
+    used = names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
+    inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
     arrays = [a for a in arrays if a in used]
@@ -444,7 +473,7 @@ def grid(kernel: Kernel) -> tuple[Expr, ...]:
     return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
-def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int]:
-    """The grid in blocks (x, y): one along the dimension of a team."""
+def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int, int]:
+    """The grid in blocks (x, y, z): one along the dimension of a team."""
     along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, grid(kernel), strict=True)}
-    return along.get("x", 1), along.get("y", 1)
+    return along.get("x", 1), along.get("y", 1), along.get("z", 1)

@@ -52,7 +52,7 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     every = [n for n in walk(kernel.body) if isinstance(n, (Loop, While))]
     loops = every if kernel.team is None else kernel.team.within
     inside = f", in the thread {', '.join(n.var if isinstance(n, Loop) else 'while' for n in loops)}" if loops else ""
-    if not kernel.axes and not shared:
+    if not kernel.loops and not shared:
         return f"one thread{inside}"
     x, y = kernel.block
     flat = y == 1 and len(kernel.axes) < 2
@@ -60,9 +60,11 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     grids = [f"grid {', '.join(axis.var for axis in kernel.axes)}"] if kernel.axes else []
     reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
+    grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None else []
     grid = ", ".join(grids)
     if env is None:
         return f"{grid}: blocks of {threads} threads{inside}"
     along = blocks(kernel, env)
     count = f"{along[0]}" if flat else f"{along[0]} x {along[1]}"
-    return f"{grid}: {count} block{'s' if along != (1, 1) else ''} of {threads} threads{inside}"
+    count += f" x {along[2]}" if kernel.deep is not None else ""
+    return f"{grid}: {count} block{'s' if along != (1, 1, 1) else ''} of {threads} threads{inside}"

@@ -167,10 +167,12 @@ def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, a
             other = next((f.var for f in walk(body) if isinstance(f, Loop) and f.axis), "") if stmt.axis else ""
             if other:
                 word = f"gridify({f'{var}, {other}' if stmt.axis == 'y' else f'{other}, {var}'})"
-            elif stmt.reduces:
+            elif stmt.reduces and mode == "parallel":
                 sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)
                 word += f", reduce({', '.join(sums)})"
             pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
+            if pragmas and stmt.parts > 1:
+                pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
             if pragmas and stmt.block and stmt.block != around:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"

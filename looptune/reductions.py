@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Assign, Load, Loop, Reduced, Var
+from looptune.ir import Arg, Assign, Load, Loop, Reduced
 from looptune.poly.legality import Verdict
 from looptune.pretty import show
 from looptune.rewrite import walk
 from looptune.scope import names_in, written
+from looptune.team import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,6 @@ def _wrong(loop: Loop, reduces: Iterable[Reduced], mixed: frozenset[str]) -> str
         if isinstance(r.target, Load) and names_in(r.target.index) & changing:
             return f"carries the reduction {r.op} of {show(r.target)}, not one element for all of its iterations"
     return ""
-
-
-def called(target: Var | Load) -> str:
-    return target.name if isinstance(target, Var) else target.array
 
 
 def check_clause(clause: Arg, found: Iterable[tuple[str, str, str]], loops: str) -> None:

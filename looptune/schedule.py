@@ -13,12 +13,13 @@ makes of the original instances, so that a chain of directives is as exact as on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
 from looptune import transforms
 from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
+from looptune.dealt import Undealt, dealt
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Reduced, Scalar, Stmt, While
@@ -26,11 +27,12 @@ from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
 from looptune.poly.reach import Reach
-from looptune.reductions import Found, called, check_clause, reductions
+from looptune.reductions import Found, check_clause, reductions
 from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
 from looptune.scope import begins_with_write, written
 from looptune.simplify import is_integer
 from looptune.source import Span
+from looptune.team import called
 from looptune.transforms.base import Change, Reorder, Site, only, statements
 from looptune.transforms.distribute import cuts, without_cuts
 from looptune.verify import verify
@@ -155,6 +157,7 @@ def schedule(
     if run.into:
         bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
     run.each(sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.loop)))
+    run.check_splits()
     return Scheduled(prune(run.codelet), tuple(run.steps), nests)
 
 
@@ -312,6 +315,8 @@ class _Run:
                 proof, found[identity(inner)] = "asserted", self._shared(b, inner, verdict)
                 continue
             raise self._carried(b, inner, verdict.witness)
+        if b.transform.sums and proof == "proved" and not any(f.reduces for f in found.values()):
+            raise DirectiveError(f"{shown(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
         clause = b.transform.reductions()
         if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
             loops = " and ".join(dict.fromkeys(f"loop {f.var}" for f in shared_out))
@@ -344,11 +349,26 @@ class _Run:
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
-                case Loop(mode="parallel") if identity(n) in found:
+                case Loop() if identity(n) in found and (n.mode == "parallel" or n.parts > 1):
                     return replace(n, reduces=found[identity(n)])
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
+
+    def check_splits(self) -> None:
+        """DirectiveError for a loop whose iterations cannot be dealt out to blocks, now that the nest is finished."""
+        try:
+            dealt(self.codelet)
+        except Undealt as no:
+            ours = [k for k, s in enumerate(self.steps) if (s.number, s.piece) == identity(no.loop)]
+            at = next(k for k in ours if self.steps[k].directive.name.lower() == "split")
+            step = self.steps[at]
+            refusal = DirectiveError(f"{step.text} of loop {no.loop.var}: {no}", step.directive.span)
+            if not self.keep_going:
+                raise refusal from None
+            self.steps[at] = replace(step, proof="refused", refusal=refusal)
+            self.codelet = replace(self.codelet, body=rewrite_stmts(_whole(no.loop), self.codelet.body))
+            self.check_splits()
 
     def decide_modes(self) -> None:
         """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread."""
@@ -431,6 +451,11 @@ def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[L
 
 def shown_name(loop: Loop | While) -> str:
     return loop.var if isinstance(loop, Loop) else "while"
+
+
+def _whole(loop: Loop) -> Callable[[Stmt], Stmt | None]:
+    """The rule that leaves the loop to one block."""
+    return lambda s: replace(s, parts=1) if isinstance(s, Loop) and identity(s) == identity(loop) else None
 
 
 def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:

@@ -221,6 +221,10 @@ def _own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bo
     return multiple and not names_in(index) & (changing - {inner.var})
 
 
+def called(target: Var | Load) -> str:
+    return target.name if isinstance(target, Var) else target.array
+
+
 def has_tree(body: tuple[Stmt, ...]) -> bool:
     """A team at ``body`` has something to reduce."""
     return any(_has_tree(stmt) for stmt in body)
@@ -340,7 +344,7 @@ class _Maker:
         return None
 
     def tree(self, loop: Loop) -> Tree:
-        into = tuple(self.accumulator(r, _quiet(loop, r.target)) for r in loop.reduces)
+        into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reduces)
         env = {a.target: a.own for a in into}
 
         def rule(n: Node) -> Node | None:
@@ -368,7 +372,7 @@ class _Maker:
         return free
 
 
-def _quiet(loop: Loop, target: Var | Load) -> bool:
+def quiet(loop: Loop, target: Var | Load) -> bool:
     """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
     values = [n.value for n in walk(loop.body) if isinstance(n, Assign) and n.target == target]
     calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]

@@ -94,12 +94,12 @@ class CudaProgram(Program):
         for kernel, env in launches(self.plan.steps, sizes):
             if 0 in extent(kernel, env):
                 continue
-            x, y = blocks(kernel, env)
+            x, y, z = blocks(kernel, env)
             if y > MAX_BLOCKS_Y:
                 raise ResourceError(f"{kernel.name} needs {y} blocks along y, the limit is {MAX_BLOCKS_Y}")
             at = frames[kernel.name].filled(env)
             width, height = kernel.block
-            check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, 1, width, height, 1, 0, stream, at, 0))
+            check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, z, width, height, 1, 0, stream, at, 0))
 
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
         """The codelet's own variables on the device, allocated once for given sizes."""

@@ -125,7 +125,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     tree = _alone(kernel)
     extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
     names = ", ".join([*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra])
-    spans = "start, stop, " if kernel.axes or tree is not None else ""
+    spans = "start, stop, " if kernel.loops or tree is not None else ""
     types = ", ".join(_types(plan, kernel))
     yield f"{kernel.name}_args = ({types}{',' if types else ''})"
     yield ""
@@ -141,7 +141,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
 
 def _alone(kernel: Kernel) -> Tree | None:
     """The loop that is all of the kernel, and reduces."""
-    return None if kernel.axes or kernel.team is None else kernel.team.trees[0]
+    return None if kernel.loops or kernel.team is None else kernel.team.trees[0]
 
 
 def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
@@ -174,8 +174,8 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     match kernel.body:
         case (Loop() as loop,) if kernel.team is not None and kernel.team.outer:
             around, body = (loop,), loop.body  # row by row, as the arrays lie
-    for axis in (*around, *kernel.axes):
-        if axis is kernel.axes[0]:
+    for axis in (*around, *kernel.loops):
+        if axis is kernel.loops[0]:
             step = "" if axis.step == 1 else f", {axis.step}"
             yield f"{indent}for {ident(axis.var)} in range(start, stop{step}):"
         else:
@@ -186,7 +186,7 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
             writer.nonnegative.add(axis.var)
         indent += "    "
     yield from writer.block(body, indent)
-    for axis in (*around, *kernel.axes):
+    for axis in (*around, *kernel.loops):
         writer.nonnegative.discard(axis.var)
 
 
@@ -225,10 +225,10 @@ def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
     if tree is not None:
         yield from _joined(kernel, tree, names, writer, indent)
         return
-    if not kernel.axes:
+    if not kernel.loops:
         yield f"{indent}{kernel.name}({names})"
         return
-    axis = kernel.axes[0]
+    axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
     yield f"{indent}{kernel.name}_share({kernel.name}, {lo}, {step}, {count}, cores, ({names},))"
 

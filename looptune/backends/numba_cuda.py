@@ -28,7 +28,7 @@ from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.simplify import add, mul
 
 MAX_THREADS = 1024
@@ -260,16 +260,18 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     writer.unsigned &= extent_names(plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:
-        size = kernel.block["xy".index(dim)]
         var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
-        counter = f"cuda.blockIdx.{dim} * {size} + cuda.threadIdx.{dim}"
+        counter = f"cuda.blockIdx.{dim}"
+        if axis is not kernel.deep:
+            counter = f"{counter} * {kernel.threads(dim)} + cuda.threadIdx.{dim}"
         kind = "uint32" if unsigned else "int64"
         scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
         lo = writer.bound(axis.lo)
         yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
-        bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
-        live.append(f"{var} < {writer.limit(axis, unsigned)}")
-    for axis in kernel.axes:
+        if axis is not kernel.deep:  # its blocks are as many as its iterations
+            bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
+            live.append(f"{var} < {writer.limit(axis, unsigned)}")
+    for axis in kernel.loops:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
     if kernel.team is not None:
         yield from together(kernel, writer, " and ".join(live))
@@ -278,7 +280,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
             yield f"    if {' or '.join(bounds)}:"
             yield "        return"
         yield from writer.block(kernel.body, "    ")
-    for axis in kernel.axes:
+    for axis in kernel.loops:
         writer.unbind(axis.var)
     yield ""
     yield ""
@@ -324,12 +326,13 @@ def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterato
 
     args = [ident(n) for n in kernel.arrays]
     args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
-    along = {dim: count(axis, kernel.block["xy".index(dim)]) for dim, axis in kernel.sides}
-    grid = [along.get("x", "1"), *([along["y"]] if "y" in along else [])]
-    if kernel.axes:
+    along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.sides}
+    dimensions: tuple[Dimension, ...] = ("x", "y", "z")
+    grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
+    if along:
         yield f"{indent}grid = ({', '.join(grid)},)"
         yield f"{indent}if min(grid) > 0:"
         indent += "    "
-    place = "grid" if kernel.axes else "(1,)"
+    place = "grid" if along else "(1,)"
     block = kernel.block if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
     yield f"{indent}{kernel.name}[{place}, {block}, stream]({', '.join(args)})"

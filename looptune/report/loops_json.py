@@ -89,6 +89,7 @@ def _runs(r: Runs) -> Json:
                 "axes": [a.var for a in k.axes],
                 "team": [] if k.team is None else [f.var for f in k.team.shared],
                 "extents": None if extents is None else list(extents),
+                "parts": None if k.deep is None else k.deep.var,
                 "block": list(k.block),
                 "host_loops": list(around),
             }

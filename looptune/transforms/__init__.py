@@ -14,6 +14,7 @@ from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
+from looptune.transforms.split import Split
 from looptune.transforms.tile import Tile
 from looptune.transforms.unroll import Unroll
 
@@ -27,6 +28,7 @@ ALL: tuple[type[Transform], ...] = (
     FullUnroll,
     Parallel,
     NoParallel,
+    Split,
     Gridify,
     Grid,
 )

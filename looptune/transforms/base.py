@@ -134,6 +134,8 @@ class Transform(ABC):
     syntax: ClassVar[str]
     stage: ClassVar[Stage]
     examples: ClassVar[Mapping[str, Example]]
+    sums: ClassVar[bool] = False
+    """It is for a loop that reduces."""
     span: Span = field(kw_only=True, compare=False, repr=False)
 
     @classmethod

@@ -77,7 +77,8 @@ class Gridify(Transform):
                     return replace(n, mode="parallel", block=block, axis=axes.get(var, ""))
                 case Loop():
                     mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
-                    return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=())
+                    reduces = n.reduces if n.parts > 1 else ()
+                    return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=reduces)
             return None
 
         return Change((rewrite(rule, site.loop),))

@@ -139,7 +139,7 @@ class _Block:
         """Over the blocks, where the loop's bounds do not depend on the band."""
         loop = self.band.extended(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
-        reduces = loop.reduces if mode == "parallel" else ()
+        reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
                        reduces=reduces)  # fmt: skip
 
@@ -150,7 +150,7 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=())
+        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1)
 
     @property
     def _free(self) -> bool:

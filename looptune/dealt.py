@@ -1,0 +1,244 @@
+"""A reduction dealt out to P blocks: each makes a part of every sum, and the parts are added up afterwards.
+
+    for i: for j:                        for p in 0..P (blocks): for i: for j:
+      C[i][j] *= beta                      part[p][i][j] = 0
+      for k in 0..K: C[i][j] += e   ==>    for k in p*ceil(K/P) .. min((p + 1)*ceil(K/P), K): part[p][i][j] += e
+                                         for i: for j:
+                                           C[i][j] *= beta
+                                           s = C[i][j]; for p in 0..P: s += part[p][i][j]; C[i][j] = s
+
+The parts come before everything else in the iterations of i and j, so nothing there may change what they are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk_stmts
+from looptune.scope import names, names_in, written
+from looptune.simplify import add, div, largest, mul, smallest, sub
+from looptune.team import Accumulator, called, quiet
+
+
+class Undealt(Exception):
+    """A loop that cannot be dealt out: the message says why; never leaves ``schedule`` and ``mapping``."""
+
+    def __init__(self, loop: Loop, why: str) -> None:
+        super().__init__(why)
+        self.loop = loop
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """``parts``: what an array holds parts of, or a local adds them up for, by its name."""
+
+    codelet: Codelet
+    parts: Mapping[str, Reduced]
+
+
+def dealt(codelet: Codelet) -> Dealt:
+    """The codelet without loops of several ``parts``; Undealt where one stays."""
+    if all(not isinstance(s, Loop) or s.parts == 1 for s in walk_stmts(codelet.body)):
+        return Dealt(codelet, {})
+    dealing = _Dealing(codelet)
+    body = dealing.block(codelet.body, frozenset())
+    left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
+    if left is not None:
+        raise Undealt(left, "it does not stand directly in loops that are parallel, or by itself")
+    return Dealt(replace(codelet, body=body, locals=(*codelet.locals, *dealing.made)), dealing.parts)
+
+
+@dataclass(slots=True)
+class _Dealing:
+    codelet: Codelet
+    taken: set[str] = field(init=False)
+    made: list[Local] = field(default_factory=list)
+    parts: dict[str, Reduced] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
+        self.taken |= names(self.codelet.body)
+
+    def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
+        """``host`` are the loop variables around, all of them the host's."""
+        out: list[Stmt] = []
+        for stmt in body:
+            chain, inside = _chain(stmt)
+            if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
+                out += self.nests(chain, inside, host)
+                continue
+            if isinstance(stmt, Loop) and stmt.mode in ("parallel", "thread"):
+                out.append(stmt)
+                continue
+            inner = host | {stmt.var} if isinstance(stmt, Loop) else host
+            out.append(map_blocks(lambda b, inner=inner: self.block(b, inner), stmt))  # type: ignore[misc]
+        return tuple(out)
+
+    def nests(self, chain: tuple[Loop, ...], inside: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
+        """That of the parts, and that of the sums."""
+        at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.parts > 1]
+        loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
+        first = loops[0]
+        if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
+            raise Undealt(first, "another statement stands between it and the rest of its iterations")
+        _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
+        part = Var(self.fresh(f"{first.var}_part"), first.dtype)
+        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces))
+        held = {r.target: Load(*self.array(r, part, first, chain, host)) for r in targets}
+        sums = [self.accumulator(r, loops) for r in targets]
+        runs = _some(loops)
+        begin = [Assign(held[a.target], a.identity) for a in sums]
+        every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
+                     block=first.block)  # fmt: skip
+        varying = {f.var for f in chain}
+        shares = _within(chain, _under(runs, (*begin, *(_share(f, part, held, varying) for f in loops))))
+        joined = _under(runs, tuple(s for a in sums for s in _added(a, held[a.target], every)))
+        whole = _within(chain, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
+        return (replace(every, body=shares, mode="parallel", axis="z"), *whole)
+
+    def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
+        own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)
+        self.made.append(Local(own.name, own.dtype))
+        self.parts[own.name] = r
+        return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
+
+    def array(
+        self, r: Reduced, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
+    ) -> tuple[str, tuple[Expr, ...], str]:
+        """The array of the parts of one target: its name, the index of the element, its type."""
+        name = self.fresh(f"{called(r.target)}_parts")
+        count = Const(loop.parts, part.dtype)
+        varying = host | {f.var for f in chain} | written(self.codelet.body)
+        if not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
+            shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
+            index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
+        else:
+            shape, index = self.as_target(r, loop)
+        self.made.append(Local(name, r.target.dtype, (count, *shape)))
+        self.parts[name] = r
+        return name, (part, *index), r.target.dtype
+
+    def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        """The extents of the target's array, where those of the nest change."""
+        arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
+        extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == called(r.target)), (None,))
+        known = tuple(e for e in extents if e is not None)
+        if len(known) < len(extents) or not isinstance(r.target, Load):
+            raise Undealt(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
+        return known, r.target.index
+
+    def fresh(self, name: str) -> str:
+        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
+        self.taken.add(free)
+        return free
+
+
+def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Stmt, ...]]:
+    """The loops of a perfect nest whose iterations are threads, outermost first, and what the last one holds."""
+    chain: list[Loop] = []
+    inside: tuple[Stmt, ...] = (stmt,)
+    while True:
+        match inside:
+            case (Loop(mode="parallel" | "thread", reduces=(), parts=1) as loop,) if chain or loop.mode == "parallel":
+                chain.append(loop)
+                inside = loop.body
+            case _:
+                return tuple(chain), inside
+
+
+def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
+    """What the parts are made of is the same before everything else in the iteration; and only they are made."""
+    for loop in loops:
+        own = {called(r.target) for r in loop.reduces}
+        mine = {r.target for r in loop.reduces}
+        if any(isinstance(t, Var) for t in mine) and others:
+            raise Undealt(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
+        used = names((rewrite(lambda n, m=mine: Const(0) if n in m else None, loop),))  # type: ignore[misc]
+        elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
+        changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
+        if changed:
+            raise Undealt(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+
+
+def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str]) -> Loop:
+    """The iterations that ``part`` is for, accumulating into its own element.
+
+    They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
+    """
+    own: Loop = rewrite(lambda n: held.get(n) if isinstance(n, (Var, Load)) else None, loop)
+    step = Const(loop.step, loop.dtype)
+    if names_in((loop.lo, loop.hi)) & varying:
+        return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * loop.parts, parts=1)
+    width = mul(step, div(add(_trips(loop), Const(loop.parts - 1, loop.dtype)), Const(loop.parts, loop.dtype)))
+    start = add(loop.lo, mul(width, part))
+    return replace(own, lo=start, hi=smallest(loop.hi, add(start, width)), parts=1)
+
+
+def _trips(loop: Loop) -> Expr:
+    return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def _added(a: Accumulator, part: Load, every: Loop) -> tuple[Stmt, ...]:
+    """The parts of one target added up."""
+    add_one = Assign(a.own, a.joined(a.own, part))
+    return Assign(a.own, a.target), replace(every, body=(add_one,), mode="sequential"), Assign(a.target, a.own)
+
+
+def _some(loops: Sequence[Loop]) -> Expr | None:
+    """That one of the loops runs; None where that is known."""
+    asked: list[Expr] = []
+    for f in loops:
+        match f.lo, f.hi:
+            case Const(lo), Const(hi):
+                if lo < hi:
+                    return None
+            case _:
+                asked.append(Bin("<", f.lo, f.hi))
+    return reduce(lambda a, b: Bin("||", a, b), asked) if asked else Const(0)
+
+
+def _under(condition: Expr | None, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    return body if condition is None else (If(condition, body),)
+
+
+def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    for loop in reversed(chain):
+        body = (replace(loop, body=body),)
+    return body
+
+
+def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+    """The statements that make the parts, each accumulating into its sum's own place."""
+
+    def begins(n: Stmt) -> tuple[Stmt, ...] | None:
+        match n:
+            case Assign(Load(array), Const()) if array in parts and not n.name:
+                return ()
+        return None
+
+    def rule(n: Node) -> Node | None:
+        return parts[n.array].target if isinstance(n, Load) and n.array in parts else None
+
+    placed: tuple[Stmt, ...] = rewrite(rule, rewrite_stmts(begins, body))
+    return placed
+
+
+def before(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+    """What runs before the parts are added up."""
+    return _half(body, parts, later=False)
+
+
+def after(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+    return _half(body, parts, later=True)
+
+
+def _half(body: tuple[Stmt, ...], parts: Mapping[str, Reduced], *, later: bool) -> tuple[Stmt, ...]:
+    at = [k for k, s in enumerate(body) if names((s,)) & parts.keys()]
+    if not at:
+        return body
+    around = [map_blocks(lambda b: _half(b, parts, later=later), body[at[0]])] if len(at) == 1 else []
+    kept = tuple(s for s in around if any(isinstance(n, Assign) for n in walk_stmts(s)))
+    return (*kept, *body[at[-1] + 1 :]) if later else (*body[: at[0]], *kept)
