@@ -8,6 +8,7 @@
                                            s = C[i][j]; for p in 0..P: s += part[p][i][j]; C[i][j] = s
 
 The parts come before everything else in the iterations of i and j, so nothing there may change what they are made of.
+Copies that unrolling made of the inner of two parallel loops have nests of their own first.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Dealt:
 
 def dealt(codelet: Codelet) -> Dealt:
     """The codelet without loops of several ``parts``; Undealt where one stays."""
+    codelet = replace(codelet, body=parted(codelet.body))
     if all(not isinstance(s, Loop) or s.parts == 1 for s in walk_stmts(codelet.body)):
         return Dealt(codelet, {})
     dealing = _Dealing(codelet)
@@ -49,6 +51,26 @@ def dealt(codelet: Codelet) -> Dealt:
     if left is not None:
         raise Undealt(left, "it does not stand directly in loops that are parallel, or by itself")
     return Dealt(replace(codelet, body=body, locals=(*codelet.locals, *dealing.made)), dealing.parts)
+
+
+def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
+
+    The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
+    body own their locals. Copies that reduce are shared out in one kernel.
+    """
+
+    def rule(n: Node) -> tuple[Node, ...] | None:
+        match n:
+            case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
+                isinstance(p, Loop)
+                and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
+                for p in parts
+            ):
+                return tuple(replace(n, body=(p,)) for p in parts)
+        return None
+
+    return rewrite(rule, body)
 
 
 @dataclass(slots=True)

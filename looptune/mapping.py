@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal
 
 from looptune.dealt import dealt
@@ -46,7 +47,7 @@ from looptune.ir import (
 )
 from looptune.rewrite import rewrite, walk
 from looptune.scope import begins_with_write, names, names_in, read, written
-from looptune.simplify import add, div, evaluate, is_integer, sub
+from looptune.simplify import add, div, evaluate, fold, is_integer, mul, sub
 from looptune.team import Team, has_tree, nested, phases, promoted, shareable, told_apart
 
 BLOCK = (32, 8)
@@ -164,28 +165,8 @@ def plan(codelet: Codelet, note: str = "") -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     whole = dealt(codelet)
-    steps = _steps(_parted(whole.codelet.body), sizes - written(codelet.body))
+    steps = _steps(whole.codelet.body, sizes - written(codelet.body))
     return replace(_finish(whole.codelet, steps, note), parts=tuple(whole.parts.items()))
-
-
-def _parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
-
-    The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
-    body own their locals. Copies that reduce are shared out in one kernel.
-    """
-
-    def rule(n: Node) -> tuple[Node, ...] | None:
-        match n:
-            case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
-                isinstance(p, Loop)
-                and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
-                for p in parts
-            ):
-                return tuple(replace(n, body=(p,)) for p in parts)
-        return None
-
-    return rewrite(rule, body)
 
 
 def _steps(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
@@ -244,6 +225,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     while len(axes) < 2 and len(body) == 1 and isinstance(body[0], Loop) and body[0].mode in ("parallel", "thread"):
         here = body[0]
         if here.mode == "parallel":
+            here = here if not axes or inside or not here.axis else _boxed(here, axes[0])
             if here.reduces or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
@@ -258,6 +240,41 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         body = (replace(thread, body=body),)
     turned = len(axes) == 2 and axes[0].axis == "x"
     return _bare(tuple(reversed(axes)) if turned else tuple(axes), _block(loop), body)
+
+
+def _boxed(loop: Loop, outer: Loop) -> Loop:
+    """The loop over all the values that it has in any iteration of ``outer``; its body asks whether this is one."""
+    if outer.var not in names_in((loop.lo, loop.hi)) or (loop.step > 1 and outer.var in names_in(loop.lo)):
+        return loop
+    lo, hi = _extreme(loop.lo, outer, False), _extreme(loop.hi, outer, True)
+    if lo is None or hi is None:
+        return loop
+    var = Var(loop.var, loop.dtype)
+    asked = [Bin(">=", var, loop.lo)] if lo != loop.lo else []
+    asked += [Bin("<", var, loop.hi)] if hi != loop.hi else []
+    body: tuple[Stmt, ...] = (If(reduce(lambda a, b: Bin("&&", a, b), asked), loop.body),)
+    return replace(loop, lo=lo, hi=hi, body=body)
+
+
+def _extreme(e: Expr, outer: Loop, greatest: bool) -> Expr | None:
+    """A bound of what ``e`` is in any iteration of ``outer``; None where it may rise and fall."""
+    match e:
+        case _ if outer.var not in names_in(e):
+            return e
+        case Var():
+            return sub(outer.hi, Const(1, outer.dtype)) if greatest else outer.lo
+        case Cast(_, arg):
+            return _extreme(arg, outer, greatest)
+        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+            at = _extreme(x, outer, greatest == (k >= 0))
+            return None if at is None else mul(Const(k, e.dtype), at)
+        case Bin("/", x, Const(int(k)) as per) if k > 0:
+            at = _extreme(x, outer, greatest)
+            return None if at is None else div(at, per)
+        case Bin("+" | "-" | "min" | "max" as op, lhs, rhs):
+            a, b = _extreme(lhs, outer, greatest), _extreme(rhs, outer, greatest != (op == "-"))
+            return None if a is None or b is None else fold(Bin(op, a, b))
+    return None
 
 
 def _deep(loop: Loop, known: frozenset[str]) -> Kernel:

@@ -584,7 +584,7 @@ DEPENDENCE = {"array": str, "kind": str, "value_flows": bool, "element": list, "
 END = {"iteration": dict, "access": str, "writes": bool, **AT}
 DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT, "verdict": str, "message": str,
              "notes": list, "suggestions": list}  # fmt: skip
-KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "block": list, "host_loops": list}
+KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "parts": str, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
        "directives": list, "runs": dict, "permitted": dict}  # fmt: skip
 
@@ -613,7 +613,7 @@ def test_the_record_has_the_documented_fields(text: str) -> None:
         assert has(d, DIRECTIVE, ("piece", "variable", "message"))
         assert (d["message"] is not None) == (d["verdict"] == "refused")
     assert list(made["runs"]) == ["launches", "kernels"]
-    assert all(has(k, KERNEL, ("extents",)) for k in made["runs"]["kernels"])
+    assert all(has(k, KERNEL, ("extents", "parts")) for k in made["runs"]["kernels"])
     assert list(made["permitted"]) == ["parallel", "permutations", "tilings"]
     assert made["refused"] == any(d["verdict"] == "refused" for d in made["directives"])
 

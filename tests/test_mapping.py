@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import oracle
 import pytest
 
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Loop
+from looptune.mapped import prove_plan, tree
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches, plan
 from looptune.rewrite import walk
 from looptune.schedule import Analysis, schedule
@@ -87,6 +89,8 @@ void f(int n, float A[n][n][n])
         (COPY, ("loop i: tile i:4",), ["grid(outer_i) 256x1 thread(i)"]),
         (TRIANGLE, (), ["grid(i) 256x1 thread(j)"]),
         (TIME, (), [("host t", ["grid(i j) 32x8 thread()", "grid(i j) 32x8 thread()"])]),
+        (TRIANGLE, ("nest i: gridify(i, j)",), ["grid(i j) 32x8 thread()"]),
+        (TRIANGLE, ("nest i: gridify(j, i)",), ["grid(j i) 32x8 thread()"]),
         (CUBE, (), ["grid(i j) 32x8 thread(k)"]),
         (CUBE, ("nest i: permute i, k, j",), ["grid(i k) 32x8 thread(j)"]),
         (CUBE, ("nest i: permute j, i, k", "codelet: grid blocksize 64x4"), ["grid(j i) 64x4 thread(k)"]),
@@ -186,7 +190,7 @@ def test_the_grid_covers_the_iterations(n: int, m: int, grid: tuple[int, int]) -
     """Blocks along x and y, rounded up."""
     (kernel,) = planned(GEMM).kernels
     assert extent(kernel, {"n": n, "m": m, "k": 1}) == (n, m)
-    assert blocks(kernel, {"n": n, "m": m, "k": 1}) == grid
+    assert blocks(kernel, {"n": n, "m": m, "k": 1}) == (*grid, 1)
 
 
 def test_extents_count_steps_and_are_never_negative() -> None:
@@ -199,3 +203,38 @@ def test_launches_follow_the_host_loops() -> None:
     """One launch per iteration and kernel, in order, with the values of the host's variables."""
     found = [(k.name, env["t"]) for k, env in launches(planned(TIME).steps, {"steps": 3, "n": 8})]
     assert found == [("f_0", 0), ("f_1", 0), ("f_0", 1), ("f_1", 1), ("f_0", 2), ("f_1", 2)]
+
+
+SLANTED = """
+void f(int n, int m, double A[n + 9][n + 9]) {
+  for (int i = LO; i < n; i++)
+    for (int j = FROM; j < TO; j++) A[i][j] += 1;
+}
+"""
+
+
+@pytest.mark.parametrize("start", ["0", "2"])
+@pytest.mark.parametrize(
+    ("lo", "hi"),
+    [
+        ("i", "n"),
+        ("0", "i + 1"),
+        ("n - i", "n"),
+        ("i / 2", "2 * i"),
+        ("i > 2 ? i : 2", "n"),
+        ("i", "i + 3"),
+        ("3", "i"),
+    ],
+)
+def test_a_slanted_grid_covers_what_its_loops_do(lo: str, hi: str, start: str) -> None:
+    """Every iteration is a thread's, for any order of the two, whichever way the bounds slant."""
+    text = SLANTED.replace("FROM", lo).replace("TO", hi).replace("LO", start)
+    original = load(text).codelet
+    for names in ("i, j", "j, i"):
+        done = planned(text, f"nest i: gridify({names})", "codelet: grid blocksize 4x2")
+        for n in (1, 5, 6):
+            given = oracle.arguments(original, {"n": n, "m": 3})
+            assert oracle.off(oracle.interpreted(original, given), oracle.interpreted(tree(done), given)) is None
+        if "?" not in lo:
+            assert len(done.kernels[0].axes) == 2
+            assert prove_plan(original, done).verdict == "proved"

@@ -4,7 +4,8 @@
     for i: for j: for k: S(i, j, k)
 
 The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x. Of a loop that carries reductions the
-iterations are shared by the threads of one block; several loops of one name in the nest are all meant.
+iterations are shared by the threads of one block; several loops of one name in the nest are all meant. Where the bounds
+of the inner loop depend on the outer one, the grid covers them all, and threads outside have nothing to do.
 
 Legal when: no dependence but reductions is carried by the loops named. Gain: control over the grid. Cost: none.
 """
@@ -18,6 +19,7 @@ from typing import ClassVar, Literal, Self
 from looptune.errors import DirectiveError
 from looptune.ir import Arg, Directive, Loop, Mode, Node
 from looptune.rewrite import rewrite, walk
+from looptune.scope import names_in
 from looptune.transforms.base import Change, Example, Site, Transform, wrong
 from looptune.transforms.grid import block_of
 
@@ -68,7 +70,10 @@ class Gridify(Transform):
     def apply(self, site: Site) -> Change:
         chosen = list(dict.fromkeys(f.var for f in self.parallel(site.loop)))
         turned = self.loops == (*reversed(chosen),) and len(chosen) == 2
-        axes: Mapping[str, Literal["x", "y"]] = dict(zip(self.loops, ("y", "x"), strict=True)) if turned else {}
+        inner = [f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[-1]]
+        slanted = len(chosen) == 2 and any(chosen[0] in names_in((f.lo, f.hi)) for f in inner)
+        placed = turned or slanted
+        axes: Mapping[str, Literal["x", "y"]] = dict(zip(self.loops, ("y", "x"), strict=True)) if placed else {}
 
         def rule(n: Node) -> Node | None:
             match n:
