@@ -201,14 +201,17 @@ class _Naming:
         return _concrete(line, line.template.pick(index, lambda choice, value: self._add(line, choice, value)))
 
     def _add(self, line: Line, choice: Choice, value: Value) -> None:
-        loop = ", ".join(address.loop for address in line.addresses)
-        match choice.directive:
-            case "":
-                name = f"{line.addresses[0].where} {loop}".rstrip()
-            case directive:
-                name = f"{directive}({loop})" if loop else directive
+        name = slot(line, choice.directive)
         count = self.counts[name] = self.counts.get(name, 0) + 1
         self.slots.append((name if count == 1 else f"{name}.{count}", value))
+
+
+def slot(line: Line, directive: str) -> str:
+    """What a choice of the line is called: ``unroll(k)``, ``blocksize``, or its place where it is among directives."""
+    loop = ", ".join(address.loop for address in line.addresses)
+    if not directive:
+        return f"{line.addresses[0].where} {loop}".rstrip()
+    return f"{directive}({loop})" if loop else directive
 
 
 def _concrete(line: Line, text: str) -> tuple[str, ...]:

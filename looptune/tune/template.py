@@ -75,7 +75,7 @@ class Choice:
     def pick(self, index: int, note: Note) -> str:
         for alternative in self.alternatives:
             if index < alternative.size:
-                note(self, _label(alternative, index))
+                note(self, label(alternative, index))
                 return alternative.pick(index, note)
             index -= alternative.size
         raise AssertionError("an index is below the size")
@@ -118,7 +118,8 @@ def parse(text: str, span: Span) -> Template:
     return _Reader(text, span).template(0, len(text))
 
 
-def _label(alternative: Template | Range, index: int) -> str | int:
+def label(alternative: Template | Range, index: int) -> str | int:
+    """What stands for an alternative: its number, or its text with the choices in it."""
     match alternative:
         case Range():
             return alternative.first + index * alternative.step

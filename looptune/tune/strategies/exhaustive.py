@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from looptune.tune.space import Configuration, Space
 from looptune.tune.strategies.base import Strategy
+from looptune.tune.view import View
 
 
 class Exhaustive(Strategy):
     name: ClassVar[str] = "exhaustive"
 
-    def __init__(self, space: Space, seed: int = 0) -> None:
+    def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)
         self._remaining = iter(space)
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from looptune.tune.space import Configuration, Space
 from looptune.tune.strategies.base import Strategy
+from looptune.tune.view import View
 
 # Three rounds are indistinguishable from random to a handful of queries; six cost 10 us and leave no visible pattern.
 _ROUNDS = 6
@@ -21,7 +22,7 @@ _ROUNDS = 6
 class Random(Strategy):
     name: ClassVar[str] = "random"
 
-    def __init__(self, space: Space, seed: int = 0) -> None:
+    def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)
         self._next = 0
 

@@ -1,0 +1,63 @@
+"""A population that is crossed and mutated; the best stay.
+
+    POPULATION random points, the plainest among them
+    child = for each loop the choices of one of two parents, each the best of TOURNAMENT; then one mutation in MUTATED
+    the worst of the population makes room for a better child
+
+A child that is no point of the space, or known, is the nearest that is neither. Ends after STALE children in a row that
+enter no population, or when nothing is left.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import ClassVar
+
+from looptune.tune.strategies.base import Best, Search, Sequential
+
+POPULATION, TOURNAMENT = 12, 3
+MUTATED = 0.6
+STALE = 60
+
+
+class Evolutionary(Sequential):
+    name: ClassVar[str] = "evolutionary"
+
+    def search(self) -> Search:
+        if not self.view.size:
+            return
+        firsts = [*self.view.starts()][:POPULATION]
+        firsts += [self.rng.randrange(self.view.size) for _ in range(POPULATION - len(firsts))]
+        population: list[Best] = []
+        for point in dict.fromkeys(firsts):
+            population.append((point, (yield point)))
+        stale = 0
+        while stale < STALE:
+            child = self._child(population)
+            if child is None:
+                return
+            cost = yield child
+            worst = max(range(len(population)), key=lambda k: population[k][1])
+            room = len(population) < POPULATION
+            if cost < population[worst][1] or (room and cost < inf):
+                population[worst : worst + (not room)] = [(child, cost)]
+                stale = 0
+            else:
+                stale += 1
+
+    def _child(self, population: list[Best]) -> int | None:
+        mother, father = self._parent(population), self._parent(population)
+        digits = list(self.view.digits(mother))
+        other = self.view.digits(self.view.towards(father, mother))
+        for group in self.view.groups(mother):
+            if self.rng.random() < 0.5:
+                for k in group:
+                    digits[k] = other[k]
+        if self.rng.random() < MUTATED:
+            k = self.rng.randrange(len(digits)) if digits else 0
+            for axis in self.view.axes(mother)[k : k + 1]:
+                digits[k] = self.rng.randrange(len(axis.values))
+        return self.view.nearest(mother, digits, self.costs, self.rng)
+
+    def _parent(self, population: list[Best]) -> int:
+        return min(self.rng.choices(population, k=TOURNAMENT), key=lambda e: e[1])[0]

@@ -1,0 +1,105 @@
+"""A model of the cost, fitted to what was told, chooses what to ask: expected improvement under a Gaussian process.
+
+    a few points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …        see tune/surrogate.py
+
+Features are the words and the logarithms of the numbers of the directives (tune/table.py), so that the model carries over
+what one loop's unrolling did to all versions that have it. Of a space too large to list the candidates are POOL
+random points, and the neighbours of each new best. Ends when every candidate was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from looptune.tune import surrogate
+from looptune.tune.space import Space
+from looptune.tune.strategies.base import Search, Sequential
+from looptune.tune.strategies.random import permuted
+from looptune.tune.table import Table
+from looptune.tune.view import View
+
+FIRST, APART = 4, 12
+"""Points before the first fit, each the farthest of so many random ones."""
+POOL, AROUND = 1000, 100
+RECENT = 300
+"""Points fitted at most, half of them the best: a fit of n takes n^3."""
+
+
+class Model(Sequential):
+    name: ClassVar[str] = "model"
+
+    def __init__(self, space: Space | View, seed: int = 0) -> None:
+        super().__init__(space, seed)
+        self._points: list[int] = []
+        """The candidates: row number in the table to point."""
+        self._table = Table(())
+        self._shape: surrogate.Shape | None = None
+
+    def search(self) -> Search:
+        starts = list(self.view.starts())
+        if not starts:
+            return
+        self._pool(starts)
+        known: list[int] = []
+        least = inf
+        while True:
+            rest = [k for k in range(len(self._points)) if self._points[k] not in self.costs]
+            if not rest:
+                return
+            row = self._far(known, rest) if len(known) < FIRST else self._promising(known, rest)
+            point = self._points[row]
+            cost = yield point
+            known.append(row)
+            if cost < least and not isinstance(self.view, Table):
+                self._pool([*self._points, *self._around(point)])
+                known = [k for k, p in enumerate(self._points) if p in self.costs]
+            least = min(least, cost)
+
+    def _pool(self, points: Iterable[int]) -> None:
+        """The table of the candidates: all of a listed space, else these, and at first random ones too."""
+        match self.view:
+            case Table():
+                self._table, self._points = self.view, list(range(self.view.size))
+                return
+        wanted = list(points)
+        if not self._points:
+            size = self.view.size
+            wanted += [permuted(k, size, self.seed) for k in range(min(POOL, size))]
+        found = {point: c for point in dict.fromkeys(wanted) if (c := self.view[point]) is not None}
+        self._points, self._table = list(found), Table(found.values())
+        self._shape = None
+
+    def _around(self, point: int) -> list[int]:
+        return [p for p, _ in zip(self.view.near(point, self.rng), range(AROUND), strict=False)]
+
+    def _far(self, known: list[int], rest: list[int]) -> int:
+        """The plainest first, then of a few random ones the farthest from all."""
+        first = [k for k in self._table.starts() if k in rest]
+        if not known and first:
+            return first[0]
+        some = self.rng.sample(rest, min(APART, len(rest)))
+        return some[int(self._squares(known, some).min(axis=0, initial=inf).argmax())]
+
+    def _promising(self, known: list[int], rest: list[int]) -> int:
+        self.rng.shuffle(rest)
+        rest = rest[: 4 * POOL]
+        fitted = self._fitted(known)
+        y = surrogate.targets(np.array([self.costs[self._points[k]] for k in fitted]))
+        squares = self._squares(fitted, fitted)
+        if self._shape is None or len(known) % (1 + len(known) // 40) == 0:
+            self._shape = surrogate.shape(squares, y, self._table.features.shape[1])
+        return rest[int(surrogate.improvement(squares, y, self._squares(fitted, rest), self._shape).argmax())]
+
+    def _fitted(self, known: list[int]) -> list[int]:
+        if len(known) <= RECENT:
+            return known
+        best = sorted(known, key=lambda k: self.costs[self._points[k]])[: RECENT // 2]
+        return sorted({*best, *known[-RECENT // 2 :]})
+
+    def _squares(self, rows: list[int], others: list[int]) -> np.ndarray:
+        a, b = self._table.features[rows], self._table.features[others]
+        return np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * a @ b.T, 0.0)

@@ -1,0 +1,72 @@
+"""Optuna's tree-structured Parzen estimator behind ask and tell; needs the extra ``search``.
+
+Each axis is a parameter, suggested only where it is active: words as categories, quantities by their rank. A suggestion
+that is no point of the space, or was asked before, is replaced by the nearest point that is neither, and Optuna is told
+the cost of that point under the parameters it has. Costs are told as logarithms.
+"""
+
+from __future__ import annotations
+
+from math import inf, log
+from typing import Any, ClassVar
+
+from looptune.errors import UsageError
+from looptune.tune.axes import Axis, settled
+from looptune.tune.strategies.base import Search, Sequential
+
+MISSING = "the strategy optuna needs the package optuna: pip install 'looptune[search]'"
+
+
+class Optuna(Sequential):
+    name: ClassVar[str] = "optuna"
+
+    @classmethod
+    def check(cls) -> None:
+        try:
+            import optuna  # noqa: F401
+        except ImportError as error:
+            raise UsageError(MISSING) from error
+
+    def search(self) -> Search:
+        self.check()
+        from optuna import create_study, logging
+        from optuna.samplers import TPESampler
+        from optuna.trial import TrialState, create_trial
+
+        logging.set_verbosity(logging.WARNING)
+        study = create_study(sampler=TPESampler(seed=self.seed))
+        starts = self.view.starts()
+        while starts:
+            trial = study.ask()
+            part = trial.suggest_categorical("part", range(len(starts))) if len(starts) > 1 else 0
+            axes = self.view.axes(starts[part])
+            names = [f"{part} {k} {axis.name}" for k, axis in enumerate(axes)]
+            digits = settled(axes, lambda k, at=names, of=axes, to=trial: _suggest(to, at[k], of[k]))
+            point = self.view.nearest(starts[part], digits, self.costs, self.rng)
+            if point is None:
+                return
+            cost = yield point
+            found = self.view.digits(self.view.towards(point, starts[part]))
+            value = log(cost) if 0 < cost < inf else None
+            if found == digits and value is not None:
+                study.tell(trial, value)
+                continue
+            study.tell(trial, state=TrialState.FAIL)
+            if value is not None:
+                given = {n: _rank(a, d) for n, a, d in zip(names, axes, found, strict=True) if d >= 0}
+                known = {n: d for n, d in trial.distributions.items() if n in given}
+                given = {n: given[n] for n in known} | ({"part": part} if len(starts) > 1 else {})
+                known |= {"part": trial.distributions["part"]} if len(starts) > 1 else {}
+                study.add_trial(create_trial(params=given, distributions=known, value=value))
+
+
+def _suggest(trial: Any, name: str, axis: Axis) -> int:
+    count = len(axis.values)
+    if axis.numeric:
+        return axis.ascending[trial.suggest_int(name, 0, count - 1)]
+    digit: int = trial.suggest_categorical(name, range(count))
+    return digit
+
+
+def _rank(axis: Axis, digit: int) -> int:
+    return axis.ascending.index(digit) if axis.numeric else digit

@@ -1,0 +1,82 @@
+"""pyATF's ensemble, simulated annealing, pattern search and Torczon's simplex under an AUC bandit, behind ask and tell.
+
+Needs the extra ``search``. Its coordinates in (0, 1] are shares of each axis; a point that is none of the space is the
+nearest that is. What it asks again is answered from memory, and after REPEATED such questions in a row by a new point,
+the nearest to the one it asked for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from math import ceil, inf
+from typing import Any, ClassVar
+
+from looptune.errors import UsageError
+from looptune.tune.axes import settled
+from looptune.tune.strategies.base import Search, Sequential
+
+MISSING = "the strategy pyatf needs the package pyatf: pip install 'looptune[search]'"
+REPEATED = 20
+
+
+class PyATF(Sequential):
+    name: ClassVar[str] = "pyatf"
+
+    @classmethod
+    def check(cls) -> None:
+        try:
+            import pyatf  # noqa: F401
+        except ImportError as error:
+            raise UsageError(MISSING) from error
+
+    def search(self) -> Search:
+        self.check()
+        from pyatf.search_techniques.auc_bandit import AUCBandit
+        from pyatf.search_techniques.pattern_search import PatternSearch
+        from pyatf.search_techniques.simulated_annealing import SimulatedAnnealing
+        from pyatf.search_techniques.torczon import Torczon
+
+        starts = self.view.starts()
+        if not starts:
+            return
+        own = _Own(self.seed)
+        technique = AUCBandit((SimulatedAnnealing(), PatternSearch(), Torczon()))
+        own(lambda: technique.initialize(1 + max(len(self.view.axes(start)) for start in starts)))
+        repeated = 0
+        while True:
+            costs: dict[Any, float | None] = {}
+            for coordinates in sorted(own(technique.get_next_coordinates)):
+                point = self._point(starts, coordinates, repeated > REPEATED)
+                if point is None:
+                    return
+                repeated = repeated + 1 if point in self.costs else 0
+                cost = yield point
+                costs[coordinates] = None if cost == inf else cost
+            own(lambda told=costs: technique.report_costs(told))
+
+    def _point(self, starts: Sequence[int], coordinates: Sequence[float], fresh: bool) -> int | None:
+        start = starts[_digit(coordinates[0], len(starts))]
+        axes = self.view.axes(start)
+        digits = settled(axes, lambda k: _digit(coordinates[k + 1], len(axes[k].values)))
+        return self.view.nearest(start, digits, self.costs if fresh else (), self.rng)
+
+
+class _Own:
+    """Runs pyATF with a state of its own of the module ``random``, which it draws from, so that a seed replays it."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = random.Random(seed).getstate()
+
+    def __call__(self, call: Callable[[], Any]) -> Any:
+        outside = random.getstate()
+        random.setstate(self._state)
+        try:
+            return call()
+        finally:
+            self._state = random.getstate()
+            random.setstate(outside)
+
+
+def _digit(share: float, count: int) -> int:
+    return min(max(ceil(share * count) - 1, 0), count - 1)
