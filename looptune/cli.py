@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from looptune.errors import LooptuneError, UsageError
-from looptune.options import configured, defines_of, directive_options, file_options
+from looptune.options import STRATEGIES, configured, defines_of, directive_options, file_options
 from looptune.version import __version__
 
 STOPPED = 130
@@ -52,7 +52,11 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
 )
-@click.option("--strategy", metavar="NAME", help="exhaustive or random; default: the one the budget allows.")
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    help=f"{', '.join(STRATEGIES)}; default: exhaustive where the budget allows it, else random.",
+)
 @click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
 @click.option(
@@ -288,6 +292,67 @@ def emit(
             file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=_warn, **options
         ), nl=False,
     )  # fmt: skip
+    return 0
+
+
+@cli.command()
+@click.argument("files", metavar="[STORE|FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--strategy",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    default=("all",),
+    show_default=True,
+    help=f"all, or one or several of {', '.join(STRATEGIES)}.",
+)
+@click.option("--repeats", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="Seeds of each.")
+@click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only these; default: all there are.")
+@click.option("--budget", metavar="N", type=click.IntRange(1), help="Evaluations of a search; default: no limit.")
+@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="The first seed.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, one object a kernel, strategy and level.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write searches.md, .csv, .json, .png and .svg.",
+)
+def simulate(
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    repeats: int,
+    kernels: tuple[str, ...],
+    budget: int | None,
+    seed: int,
+    as_json: bool,
+    output: Path | None,
+) -> int:
+    """Compare search strategies on what was measured: looptune's stores, T4 results, Kernel Tuner caches."""
+    from looptune.report import plots, searches, tables
+    from looptune.tune import recorded, simulate
+
+    if output is not None:
+        tables.check_writable(output)
+    chosen, notes = simulate.chosen(names)
+    recordings = recorded.select(files if files else (Path(".looptune/results.sqlite"),), kernels)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    comparisons = []
+    for recording in recordings:
+        comparisons.append(simulate.compare(recording, chosen, repeats, seed, budget))
+        if not as_json:
+            click.echo(searches.plain(comparisons[-1]) + "\n")
+    if as_json:
+        click.echo(json.dumps(list(searches.records(comparisons)), indent=1))
+    elif len(comparisons) > 1:
+        click.echo(searches.summary(comparisons))
+    if output is not None:
+        _write(output / "searches.md", searches.markdown(comparisons))
+        _write(output / "searches.csv", searches.csv_text(comparisons))
+        _write(output / "searches.json", json.dumps(list(searches.records(comparisons)), indent=1) + "\n")
+        if plots.available():
+            plots.searches(comparisons, output / "searches")
     return 0
 
 

@@ -103,8 +103,8 @@ class Prepared:
 
 def prepare(request: Request) -> Prepared:
     """Read, analyse and choose the target; every user error shows here, before anything is measured."""
-    if request.strategy is not None and request.strategy not in strategies.ALL:
-        raise UsageError(f"unknown strategy '{request.strategy}': choose one of {', '.join(strategies.ALL)}")
+    if request.strategy is not None:
+        strategies.named(request.strategy).check()
     target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)

@@ -12,6 +12,11 @@ import click
 from looptune.errors import UsageError
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
+STRATEGIES = (
+    "exhaustive", "random", "sampling", "jiang-snir", "gatlas-trials", "gatlas-nested", "local", "evolutionary",
+    "model", "optuna", "pyatf",
+)  # fmt: skip
+"""The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -153,7 +153,13 @@ MISTAKES = {
     "an unknown target, emit": (["emit", "gemm.c", "--target", "opencl"], "unknown target 'opencl': choose one of"),
     "an unknown strategy": (
         ["run", "gemm.c", "--sweep", "--strategy", "magic", *RUN],
-        "unknown strategy 'magic': choose one of exhaustive, random",
+        "unknown strategy 'magic': choose one of exhaustive, random, sampling",
+    ),
+    "a simulation of nothing": (["simulate"], "cannot read .looptune/results.sqlite: No such file or directory"),
+    "a simulation of C": (["simulate", "gemm.c"], "gemm.c is neither a results database nor JSON"),
+    "a simulation of other JSON": (
+        ["simulate", "notes.json"],
+        "notes.json is neither T4 results nor a Kernel Tuner cache",
     ),
     "a bad budget": (
         ["run", "gemm.c", "--budget", "lots", *RUN],

@@ -30,8 +30,13 @@ OWNERS = {
     "cuda": ("backends.numba_cuda", "backends.cuda_program", "runtime.gpu"),
     "click": ("cli", "options"),
     "matplotlib": ("report.plots",),
+    "optuna": ("tune.strategies.optuna",),
+    "pyatf": ("tune.strategies.pyatf",),
     "sqlite3": ("tune",),
 }
+
+OPTIONAL = ("matplotlib", "optuna", "pyatf")
+"""Of the extras ``plot`` and ``search``."""
 
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -81,12 +86,12 @@ def test_each_heavy_library_has_one_place(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_stand_at_the_top(path: Path) -> None:
-    """No import inside a function, but matplotlib's, which may be missing, and as what opens a command in cli.py."""
+    """No import inside a function, but of OPTIONAL packages, which may be missing, and as what opens a command."""
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         inside = [s for n in ast.walk(node) for _, s in imports(n) if isinstance(n, ast.stmt) and n is s]
-        optional = all(i.startswith("matplotlib.") for s in inside for i, _ in imports(s))
+        optional = all(i.partition(".")[0] in OPTIONAL for s in inside for i, _ in imports(s))
         assert not inside or optional or name(path) == "cli", f"{node.name}, line {inside[0].lineno}: an import inside"
         if name(path) == "cli" and inside:
             said = isinstance(node.body[0], ast.Expr)

@@ -1,18 +1,33 @@
-"""Strategies: each configuration once, in an order that the seed fixes."""
+"""Strategies: what they ask for lies in the space, once, by the seed alone; they end, and find what can be found."""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from landscapes import LARGE, SECTIONS, SMALL, best, bowl, holes, rugged, searched
 
+from looptune.errors import UsageError
+from looptune.options import STRATEGIES
+from looptune.tune.product import Product, view_of
 from looptune.tune.space import Configuration, Space, parse
-from looptune.tune.strategies import ALL, Strategy
+from looptune.tune.strategies import ALL, Strategy, named
+from looptune.tune.strategies.jiang_snir import unimodal
 from looptune.tune.strategies.random import permuted
+from looptune.tune.view import View
 
-SPACE = parse("loop i: unroll {1..7}\nloop j: unroll {1..9}\nwhere unroll(i) <= unroll(j)\nor\ncodelet: parallel", "s")
+COMPLETE = ["exhaustive", "random"]
+EXTRAS = ["optuna", "pyatf"]
+LEARNING = [
+    pytest.param(n, marks=pytest.mark.skipif(n in EXTRAS and not importlib.util.find_spec(n), reason=f"{n} is missing"))
+    for n in ALL
+    if n not in COMPLETE
+]
+VIEWS = {"listed": view_of(SECTIONS), "product": Product(SECTIONS)}
 
 
 def asked(strategy: Strategy, most: int = 1000) -> list[Configuration]:
@@ -23,27 +38,181 @@ def asked(strategy: Strategy, most: int = 1000) -> list[Configuration]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(ALL))
-def test_every_allowed_configuration_once(name: str):
+def test_the_help_lists_every_strategy():
+    """The names in the options are those there are, in their order."""
+    assert tuple(ALL) == STRATEGIES
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+@pytest.mark.parametrize("space", [SECTIONS, *VIEWS.values()], ids=["space", *VIEWS])
+def test_every_allowed_configuration_once(name: str, space: Space | View):
     """What is asked for is the space itself: nothing forbidden, nothing twice, nothing left out; then None for good."""
-    strategy = ALL[name](SPACE, 3)
+    strategy = ALL[name](space, 3)
     found = asked(strategy)
-    assert sorted(c.text for c in found) == sorted(c.text for c in SPACE)
+    assert sorted(c.text for c in found) == sorted(c.text for c in space)
     assert strategy.ask() is None
     assert strategy.ask() is None
 
 
-@pytest.mark.parametrize("name", sorted(ALL))
-def test_replayable(name: str):
-    """Equal seeds ask in equal order."""
-    assert asked(ALL[name](SPACE, 5)) == asked(ALL[name](SPACE, 5))
+@pytest.mark.parametrize("cost", [bowl, holes, lambda configuration: None], ids=["bowl", "holes", "nothing runs"])
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_search_keeps_to_the_space_and_ends(name: str, view: str, cost):
+    """Only members of the space, each once (or once more with more trials), and None in the end, for good."""
+    strategy = ALL[name](VIEWS[view], 7)
+    members = {c.text for c in SECTIONS}
+    found = [c.text for c, _ in searched(strategy, cost, 3 * len(members))]
+    assert set(found) <= members
+    if name != "gatlas-trials":
+        assert len(set(found)) == len(found)
+    assert 1 <= len(found) < 3 * len(members)
+    assert strategy.ask() is None
+    assert strategy.ask() is None
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", [*COMPLETE, *LEARNING])
+def test_replayable(name: str, view: str):
+    """Equal seeds and costs ask in equal order; nothing else that draws random numbers changes it."""
+    first = searched(ALL[name](VIEWS[view], 5), rugged, 60)
+    assert searched(ALL[name](VIEWS[view], 5), rugged, 60) == first
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_space_of_nothing_and_of_one(name: str):
+    """The empty product is the default, once; a space without sections is none at all."""
+    assert {c.text for c, _ in searched(ALL[name](parse("", "s"), 1), bowl)} == {""}
+    assert searched(ALL[name](Space(()), 1), bowl) == []
+
+
+@pytest.mark.parametrize("name", ["sampling", "jiang-snir", "gatlas-nested", "local", "evolutionary", "model"])
+def test_the_best_of_a_bowl_is_found_with_few_questions(name: str):
+    """2,048 versions whose cost rises from one point: within 1 % of the best after at most a tenth, half of seeds."""
+    limit = 1.01 * best(SMALL, bowl)
+    view = view_of(SMALL)
+    needed = []
+    for seed in range(3):
+        strategy, count = ALL[name](view, seed), 0
+        while (configuration := strategy.ask()) is not None and count < 205:
+            count += 1
+            strategy.tell(configuration, bowl(configuration))
+            if bowl(configuration) <= limit:
+                needed.append(count)
+                break
+    assert len(needed) >= 2
+
+
+@pytest.mark.parametrize("name", ["jiang-snir", "gatlas-nested", "local", "evolutionary", "model"])
+def test_a_space_of_millions_is_walked_not_listed(name: str):
+    """Two million versions: at most twice the best, 150, within 200 questions, in a few milliseconds each."""
+    start = time.process_time()
+    costs = [c for _, c in searched(ALL[name](LARGE, 1), bowl, 200) if c is not None]
+    assert min(costs) <= 300.0
+    assert (time.process_time() - start) / len(costs) < 0.1
+
+
+@pytest.mark.parametrize("name", ["evolutionary", "model"])
+def test_a_search_beats_chance_on_a_rugged_space_with_holes(name: str):
+    """Over seeds, what 120 questions find is better than what 120 random ones find."""
+    view = view_of(SMALL)
+
+    def found(kind: str) -> float:
+        return sum(min(c for _, c in searched(ALL[kind](view, s), holes, 120) if c is not None) for s in range(6))
+
+    assert found(name) < 0.97 * found("random")
+
+
+@st.composite
+def valleys(draw: st.DrawFn) -> list[int]:
+    """Strictly falling, then strictly rising."""
+    left = draw(st.lists(st.integers(1, 9), max_size=60))
+    right = draw(st.lists(st.integers(1, 9), max_size=60))
+    values = [0]
+    for step in left:
+        values.insert(0, values[0] + step)
+    for step in right:
+        values.append(values[-1] + step)
+    return values
+
+
+def _run(values: list[float], at: int) -> tuple[int, float, list[int]]:
+    probed: list[int] = []
+
+    def probe(k: int):
+        cost = yield k
+        return cost
+
+    search = unimodal(probe, at, 0, len(values) - 1)
+    try:
+        probed.append(next(search))
+        while True:
+            probed.append(search.send(values[probed[-1]]))
+    except StopIteration as end:
+        return *end.value, probed
+
+
+@given(valleys(), st.data())
+def test_algorithm_1_finds_the_least_of_a_valley(values: list[int], data: st.DataObject):
+    """From any start what brute force finds, after O(log^2 n) different questions."""
+    at = data.draw(st.integers(0, len(values) - 1))
+    position, cost, probed = _run([float(v) for v in values], at)
+    assert (position, cost) == (values.index(0), 0.0)
+    assert len(set(probed)) <= 4 + 2 * len(values).bit_length() ** 2
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0, float("inf")]), min_size=1, max_size=50), st.data())
+def test_algorithm_1_ends_on_anything(values: list[float], data: st.DataObject):
+    """On plateaus, peaks and failures it ends, inside, with the cheapest it probed."""
+    position, cost, probed = _run(values, data.draw(st.integers(0, len(values) - 1)))
+    assert all(0 <= k < len(values) for k in probed)
+    assert cost == values[position] == min(values[k] for k in probed)
+
+
+def test_a_probe_has_few_trials_and_the_best_are_settled():
+    """gatlas-trials asks all with one run, then the best again, best first, with many."""
+    strategy = ALL["gatlas-trials"](SECTIONS, 1)
+    trials = []
+    found = []
+    while (configuration := strategy.ask()) is not None:
+        found.append(configuration)
+        trials.append(strategy.trials)
+        strategy.tell(configuration, bowl(configuration))
+    settled = [c for c, t in zip(found, trials, strict=True) if t != 1]
+    members = {c.text: bowl(c) for c in SECTIONS}
+    assert {c.text for c, t in zip(found, trials, strict=True) if t == 1} == set(members)
+    assert len(settled) >= 1
+    assert bowl(settled[0]) == min(members.values())
+    assert [bowl(c) for c in settled] == sorted(bowl(c) for c in settled)
+
+
+def test_the_last_probes_are_settled_too():
+    """With a window full, the best is settled also where it was the last to be probed."""
+    for seed in range(20):
+        asked = searched(ALL["gatlas-trials"](SECTIONS, seed), bowl)
+        least = min(c for _, c in asked if c is not None)
+        assert sum(c == least for _, c in asked) >= 2
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_missing_package_is_named_with_what_installs_it(name: str, monkeypatch: pytest.MonkeyPatch):
+    """UsageError with the line for pip, when checked and when asked."""
+    monkeypatch.setitem(sys.modules, name, None)
+    for refuse in (named(name).check, ALL[name](SECTIONS).ask):
+        with pytest.raises(UsageError, match=rf"needs the package {name}: pip install 'looptune\[search\]'"):
+            refuse()
+
+
+def test_an_unknown_name_is_refused_with_those_there_are():
+    """UsageError lists them."""
+    with pytest.raises(UsageError, match="unknown strategy 'magic': choose one of exhaustive, random"):
+        named("magic")
 
 
 def test_seeds_differ_and_random_is_no_enumeration():
     """Another seed is another order, and none is the exhaustive one."""
-    orders = {tuple(c.text for c in asked(ALL["random"](SPACE, seed))) for seed in range(10)}
+    orders = {tuple(c.text for c in asked(ALL["random"](SECTIONS, seed))) for seed in range(10)}
     assert len(orders) == 10
-    assert tuple(c.text for c in asked(ALL["exhaustive"](SPACE))) not in orders
+    assert tuple(c.text for c in asked(ALL["exhaustive"](SECTIONS))) not in orders
 
 
 @given(st.integers(1, 400), st.integers(-(2**40), 2**40))
@@ -68,3 +237,11 @@ def test_a_huge_space_is_sampled_at_once():
     start = time.perf_counter()
     assert len({c.text for c in asked(ALL["random"](space, 1), 100)}) == 100
     assert time.perf_counter() - start < 1.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([n for n in ALL if n not in EXTRAS]))
+def test_no_seed_breaks_a_search(seed: int, name: str):
+    """Any seed: members only, and an end."""
+    members = {c.text for c in SECTIONS}
+    assert {c.text for c, _ in searched(ALL[name](VIEWS["listed"], seed), holes)} <= members

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from looptune.tune.axes import Axis, Digits, Scalar, axes_of, pack, settled, unpack
 from looptune.tune.space import Configuration, Line, Section, Space, slot
@@ -91,7 +92,7 @@ class Product(View):
     def __getitem__(self, index: int) -> Configuration | None:
         return self._space[index]
 
-    def starts(self) -> Sequence[int]:
+    def parts(self) -> Sequence[int]:
         return [part.first for part in self._parts]
 
     def axes(self, index: int) -> tuple[Axis, ...]:
@@ -116,7 +117,7 @@ class Product(View):
         once = list(self._moves(index, rng))
         rng.shuffle(once)
         elsewhere = (other.carried(part, digits) for other in self._parts if other != part)
-        for point in (*once, *elsewhere, *self._twice(once, rng)):
+        for point in chain(once, elsewhere, self._twice(once, rng)):
             if point not in given:
                 given.add(point)
                 yield point
@@ -142,7 +143,7 @@ class Product(View):
                 yield rng.choice(moves)
 
     def _moves(self, index: int, rng: random.Random) -> Iterator[int]:
-        """One axis changed: a quantity by powers of two of positions, another to each of its values, or some of them."""
+        """One axis changed: a quantity by powers of two of positions, words to each other or, if many, to some."""
         part = self._part(index)
         digits = part.digits(index)
         for k, axis in enumerate(part.axes):
@@ -181,9 +182,7 @@ def _position(axis: Axis, kept: dict[str, Scalar]) -> int:
     return axis.values.index(value) if value is not None and value in axis.values else 0
 
 
-def _assignments(
-    axes: Sequence[Axis], digits: Digits, free: frozenset[int], given: Digits = ()
-) -> Iterator[Digits]:
+def _assignments(axes: Sequence[Axis], digits: Digits, free: frozenset[int], given: Digits = ()) -> Iterator[Digits]:
     """All digits that begin with ``given``, are any value on the free axes, and the present one elsewhere."""
     k = len(given)
     if k == len(axes):

@@ -27,7 +27,7 @@ from looptune.tune import constraint, template
 from looptune.tune.constraint import Constraint, Value
 from looptune.tune.template import Choice, Template
 
-Slots = tuple[tuple[str, Value], ...]
+Slots = tuple[tuple[str, Value | float], ...]
 
 _WHERE = re.compile(r"where\b\s*", re.IGNORECASE)
 _LOOPS = re.compile(r"(loop|nest)\s+([\w.]+(?:\s*,\s*[\w.]+)+)\s*:\s*", re.IGNORECASE)

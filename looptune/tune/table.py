@@ -1,8 +1,8 @@
 """A space as the list of its configurations, with the axes read off what differs between them.
 
-    loop i: unroll 4, jam        codelet: grid blocksize 32x8         loop i              unroll(i)   codelet …
-    loop i: tile i:4             codelet: grid blocksize 64x4         "unroll #, jam"     4           "grid blocksize #x#"
-                                                                      "tile i:#"          -           …
+    loop i: unroll 4, jam                loop i            unroll(i)   tile(i)   codelet
+    codelet: grid blocksize 32x8    ──▶  "unroll #, jam"   4           -         "grid blocksize # x #"   …
+    loop i: tile i:4                ──▶  "tile i:#"        -           4         ""                       …
 
 The directives of one place, their numbers put aside, are the value of a categorical axis; each number is a numeric one.
 So two configurations are comparable wherever they stand in a space file, and a space can be made again from the rows
@@ -39,6 +39,7 @@ def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, st
         return dict(configuration.slots), {name: name for name, _ in configuration.slots}
     found: Coordinates = {}
     groups: dict[str, str] = {}
+    named: Coordinates
     for line in configuration.lines:
         place = _PLACE.match(line)
         where = line.partition(":")[0].strip() if place is None else place[0].rstrip(" :")
@@ -93,9 +94,33 @@ class Table(View):
     def __getitem__(self, index: int) -> Configuration:
         return self.rows[index]
 
-    def starts(self) -> Sequence[int]:
+    def parts(self) -> Sequence[int]:
         """The plainest: no directives where that is one of them, else the fewest; the first of several."""
-        return [min(range(self.size), key=lambda k: (len(self.rows[k].lines), k))] if self.rows else []
+        return [min(range(self.size), key=self._plainness)] if self.rows else []
+
+    def starts(self) -> Sequence[int]:
+        """Of the rows that changes of one loop at a time connect the plainest; first that of all, then of the most."""
+        leader = list(range(self.size))
+
+        def find(k: int) -> int:
+            while leader[k] != k:
+                leader[k] = k = leader[leader[k]]
+            return k
+
+        for group in self.groups(0) if self.rows else []:
+            others = [k for k in range(len(self._axes)) if k not in group]
+            first: dict[bytes, int] = {}
+            for k, row in enumerate(np.ascontiguousarray(self._digits[:, others])):
+                leader[find(k)] = find(first.setdefault(row.tobytes(), k))
+        members: dict[int, list[int]] = {}
+        for k in range(self.size):
+            members.setdefault(find(k), []).append(k)
+        firsts = {min(rows, key=self._plainness): len(rows) for rows in members.values()}
+        plainest = set(self.parts())
+        return sorted(firsts, key=lambda k: (k not in plainest, -firsts[k], k))
+
+    def _plainness(self, row: int) -> tuple[int, int]:
+        return len(self.rows[row].lines), row
 
     def axes(self, index: int) -> tuple[Axis, ...]:
         return self._axes
@@ -104,7 +129,7 @@ class Table(View):
         return tuple(self._digits[index].tolist())
 
     def moved(self, index: int, axis: int, digit: int) -> int | None:
-        """For a word the nearest row that has it, since other numbers go with other words; for a number the very row."""
+        """For a word the nearest row that has it, since other numbers go with other words; for a number that row."""
         there = self._digits[index].copy()
         there[axis] = digit
         exact = self._number.get(tuple(there.tolist()))
@@ -144,7 +169,7 @@ class Table(View):
         return index
 
     def _located(self, digits: Sequence[int]) -> np.ndarray:
-        return np.concatenate([c[d] for c, d in zip(self._columns, digits, strict=True)]) if len(digits) else np.zeros(0)
+        return np.concatenate([np.zeros(0), *(c[d] for c, d in zip(self._columns, digits, strict=True))])
 
 
 def _columns(axis: Axis) -> np.ndarray:
@@ -173,4 +198,4 @@ def _axis(name: str, group: str, known: Sequence[Coordinates]) -> Axis:
     texts = [v for v in values if isinstance(v, str)]
     if numbers and set(texts) <= {""}:
         return Axis(name, group, tuple(numbers))
-    return Axis(name, group, tuple([*texts, *numbers]))
+    return Axis(name, group, (*texts, *numbers))

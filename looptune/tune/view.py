@@ -5,7 +5,7 @@
                                                             near(index, rng)            the nearest first
 
 A point is its index, so that what was asked is a set of numbers; ``view[index]`` is its configuration, None where a
-``where`` forbids it. Of a small space there is a ``Table``, of a large one the product itself, of which nothing is stored.
+``where`` forbids it. Of a small space there is a ``Table``, of a large one a ``Product``, of which nothing is stored.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ class View(ABC):
                 yield configuration
 
     @abstractmethod
+    def parts(self) -> Sequence[int]:
+        """The plainest point of each part: points of one part have the same axes."""
+
     def starts(self) -> Sequence[int]:
-        """Where a search begins: the plainest point of each part that no move leaves."""
+        """Where a search along loops begins, so that it comes to all: the plainest of those such moves connect."""
+        return self.parts()
 
     @abstractmethod
     def axes(self, index: int) -> tuple[Axis, ...]:

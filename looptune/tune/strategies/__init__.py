@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from looptune.errors import UsageError
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.evolutionary import Evolutionary
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -22,9 +23,17 @@ ALL: Mapping[str, type[Strategy]] = MappingProxyType(
     {
         s.name: s
         for s in (
-            Exhaustive, Random, Sampling, JiangSnir, GatlasTrials, GatlasNested, Local, Evolutionary, Model, Optuna, PyATF,
+            Exhaustive, Random, Sampling, JiangSnir, GatlasTrials, GatlasNested, Local, Evolutionary, Model,
+            Optuna, PyATF,
         )
     }
 )  # fmt: skip
 
-__all__ = ["ALL", "Strategy"]
+__all__ = ["ALL", "Strategy", "named"]
+
+
+def named(name: str) -> type[Strategy]:
+    """UsageError lists the names there are."""
+    if name not in ALL:
+        raise UsageError(f"unknown strategy '{name}': choose one of {', '.join(ALL)}")
+    return ALL[name]

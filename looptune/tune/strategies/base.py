@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from importlib.util import find_spec
 from math import inf
 from typing import ClassVar
 
+from looptune.errors import UsageError
 from looptune.tune.product import view_of
 from looptune.tune.space import Configuration, Space
 from looptune.tune.view import View
@@ -32,6 +34,10 @@ Best = tuple[int, float]
 class Strategy(ABC):
     name: ClassVar[str]
     window: ClassVar[int] = 256
+    seeded: ClassVar[bool] = True
+    """Another seed asks in another order."""
+    needs: ClassVar[str | None] = None
+    """A package of the extra ``search``."""
     trials: int | None = None
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
@@ -40,7 +46,9 @@ class Strategy(ABC):
 
     @classmethod
     def check(cls) -> None:
-        """UsageError where a package it needs is missing."""
+        """UsageError where the package it needs is missing."""
+        if cls.needs is not None and find_spec(cls.needs) is None:
+            raise UsageError(f"the strategy {cls.name} needs the package {cls.needs}: pip install 'looptune[search]'")
 
     @abstractmethod
     def ask(self) -> Configuration | None: ...
@@ -66,7 +74,7 @@ class Sequential(Strategy):
         self._texts: dict[str, float] = {}
         self._open: int | None = None
         self._running = self.search()
-        self._begun = False
+        self._last: int | None = None
 
     @abstractmethod
     def search(self) -> Search: ...
@@ -90,6 +98,18 @@ class Sequential(Strategy):
         self.costs[self._open] = self._texts[configuration.text] = cost
         self._open = None
 
+    def from_each(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
+        """The first of ``starts``, the others in the seed's order, then random points, if possible not asked yet."""
+        first, others = [*starts][:1], [*starts][1:]
+        if not first:
+            return
+        self.rng.shuffle(others)
+        yield from first
+        yield from others
+        for _ in range(restarts):
+            tries = [self.rng.randrange(self.view.size) for _ in range(20)]
+            yield next((p for p in tries if p not in self.costs), tries[0])
+
     def least(self, points: Iterable[int], best: Best | None = None) -> Generator[int, float, Best | None]:
         """Ask for all of them; the cheapest, or ``best`` where none is cheaper."""
         for point in points:
@@ -101,10 +121,10 @@ class Sequential(Strategy):
     def _advance(self) -> int | None:
         """The next point whose cost is not known; None at the end of the search."""
         try:
-            index = self._running.send(self.costs[self._last]) if self._begun else next(self._running)
+            index = next(self._running) if self._last is None else self._running.send(self.costs[self._last])
             while index in self.costs:
                 index = self._running.send(self.costs[index])
         except StopIteration:
             return None
-        self._begun, self._last = True, index
+        self._last = index
         return index

@@ -13,10 +13,11 @@ from __future__ import annotations
 from math import inf
 from typing import ClassVar
 
+from looptune.tune.axes import Axis
 from looptune.tune.strategies.base import Best, Search, Sequential
 
 POPULATION, TOURNAMENT = 12, 3
-MUTATED = 0.6
+MUTATED, NEARBY = 0.6, 0.7
 STALE = 60
 
 
@@ -26,7 +27,7 @@ class Evolutionary(Sequential):
     def search(self) -> Search:
         if not self.view.size:
             return
-        firsts = [*self.view.starts()][:POPULATION]
+        firsts = [*self.view.parts()][:POPULATION]
         firsts += [self.rng.randrange(self.view.size) for _ in range(POPULATION - len(firsts))]
         population: list[Best] = []
         for point in dict.fromkeys(firsts):
@@ -54,10 +55,18 @@ class Evolutionary(Sequential):
                 for k in group:
                     digits[k] = other[k]
         if self.rng.random() < MUTATED:
-            k = self.rng.randrange(len(digits)) if digits else 0
-            for axis in self.view.axes(mother)[k : k + 1]:
-                digits[k] = self.rng.randrange(len(axis.values))
+            active = [k for k, axis in enumerate(self.view.axes(mother)) if digits[k] >= 0 and len(axis.values) > 1]
+            for k in self.rng.sample(active, min(1, len(active))):
+                digits[k] = self._mutated(self.view.axes(mother)[k], digits[k])
         return self.view.nearest(mother, digits, self.costs, self.rng)
+
+    def _mutated(self, axis: Axis, digit: int) -> int:
+        """Any other word; of a quantity mostly a value close by."""
+        order = axis.ascending if axis.numeric else range(len(axis.values))
+        at, last = order.index(digit), len(order) - 1
+        reach = max(1, len(order) // 8) if axis.numeric and self.rng.random() < NEARBY else last
+        there = self.rng.randrange(max(0, at - reach), min(last, at + reach))
+        return order[there + (there >= at)]
 
     def _parent(self, population: list[Best]) -> int:
         return min(self.rng.choices(population, k=TOURNAMENT), key=lambda e: e[1])[0]

@@ -11,6 +11,7 @@ from looptune.tune.view import View
 
 class Exhaustive(Strategy):
     name: ClassVar[str] = "exhaustive"
+    seeded: ClassVar[bool] = False
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)

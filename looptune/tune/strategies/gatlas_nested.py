@@ -4,8 +4,8 @@
     quantities fixed: each word through its variants, the best kept          split or contiguous, orders, tile or unroll
     again until neither brings anything; then from a random point
 
-A quantity with more than MOST values is gone through in MOST even steps, and again, finer, in the next turn. After Jang,
-"GPU Automatically Tuned Linear Algebra Software", with the axes of any space for those of one kernel.
+A quantity with more than MOST values is gone through in MOST even steps, and again, finer, in the next turn. After
+Jang, "GPU Automatically Tuned Linear Algebra Software", with the axes of any space for those of one kernel.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ class GatlasNested(Sequential):
     name: ClassVar[str] = "gatlas-nested"
 
     def search(self) -> Search:
-        starts = list(self.view.starts())
-        self.rng.shuffle(starts)
-        for start in (*starts, *(self.rng.randrange(self.view.size) for _ in range(RESTARTS) if starts)):
+        for start in self.from_each(self.view.parts(), RESTARTS):
             yield from self._alternate(start)
 
     def _alternate(self, start: int) -> Search:
@@ -45,7 +43,7 @@ class GatlasNested(Sequential):
             span /= MOST / 4
 
     def _through(self, point: int, k: int, span: float) -> Iterator[int]:
-        """The points along an axis: all of a word's, of a quantity's those of a share ``span`` of it around ``point``."""
+        """Points along an axis: all of a word's, of a quantity's those of a share ``span`` of it around ``point``."""
         axis, here = self.view.axes(point)[k], self.view.digits(point)[k]
         if here < 0:
             return

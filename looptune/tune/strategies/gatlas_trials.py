@@ -10,6 +10,8 @@ and finals of its own and answers the second question from its store; in simulat
 
 from __future__ import annotations
 
+from collections import deque
+from math import inf
 from typing import ClassVar
 
 from looptune.tune.space import Configuration, Space
@@ -24,7 +26,6 @@ SETTLED = 10
 
 class GatlasTrials(Strategy):
     name: ClassVar[str] = "gatlas-trials"
-    # The best are chosen among those told when the probes end, so all but the last few.
     window: ClassVar[int] = 8
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
@@ -32,18 +33,30 @@ class GatlasTrials(Strategy):
         self.trials = PROBE
         self._probes = Random(space, seed)
         self._best: list[tuple[float, str, Configuration]] = []
-        self._chosen: list[Configuration] | None = None
+        self._open: deque[bool] = deque()
+        """Of each question that is not answered, whether it was a probe."""
+        self._settled = 0
+        self._least = inf
 
     def ask(self) -> Configuration | None:
-        if self._chosen is None:
-            configuration = self._probes.ask()
-            if configuration is not None:
-                return configuration
+        configuration = self._probes.ask() if self.trials == PROBE else None
+        if configuration is None:
             self.trials = SETTLE
-            self._chosen = [c for cost, _, c in self._best if cost <= MARGIN * self._best[0][0]]
-        return self._chosen.pop(0) if self._chosen else None
+            configuration = self._next()
+        if configuration is not None:
+            self._open.append(self.trials == PROBE)
+        return configuration
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        if self._chosen is None and cost_us is not None:
+        if self._open.popleft() and cost_us is not None:
             self._best = sorted([*self._best, (cost_us, configuration.text, configuration)], key=lambda e: e[:2])
             del self._best[SETTLED:]
+            self._least = min(self._least, cost_us)
+
+    def _next(self) -> Configuration | None:
+        """The best not settled yet; while probes are still open, whatever its margin, since a better one may come."""
+        waiting = any(self._open)
+        if not self._best or self._settled == SETTLED or not (waiting or self._best[0][0] <= MARGIN * self._least):
+            return None
+        self._settled += 1
+        return self._best.pop(0)[2]

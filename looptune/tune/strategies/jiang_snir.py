@@ -7,8 +7,9 @@
                      all values:    loop 1, loop 2, …      quantities, from the best of those
 
 After Jiang and Snir, "Automatic Tuning Matrix Multiplication Performance on Graphics Hardware", PACT 2005, whose
-phases were those of one kernel: here a phase is a loop, in the order written, or for a seed other than 0 in the seed's.
-Rounds are repeated until one brings nothing. On a unimodal quantity with n values Algorithm 1 asks for O(log^2 n).
+phases were those of one kernel: here a phase is a loop, their order the seed's. Rounds are repeated until one brings
+nothing; then the search begins again at RESTARTS random points. On a unimodal quantity with n values Algorithm 1 asks
+O(log^2 n) times.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from looptune.tune.strategies.base import Best, Search, Sequential
 
 Probe = Callable[[int], Generator[int, float, float]]
 """The cost at a position."""
+
+RESTARTS = 10
 
 
 def unimodal(probe: Probe, at: int, low: int, high: int) -> Generator[int, float, Best]:
@@ -55,14 +58,13 @@ class JiangSnir(Sequential):
     name: ClassVar[str] = "jiang-snir"
 
     def search(self) -> Search:
-        for start in self.view.starts():
+        for start in self.from_each(self.view.starts(), RESTARTS):
             yield from self._rounds(start)
 
     def _rounds(self, start: int) -> Search:
         best = start, (yield start)
         groups = self.view.groups(start)
-        if self.seed:
-            self.rng.shuffle(groups)
+        self.rng.shuffle(groups)
         while True:
             before = best[1]
             for whole in (False, True):

@@ -3,7 +3,8 @@
     from a point: its neighbours, nearest first; the first that is better is the next point
     PATIENCE neighbours in a row that are no better: from a random point, RESTARTS times
 
-Neighbours change one choice, a quantity by one step or by 2, 4, 8 … of them; equally near ones come in the seed's order.
+Neighbours change one choice, a quantity by one step or by 2, 4, 8 … of them; equally near ones come in the seed's
+order.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ class Local(Sequential):
     name: ClassVar[str] = "local"
 
     def search(self) -> Search:
-        starts = list(self.view.starts())
-        self.rng.shuffle(starts)
-        for start in (*starts, *(self._anywhere() for _ in range(RESTARTS) if starts)):
+        for start in self.from_each(self.view.parts(), RESTARTS):
             point, cost = start, (yield start)
             while True:
                 better = None
@@ -40,8 +39,3 @@ class Local(Sequential):
     def _degree(self, point: int) -> int:
         """As many neighbours as there are single moves, up and down, in the axes that are active."""
         return 2 * sum(digit >= 0 for digit in self.view.digits(point))
-
-    def _anywhere(self) -> int:
-        """A random point, not asked yet where one is found soon."""
-        tries = (self.rng.randrange(self.view.size) for _ in range(20))
-        return next((p for p in tries if p not in self.costs), 0)

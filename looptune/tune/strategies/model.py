@@ -2,8 +2,8 @@
 
     a few points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …        see tune/surrogate.py
 
-Features are the words and the logarithms of the numbers of the directives (tune/table.py), so that the model carries over
-what one loop's unrolling did to all versions that have it. Of a space too large to list the candidates are POOL
+Features are the words and the logarithms of the numbers of the directives (tune/table.py), so that the model carries
+over what one loop's unrolling did to all versions that have it. Of a space too large to list the candidates are POOL
 random points, and the neighbours of each new best. Ends when every candidate was asked.
 """
 
@@ -22,9 +22,13 @@ from looptune.tune.strategies.random import permuted
 from looptune.tune.table import Table
 from looptune.tune.view import View
 
-FIRST, APART = 4, 12
+FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""
+BESIDE = 6
+"""One question in so many goes to the nearest neighbour of the best: the model may be wrong about it."""
 POOL, AROUND = 1000, 100
+WORK = 200_000
+"""Candidates looked at times points fitted, at most: some milliseconds."""
 RECENT = 300
 """Points fitted at most, half of them the best: a fit of n takes n^3."""
 
@@ -40,7 +44,7 @@ class Model(Sequential):
         self._shape: surrogate.Shape | None = None
 
     def search(self) -> Search:
-        starts = list(self.view.starts())
+        starts = list(self.view.parts())
         if not starts:
             return
         self._pool(starts)
@@ -50,7 +54,7 @@ class Model(Sequential):
             rest = [k for k in range(len(self._points)) if self._points[k] not in self.costs]
             if not rest:
                 return
-            row = self._far(known, rest) if len(known) < FIRST else self._promising(known, rest)
+            row = self._next(known, rest)
             point = self._points[row]
             cost = yield point
             known.append(row)
@@ -76,9 +80,18 @@ class Model(Sequential):
     def _around(self, point: int) -> list[int]:
         return [p for p, _ in zip(self.view.near(point, self.rng), range(AROUND), strict=False)]
 
+    def _next(self, known: list[int], rest: list[int]) -> int:
+        if len(known) < FIRST:
+            return self._far(known, rest)
+        if len(known) % BESIDE:
+            return self._promising(known, rest)
+        best = min(known, key=lambda k: self.costs[self._points[k]])
+        squares = self._squares([best], rest)[0]
+        return self.rng.choice([k for k, square in zip(rest, squares, strict=True) if square <= squares.min() + 1e-9])
+
     def _far(self, known: list[int], rest: list[int]) -> int:
         """The plainest first, then of a few random ones the farthest from all."""
-        first = [k for k in self._table.starts() if k in rest]
+        first = [k for k in self._table.parts() if k in rest]
         if not known and first:
             return first[0]
         some = self.rng.sample(rest, min(APART, len(rest)))
@@ -86,8 +99,8 @@ class Model(Sequential):
 
     def _promising(self, known: list[int], rest: list[int]) -> int:
         self.rng.shuffle(rest)
-        rest = rest[: 4 * POOL]
         fitted = self._fitted(known)
+        rest = rest[: max(POOL // 4, WORK // len(fitted))]
         y = surrogate.targets(np.array([self.costs[self._points[k]] for k in fitted]))
         squares = self._squares(fitted, fitted)
         if self._shape is None or len(known) % (1 + len(known) // 40) == 0:

@@ -7,25 +7,18 @@ the cost of that point under the parameters it has. Costs are told as logarithms
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import inf, log
 from typing import Any, ClassVar
 
-from looptune.errors import UsageError
 from looptune.tune.axes import Axis, settled
 from looptune.tune.strategies.base import Search, Sequential
-
-MISSING = "the strategy optuna needs the package optuna: pip install 'looptune[search]'"
 
 
 class Optuna(Sequential):
     name: ClassVar[str] = "optuna"
-
-    @classmethod
-    def check(cls) -> None:
-        try:
-            import optuna  # noqa: F401
-        except ImportError as error:
-            raise UsageError(MISSING) from error
+    needs: ClassVar[str | None] = "optuna"
 
     def search(self) -> Search:
         self.check()
@@ -35,13 +28,13 @@ class Optuna(Sequential):
 
         logging.set_verbosity(logging.WARNING)
         study = create_study(sampler=TPESampler(seed=self.seed))
-        starts = self.view.starts()
+        starts = self.view.parts()
         while starts:
             trial = study.ask()
             part = trial.suggest_categorical("part", range(len(starts))) if len(starts) > 1 else 0
             axes = self.view.axes(starts[part])
             names = [f"{part} {k} {axis.name}" for k, axis in enumerate(axes)]
-            digits = settled(axes, lambda k, at=names, of=axes, to=trial: _suggest(to, at[k], of[k]))
+            digits = settled(axes, partial(_suggest, trial, names, axes))
             point = self.view.nearest(starts[part], digits, self.costs, self.rng)
             if point is None:
                 return
@@ -60,7 +53,8 @@ class Optuna(Sequential):
                 study.add_trial(create_trial(params=given, distributions=known, value=value))
 
 
-def _suggest(trial: Any, name: str, axis: Axis) -> int:
+def _suggest(trial: Any, names: Sequence[str], axes: Sequence[Axis], k: int) -> int:
+    name, axis = names[k], axes[k]
     count = len(axis.values)
     if axis.numeric:
         return axis.ascending[trial.suggest_int(name, 0, count - 1)]

@@ -9,26 +9,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, inf
 from typing import Any, ClassVar
 
-from looptune.errors import UsageError
 from looptune.tune.axes import settled
 from looptune.tune.strategies.base import Search, Sequential
 
-MISSING = "the strategy pyatf needs the package pyatf: pip install 'looptune[search]'"
 REPEATED = 20
 
 
 class PyATF(Sequential):
     name: ClassVar[str] = "pyatf"
-
-    @classmethod
-    def check(cls) -> None:
-        try:
-            import pyatf  # noqa: F401
-        except ImportError as error:
-            raise UsageError(MISSING) from error
+    needs: ClassVar[str | None] = "pyatf"
 
     def search(self) -> Search:
         self.check()
@@ -37,7 +30,7 @@ class PyATF(Sequential):
         from pyatf.search_techniques.simulated_annealing import SimulatedAnnealing
         from pyatf.search_techniques.torczon import Torczon
 
-        starts = self.view.starts()
+        starts = self.view.parts()
         if not starts:
             return
         own = _Own(self.seed)
@@ -53,7 +46,7 @@ class PyATF(Sequential):
                 repeated = repeated + 1 if point in self.costs else 0
                 cost = yield point
                 costs[coordinates] = None if cost == inf else cost
-            own(lambda told=costs: technique.report_costs(told))
+            own(partial(technique.report_costs, costs))
 
     def _point(self, starts: Sequence[int], coordinates: Sequence[float], fresh: bool) -> int | None:
         start = starts[_digit(coordinates[0], len(starts))]

@@ -3,7 +3,8 @@
     default ──▶ all directives of loop 1 ──▶ best of them, all directives of loop 2 ──▶ …
 
 A pass costs the sum of what the loops offer where the whole space costs the product. It is exact where loops do not
-interact. The seed decides the order of the loops; the search ends after one pass.
+interact. The seed decides the order of the loops. After the pass, which is all the paper did, RESTARTS more begin at
+random points.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import ClassVar
 
 from looptune.tune.strategies.base import Search, Sequential
 
+RESTARTS = 10
+
 
 class Sampling(Sequential):
     name: ClassVar[str] = "sampling"
 
     def search(self) -> Search:
-        for start in self.view.starts():
+        for start in self.from_each(self.view.starts(), RESTARTS):
             best = start, (yield start)
             groups = self.view.groups(start)
             self.rng.shuffle(groups)

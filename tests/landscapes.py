@@ -1,0 +1,76 @@
+"""Made-up costs over a space: a bowl, a rugged one, one with holes; the same configuration costs the same each time.
+
+bowl      1 + how far each number is from the best one, in doublings, + a step for each word that is not the best
+rugged    the bowl times 1 .. 1 + RUGGED, by a hash of the text
+holes     the rugged one, of which a share cannot be timed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from math import log2
+
+from looptune.tune.space import Configuration, Space, parse
+from looptune.tune.strategies import Strategy
+from looptune.tune.table import coordinates
+from looptune.tune.view import View
+
+RUGGED = 0.4
+HOLES = 0.25
+
+Cost = Callable[[Configuration], float | None]
+
+SMALL = parse(
+    "loop i: unroll {1..16}, {contiguous, split}\nloop j: tile j:{1..16}\n"
+    "codelet: grid blocksize {8x8, 16x8, 32x8, 64x8}",
+    "s",
+)
+"""2,048 versions: the bowl's best is found by its coordinates one at a time."""
+LARGE = parse("loop i: unroll {1..1000}, {contiguous, split}\nloop j: tile j:{1..1000}", "s")
+"""Two millions."""
+SECTIONS = parse(
+    "loop i: { | unroll {2..8}, {contiguous, split} | tile i:{2..8} }\nloop j: unroll {1..9}\n"
+    "where unroll(i) <= unroll(j)\nor\ncodelet: parallel\nor\nloop j: unroll 3\nnest i: permute {i, j | j, i}",
+    "s",
+)
+
+
+def bowl(configuration: Configuration, best: float = 12.0) -> float:
+    cost = 1.0
+    for value in coordinates(configuration)[0].values():
+        match value:
+            case str():
+                cost += 0.5 * ("split" not in value)
+            case number:
+                cost += abs(log2(number / best))
+    return 100.0 * cost
+
+
+def rugged(configuration: Configuration) -> float:
+    return bowl(configuration) * (1.0 + RUGGED * _share(configuration.text))
+
+
+def holes(configuration: Configuration) -> float | None:
+    return None if _share(f"hole {configuration.text}") < HOLES else rugged(configuration)
+
+
+def _share(text: str) -> float:
+    """Evenly over 0 .. 1, fixed for each text."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=6).digest()) / 2**48
+
+
+def searched(strategy: Strategy, cost: Cost, most: int = 5000) -> list[tuple[Configuration, float | None]]:
+    """What a strategy asks for with its window as full as a sweep keeps it, and the costs."""
+    asked: list[tuple[Configuration, float | None]] = []
+    told = 0
+    while len(asked) < most and (configuration := strategy.ask()) is not None:
+        asked.append((configuration, cost(configuration)))
+        if len(asked) - told == strategy.window:
+            strategy.tell(*asked[told])
+            told += 1
+    return asked
+
+
+def best(space: Space | View, cost: Cost) -> float:
+    return min(c for c in map(cost, space) if c is not None)
