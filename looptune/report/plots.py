@@ -75,7 +75,13 @@ def searches(comparisons: Sequence[Comparison], stem: Path) -> list[Path]:
             shares, ratios = _best_so_far(c, traces)
             colour, style = strokes[name]
             (lines[name],) = axes.step(
-                shares, ratios, where="post", color=colour, linestyle=style, linewidth=1.8 if name in first else 1.1
+                shares,
+                ratios,
+                where="post",
+                color=colour,
+                linestyle=style,
+                linewidth=1.8 if name in first else 1.1,
+                zorder=3 if name in first else 2,
             )
         axes.axhspan(1.0, 1.05, color=GREY, alpha=0.25, linewidth=0)
         axes.axvline(10, color=GREY, linestyle=":", linewidth=1)
