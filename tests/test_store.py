@@ -193,6 +193,9 @@ def test_an_older_schema_is_migrated(path: Path):
     with sqlite3.connect(path) as db:
         db.execute("DROP INDEX runs_emitted")
         db.execute("DROP INDEX runs_best")
+        db.execute("DROP INDEX runs_number")
+        db.execute("ALTER TABLE runs DROP COLUMN number")
+        db.execute("DROP TABLE sweeps")
         db.execute("PRAGMA user_version = 1")
     with Store.open(path) as store:
         assert [r.directives for r in store.rows()] == ["old"]
@@ -200,7 +203,7 @@ def test_an_older_schema_is_migrated(path: Path):
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
         assert db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
-        assert db.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index'").fetchone()[0] == 2
+        assert db.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index'").fetchone()[0] == 3
 
 
 @pytest.mark.parametrize("where", ["directory", "under a file", "unwritable"])
@@ -232,14 +235,14 @@ def fill(store: Store) -> None:
 def test_a_full_disk_keeps_what_was_there(path: Path):
     """SQLITE_FULL is a StoreError; the rows before it are intact, and the store goes on once there is room."""
     with Store.open(path) as store:
-        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-        store._db.execute(f"PRAGMA max_page_count = {pages + 20}")
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages + 20}")
         with pytest.raises(StoreError, match="full"):
             fill(store)
         stored = len(list(store.rows()))
         assert stored > 10
         assert all(r.outcome == timed(1.0) for r in store.rows())
-        store._db.execute("PRAGMA max_page_count = 100000")
+        store.connection.execute("PRAGMA max_page_count = 100000")
         store.record(row("after"), timed(1.0))
     with Store.open(path) as store:
         assert len(list(store.rows())) == stored + 1

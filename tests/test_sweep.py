@@ -50,11 +50,12 @@ class FakeLab:
     def measure_setup(self) -> Setup:
         return partial(measurer, self.journal, self.measure_s)
 
-    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
-        if "illegal" in configuration.text:
-            return Illegal("iteration (i=1) must run before (i=2)")
-        # `unroll 1` changes nothing: the same source as without it.
-        return Prepared(configuration.text.replace("loop k: unroll 1", ""), configuration.text)
+
+def prepare(configuration: Configuration) -> Prepared | Outcome:
+    if "illegal" in configuration.text:
+        return Illegal("iteration (i=1) must run before (i=2)")
+    # `unroll 1` changes nothing: the same source as without it.
+    return Prepared(configuration.text.replace("loop k: unroll 1", ""), configuration.text)
 
 
 def write(journal: Path, text: str) -> None:
@@ -62,7 +63,10 @@ def write(journal: Path, text: str) -> None:
         file.write(f"{text}\n")
 
 
-def compiler(journal: Path, seconds: float) -> Callable[[str], Any]:
+def compiler(journal: Path, seconds: float) -> Callable[[str, Any], Any]:
+    def work(step: str, given: Any) -> Any:
+        return prepare(given) if step == "prepare" else build(given)
+
     def build(text: str) -> Any:
         write(journal, f"compile {text!r}")
         time.sleep(seconds)
@@ -77,7 +81,7 @@ def compiler(journal: Path, seconds: float) -> Callable[[str], Any]:
                 time.sleep(60)
         return ("built", text)
 
-    return build
+    return work
 
 
 def measurer(journal: Path, seconds: float) -> Callable[[Any, float | None], Outcome]:
@@ -380,8 +384,8 @@ def no_device() -> Any:
 def test_a_full_disk_ends_the_sweep_with_its_rows(lab: FakeLab, tmp_path: Path):
     """A StoreError, no worker left, and every row before it in place."""
     with Store.open(tmp_path / "store") as store:
-        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-        store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages + 4}")
         space = parse("loop k: { illegal {1..1000} }", "s")
         with pytest.raises(StoreError, match="full"):
             sweep(

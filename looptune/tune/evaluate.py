@@ -1,6 +1,6 @@
 """One configuration from its directives to an Outcome, split where processes meet.
 
-    coordinator         schedule, map, emit                       Illegal | the plans
+    compiling worker    schedule, map, emit                       Illegal | the plans
     compiling worker    the plan timed, and the same at odd sizes NotBuilt | OverLimit | Built
     measuring worker    run at odd sizes, compare; run at the     WrongResult | Timed
                         user's sizes, compare; time
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,6 +36,8 @@ from looptune.runtime.sizes import Problem
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Analysis, Scheduled, bake, schedule
 from looptune.simplify import is_integer
+from looptune.tune.limits import exceeded
+from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
 from looptune.tune.sweep import Prepared
@@ -44,8 +47,6 @@ HOPELESS = 20.0
 """A version whose verifying run takes this many times the best is not run again: that run is its time."""
 LONG_US = 1e6
 """A run this long is not repeated while screening."""
-REGISTERS_PER_BLOCK = 65536
-"""On every NVIDIA GPU since compute capability 5.0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class KernelLab:
 
     @property
     def compile_setup(self) -> Setup:
-        return partial(compiler, self.job)
+        return partial(compiler, self.job, self.context)
 
     @property
     def measure_setup(self) -> Setup:
@@ -116,7 +117,16 @@ class KernelLab:
             return Illegal(error.message)
         plans = plans_of(self.job, done.codelet, configuration.text)
         emitted = self.backend.emit(replace(plans.timed, note=""))
-        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), plans)
+        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(plans))
+
+    def build(self, plans: Plans) -> Sealed | Outcome:
+        """What the measuring worker loads, or what the device has too little of for it."""
+        try:
+            built = Built(self.backend.build(plans.timed), None if plans.odd is None else self.backend.build(plans.odd))
+        except ResourceError as error:
+            return OverLimit(error.message)
+        over = exceeded(built.timed.resources + (() if built.odd is None else built.odd.resources))
+        return seal(built) if over is None else OverLimit(over)
 
 
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
@@ -127,22 +137,14 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     return Plans(plan(bake(codelet, job.problem.values), note), odd)
 
 
-def compiler(job: Job) -> Callable[[Plans], Built | Outcome]:
+def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Sealed | Outcome]:
     """The set-up of a compiling worker."""
-    backend = job.target.backend()
+    lab = KernelLab(job, context)
 
-    def build(plans: Plans) -> Built | Outcome:
-        try:
-            built = Built(backend.build(plans.timed), None if plans.odd is None else backend.build(plans.odd))
-        except ResourceError as error:
-            return OverLimit(error.message)
-        for used in built.timed.resources:
-            if used.registers * used.threads > REGISTERS_PER_BLOCK:
-                return OverLimit(f"{used.kernel} needs {used.registers * used.threads} registers per block, "
-                                 f"the limit is {REGISTERS_PER_BLOCK}")  # fmt: skip
-        return built
+    def work(step: str, given: Any) -> Prepared | Sealed | Outcome:
+        return lab.prepare(given) if step == "prepare" else lab.build(given)
 
-    return build
+    return work
 
 
 def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
@@ -203,19 +205,25 @@ class Bench:
         return Doubt(self.interpreted(job.codelet, nudged(self.odd_inputs, job.seed)), wider)
 
     def measure(self, built: Built, best_us: float | None) -> Outcome:
+        start = time.monotonic()
         wrong = self.wrong_at_odd_sizes(built)
         if wrong is not None:
             return WrongResult(wrong)
+        odd_s = time.monotonic() - start
         sample = self.machine.sampler(self.run_of(built.timed), self.pairs())
+        start = time.monotonic()
         first_us = sample()
         wrong = self.wrong()
         if wrong is not None:
             return WrongResult(wrong)
+        verified = time.monotonic()
         hopeless = best_us is not None and first_us > HOPELESS * best_us
         times = (first_us,) if hopeless or first_us > LONG_US else screen(sample, best_us)
         s = summary(times)
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
-        return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", _facts(built.timed))
+        took = (("verify_s", round(odd_s + verified - start, 4)), ("measure_s", round(time.monotonic() - verified, 4)))
+        facts = (*_facts(built.timed), *took)
+        return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", facts)
 
     def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
         """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library"."""

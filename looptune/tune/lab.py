@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from looptune.runtime.outcome import Outcome
-from looptune.tune.space import DEFAULT, Configuration
+from looptune.tune.space import DEFAULT
 from looptune.tune.store import Context, Row
 from looptune.tune.workers import Setup
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """``source_key``: hash of the emitted source, equal keys are one version. ``task``: what compiling needs."""
+    """``source_key``: hash of the emitted source, equal keys are one version. ``task``: what compiling needs, sealed
+    where it is large: the coordinator passes it on and reads nothing of it."""
 
     source_key: str
     task: Any
@@ -23,8 +23,13 @@ class Prepared:
 class Lab(Protocol):
     """What the coordinator needs to know of kernels. The set-ups are called in worker processes, hence picklable.
 
-    ``compile_setup()`` gives ``compile(task) -> built | Outcome``, ``measure_setup()`` gives
-    ``measure(built, best_us) -> Outcome``. An exception in compile is NotBuilt, one in measure is Crashed.
+    ``compile_setup()`` gives ``work(step, given)``:
+
+        work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
+        work("build", task)            -> built | Outcome
+
+    ``measure_setup()`` gives ``measure(built, best_us) -> Outcome``. An exception in work is NotBuilt, one in measure
+    is Crashed. Of a Timed's facts, ``verify_s`` and ``measure_s`` say where its time went.
     """
 
     @property
@@ -35,9 +40,6 @@ class Lab(Protocol):
 
     @property
     def measure_setup(self) -> Setup: ...
-
-    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
-        """Schedule, map and emit, in the coordinator; an Outcome (Illegal, OverLimit) where it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,39 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of a sweep.
+
+    ``launch`` (getting a version to the device), ``verify``, ``measure``, ``failed`` (versions that crashed or were
+    killed) and ``waiting`` (nothing to measure) are the measuring worker's and make up the whole; ``judge`` and
+    ``compile`` are of all compiling processes together, ``own`` is the coordinator's CPU time.
+    """
+
+    judge: float
+    compile: float
+    launch: float
+    verify: float
+    measure: float
+    failed: float
+    waiting: float
+    own: float
+
+
+@dataclass(frozen=True, slots=True)
 class SweepResult:
-    """``counts`` by outcome class, besides ``space`` (its size) and ``duplicate``; ``timed`` is fastest first."""
+    """``counts`` by outcome class, besides ``space`` (its size) and ``duplicate``.
+
+    ``timed`` are the fastest thousand and those that were to come first, fastest first; ``times_us`` are all medians.
+    """
 
     sweep: str
     counts: Mapping[str, int]
     timed: tuple[Row, ...]
+    times_us: tuple[float, ...]
     resumed: int
     interrupted: bool
     elapsed_s: float
+    spent: Spent
 
     @property
     def best(self) -> Row | None:

@@ -9,9 +9,10 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
@@ -23,8 +24,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``seal``."""
+
+    contents: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Returned:
+    """``seconds`` is what the task took in the worker."""
+
     value: Any
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,11 @@ class Raised:
 
     message: str
     trace: str
+
+
+def seal(value: Any) -> Sealed:
+    """``value`` for another task: an argument that is Sealed is opened in the worker that gets it."""
+    return Sealed(pickle.dumps(value))
 
 
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
@@ -59,8 +75,10 @@ def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -
 
 def _answer(run: Callable[..., Any], task: bytes) -> bytes:
     """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
+    start = time.monotonic()
     try:
-        return pickle.dumps(Returned(run(*pickle.loads(task))))
+        value = run(*(pickle.loads(v.contents) if isinstance(v, Sealed) else v for v in pickle.loads(task)))
+        return pickle.dumps(Returned(value, time.monotonic() - start))
     except Exception as error:
         return pickle.dumps(_raised(error))
 

@@ -4,8 +4,9 @@
 
 A row left ``running`` by a process that is gone reads as Crashed: it names the configuration that took the process or
 the machine down, and a resumed sweep does not run it again. Several processes may share the file (WAL, BEGIN
-IMMEDIATE). A damaged file is moved aside, never deleted, and ``warnings`` says so; a newer schema is refused, an older
-one migrated. StoreError says what cannot be read or written; rows committed earlier stay.
+IMMEDIATE): a row is claimed before it runs, so that no two run one, and no process writes a row that another is
+running. Rows are in the order of their numbers, whatever the clock does. A damaged file is moved aside, never deleted,
+and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot be read or written; rows committed earlier stay.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from looptune.runtime.outcome import Crashed, Outcome, Timed, from_json, to_json
 from looptune.tune import owner
-from looptune.tune.database import connect, refusals
+from looptune.tune.database import connect, examine, refusals
 
 Role = Literal["default", "version", "handwritten", "sequential", "library", "final"]
 
@@ -44,7 +46,7 @@ class Context:
 
     @property
     def hash(self) -> str:
-        return _digest(json.dumps(asdict(self), sort_keys=True))
+        return _hash(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,12 @@ class Row:
         return None
 
 
+# Every row of a sweep has one context.
+@lru_cache(maxsize=64)
+def _hash(context: Context) -> str:
+    return _digest(json.dumps(asdict(context), sort_keys=True))
+
+
 def key(context: Context, directives: str, role: Role = "version") -> str:
     """A default run is the version without directives: both have one key."""
     kind = "version" if role == "default" else role
@@ -98,7 +106,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, path: Path, warnings: tuple[str, ...] = ()) -> None:
         self.path = path
         self.warnings = warnings
-        self._db = connection
+        self.connection = connection
         self._owner = owner.token()
 
     @classmethod
@@ -108,8 +116,21 @@ class Store:
         connection, warnings = connect(path)
         return cls(connection, path, warnings)
 
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The store at ``path``, which has to be there, for reading only; the file stays as it is."""
+        path = Path(path)
+        return cls(examine(path), path)
+
+    @classmethod
+    def change(cls, path: str | Path, *, create: bool = False) -> Self:
+        """The store at ``path``; a damaged one is refused, and so is a path without one unless ``create``."""
+        path = Path(path)
+        connection, warnings = connect(path, create=create, repair=False)
+        return cls(connection, path, warnings)
+
     def close(self) -> None:
-        self._db.close()
+        self.connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -117,18 +138,43 @@ class Store:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def enlist(self, sweep: str, command: str) -> None:
+        """Keep the command that measures what a sweep measures, without directives: rows name their sweep."""
+        with self.transaction() as db:
+            db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, command, time.time()))
+
+    def commands(self) -> dict[str, str]:
+        """The command of each sweep."""
+        with refusals(self.path):
+            return dict(self.connection.execute("SELECT sweep, command FROM sweeps").fetchall())
+
     def begin(self, row: Row) -> str:
         """Write ``row`` as running, to the disk itself: it has to survive the crash it may be about to cause."""
-        self._write(
-            replace(row, status="running", outcome=None, same_as=None, started=time.time(), finished=None), sync=True
-        )
+        with self.transaction(sync=True):
+            self._write(_running(row))
         return row.key
+
+    def claim(self, row: Row, *, fresh: bool = False) -> Row | None:
+        """Begin ``row``, unless it or another row of the same source is in the way; then that one.
+
+        In the way is what another living process is running and, unless ``fresh``, what has an outcome by now.
+        """
+        where = "key = :key OR (context = :context AND emitted = :emitted AND emitted <> '')"
+        values = {"key": row.key, "context": row.context.hash, "emitted": row.emitted}
+        with self.transaction(sync=True) as db:
+            for record in db.execute(f"SELECT * FROM runs WHERE {where} ORDER BY number", values).fetchall():
+                other = _row(dict(record))
+                elsewhere = other.status == "running" and record["owner"] != self._owner
+                if elsewhere or (other.outcome is not None and not fresh):
+                    return other
+            self._write(_running(row))
+        return None
 
     def finish(self, key: str, outcome: Outcome) -> None:
         """The outcome of a row that was begun."""
         median_us = outcome.median_us if isinstance(outcome, Timed) else None
-        with self._transaction():
-            self._db.execute(
+        with self.transaction() as db:
+            db.execute(
                 "UPDATE runs SET status = ?, outcome = ?, median_us = ?, finished = ? WHERE key = ?",
                 (outcome.status, to_json(outcome), median_us, time.time(), key),
             )
@@ -136,19 +182,17 @@ class Store:
     def record(self, row: Row, outcome: Outcome) -> None:
         """A row and its outcome at once, for what never ran on the device."""
         now = time.time()
-        self._write(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now), sync=False)
+        self._place(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now))
 
     def record_duplicate(self, row: Row, first: str) -> None:
         """``row`` leads to the same source as the row with key ``first``."""
         now = time.time()
-        self._write(
-            replace(row, status="duplicate", outcome=None, same_as=first, started=now, finished=now), sync=False
-        )
+        self._place(replace(row, status="duplicate", outcome=None, same_as=first, started=now, finished=now))
 
     def abandon(self, key: str) -> None:
         """Forget a row that was begun and stopped on purpose: it is no crash."""
-        with self._transaction():
-            self._db.execute("DELETE FROM runs WHERE key = ? AND status = 'running'", (key,))
+        with self.transaction() as db:
+            db.execute("DELETE FROM runs WHERE key = ? AND status = 'running' AND owner = ?", (key, self._owner))
 
     def lookup(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows there are for ``keys``; those that another living process is running are not answers yet."""
@@ -157,7 +201,7 @@ class Store:
 
     def versions(self, context: Context, emitted: str) -> list[Row]:
         """The finished rows whose directives led to this source, duplicates left out, earliest first."""
-        where = "context = ? AND emitted = ? AND status <> 'duplicate' ORDER BY started, key"
+        where = "context = ? AND emitted = ? AND status <> 'duplicate' ORDER BY number"
         return [row for row in self._select(where, (context.hash, emitted)) if row.status != "running"]
 
     def rows(self, **equal: str) -> Iterator[Row]:
@@ -167,9 +211,7 @@ class Store:
         )
         assert not unknown, f"no columns {unknown}"
         where = " AND ".join(f"{name} = ?" for name in equal)
-        return self._select(
-            f"{where} ORDER BY started, key" if where else "1 ORDER BY started, key", tuple(equal.values())
-        )
+        return self._select(f"{where if where else '1'} ORDER BY number", tuple(equal.values()))
 
     def best(self, kernel: str, device: str, **equal: str) -> Row | None:
         """The fastest timed default or version of this kernel on this device; further columns narrow it."""
@@ -184,10 +226,17 @@ class Store:
 
     def _select(self, where: str, values: tuple[Any, ...]) -> Iterator[Row]:
         with refusals(self.path):
-            for record in self._db.execute(f"SELECT * FROM runs WHERE {where}", values):
+            for record in self.connection.execute(f"SELECT * FROM runs WHERE {where}", values):
                 yield _row(dict(record))
 
-    def _write(self, row: Row, *, sync: bool) -> None:
+    def _place(self, row: Row) -> None:
+        """Write a row that never ran, unless another living process is running it: what that finds is the answer."""
+        with self.transaction() as db:
+            held = db.execute("SELECT owner FROM runs WHERE key = ? AND status = 'running'", (row.key,)).fetchone()
+            if held is None or held["owner"] == self._owner or not owner.alive(held["owner"]):
+                self._write(row)
+
+    def _write(self, row: Row) -> None:
         record = asdict(row.context) | {
             "key": row.key,
             "context": row.context.hash,
@@ -204,23 +253,38 @@ class Store:
             "finished": row.finished,
         }
         marks = ", ".join(f":{name}" for name in record)
-        with self._transaction(sync=sync):
-            self._db.execute(f"INSERT OR REPLACE INTO runs ({', '.join(record)}) VALUES ({marks})", record)
+        last = "(SELECT coalesce(max(number), 0) FROM runs)"
+        self.connection.execute(
+            f"INSERT OR REPLACE INTO runs ({', '.join(record)}, number) VALUES ({marks}, {last} + 1)", record
+        )
 
     @contextmanager
-    def _transaction(self, *, sync: bool = False) -> Iterator[None]:
+    def transaction(self, *, sync: bool = False) -> Iterator[sqlite3.Connection]:
+        """All that is written inside, or nothing; inside another transaction, a part of that one.
+
+        ``sync``: on the disk itself when it ends, not merely with the system.
+        """
+        db = self.connection
+        if db.in_transaction:
+            assert not sync, "what has to reach the disk is a transaction of its own"
+            yield db
+            return
         with refusals(self.path):
             if sync:
-                self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("BEGIN IMMEDIATE")
+                db.execute("PRAGMA synchronous = FULL")
+            db.execute("BEGIN IMMEDIATE")
             try:
-                yield
-                self._db.execute("COMMIT")
+                yield db
+                db.execute("COMMIT")
             finally:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
                 if sync:
-                    self._db.execute("PRAGMA synchronous = NORMAL")
+                    db.execute("PRAGMA synchronous = NORMAL")
+
+
+def _running(row: Row) -> Row:
+    return replace(row, status="running", outcome=None, same_as=None, started=time.time(), finished=None)
 
 
 def _row(record: dict[str, Any]) -> Row:

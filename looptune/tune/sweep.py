@@ -1,10 +1,11 @@
 """A search from its start to its result, resumed from the store where an earlier one stopped.
 
-    strategy ──▶ lab.prepare ──▶ compiling pool ──▶ measuring worker ──▶ store ──▶ strategy
-                 Illegal, or the    (jobs)             (one)
+    strategy ──▶ compiling pool: prepare ──▶ compiling pool: build ──▶ measuring worker ──▶ store ──▶ strategy
+                 Illegal, or the             (jobs processes)          (one)
                  same source again
 
-A sweep never dies of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured.
+A sweep never dies of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured. Two
+sweeps at once on one store share the work: neither runs what the other has run or is running.
 StoreError where the store cannot be written, TargetError where a worker process cannot even start.
 """
 
@@ -15,13 +16,14 @@ from collections.abc import Callable, Sequence
 
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.coordinator import Coordinator
-from looptune.tune.lab import Lab, Prepared, Progress, SweepResult
+from looptune.tune.interrupt import deferred
+from looptune.tune.lab import Lab, Prepared, Progress, Spent, SweepResult
 from looptune.tune.space import DEFAULT, Configuration
 from looptune.tune.store import Store
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.workers import Pool, Worker
 
-__all__ = ["Budget", "Lab", "Prepared", "Progress", "SweepResult", "parse_budget", "sweep"]
+__all__ = ["Budget", "Lab", "Prepared", "Progress", "Spent", "SweepResult", "parse_budget", "sweep"]
 
 
 def sweep(
@@ -36,19 +38,26 @@ def sweep(
     first: Sequence[Configuration] = (DEFAULT,),
     overlap: bool = True,
     fresh: bool = False,
+    command: str = "",
 ) -> SweepResult:
     """Evaluate ``first``, then what the strategy asks for, until the budget or the space is used up, or Ctrl-C.
 
     ``jobs`` processes compile; ``timeout_s`` limits each compilation and each measurement. Without ``overlap`` nothing
     compiles while something is measured: for targets that run on the cores that compile. ``fresh`` runs again
-    what the store already has.
+    what the store already has. ``command`` is kept with the rows: with directives added, it measures one of them again.
     """
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
+    store.enlist(name, command)
     interrupted = False
-    with Pool(lab.compile_setup, jobs, timeout_s) as pool, Worker(lab.measure_setup, timeout_s) as measurer:
+    with (
+        deferred() as gate,
+        Pool(lab.compile_setup, jobs, timeout_s) as pool,
+        Worker(lab.measure_setup, timeout_s) as measurer,
+    ):
         coordinator = Coordinator(
-            lab, strategy, store, budget, pool, measurer, progress, name, overlap=overlap, fresh=fresh, first=first
-        )
+            lab, strategy, store, budget, pool, measurer, progress, name, gate,
+            overlap=overlap, fresh=fresh, first=first,
+        )  # fmt: skip
         try:
             coordinator.run()
         except KeyboardInterrupt:

@@ -183,13 +183,26 @@ class Pool:
 
 def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tuple[Worker, Any, Reply]]:
     """The replies there are, after at most ``timeout_s``; none at once when no worker has anything to do."""
-    expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
+    those = tuple(workers)
+    sleep(those, timeout_s)
+    return replies(those)
+
+
+def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> None:
+    """Until a worker has something to say or is past its deadline, at most ``timeout_s``. It takes nothing, so that
+    an exception in the middle of it loses nothing."""
+    expected = [life for worker in workers if (life := worker.waiting_for) is not None]
+    until = [life.deadline - time.monotonic() for life in expected]
+    until += [] if timeout_s is None else [timeout_s]
     if not expected:
-        return []
-    until = min(life.deadline for _, life in expected) - time.monotonic()
-    limit = until if timeout_s is None else min(until, timeout_s)
-    connection.wait([life.link for _, life in expected], timeout=max(0.0, limit))
-    collected = [(worker, worker.collect()) for worker, _ in expected]
+        time.sleep(max(0.0, min(until, default=0.0)))
+    else:
+        connection.wait([life.link for life in expected], timeout=max(0.0, min(until)))
+
+
+def replies(workers: Iterable[Worker]) -> list[tuple[Worker, Any, Reply]]:
+    """The replies there are by now."""
+    collected = [(worker, worker.collect()) for worker in workers if worker.waiting_for is not None]
     return [(worker, *reply) for worker, reply in collected if reply is not None]
 
 

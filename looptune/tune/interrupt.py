@@ -1,0 +1,65 @@
+"""Ctrl-C where it does no harm: an interrupt waits until the program says that nothing is half done.
+
+    with deferred() as gate:
+        …                       Ctrl-C is remembered
+        gate.check()            KeyboardInterrupt, where there was one
+        with gate.open(): …     Ctrl-C raises KeyboardInterrupt at once
+
+A second one does not wait: whoever asks twice means it. Elsewhere than in the main thread, which alone gets signals,
+and where the program handles them itself, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(slots=True)
+class Gate:
+    _open: bool = False
+    _asked: bool = False
+
+    def check(self) -> None:
+        if self._asked:
+            self._asked = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Where an interrupt that was remembered is raised, and a later one at once."""
+        self._open = True
+        try:
+            # Opened first: a signal after the check finds the gate open.
+            self.check()
+            yield
+        finally:
+            self._open = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self._open or self._asked:
+            self._asked = False
+            raise KeyboardInterrupt
+        self._asked = True
+
+
+@contextmanager
+def deferred() -> Iterator[Gate]:
+    """An interrupt that was remembered and never raised is raised at the end."""
+    gate = Gate()
+    ours = threading.current_thread() is threading.main_thread()
+    former = [n for n in SIGNALS if ours and signal.getsignal(n) is signal.default_int_handler]
+    for number in former:
+        signal.signal(number, gate.handle)
+    try:
+        yield gate
+    finally:
+        for number in former:
+            signal.signal(number, signal.default_int_handler)
+    gate.check()
