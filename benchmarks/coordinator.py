@@ -78,11 +78,14 @@ def answerer() -> Callable[[Any, float | None], Outcome]:
     return lambda built, best_us: Timed((1.0,), 1.0, 1.0, 1.0, "not at all")
 
 
+SYNTHETIC = Context("synthetic", "", "", "", "", "", "", "{}", "float32")
+
+
 @dataclass(frozen=True)
 class InstantLab:
     """Every fourth configuration is refused, every other one has the source of the one before, the others are timed."""
 
-    context: Context = Context("synthetic", "", "", "", "", "", "", "{}", "float32")
+    context: Context = SYNTHETIC
 
     @property
     def compile_setup(self) -> Setup:
@@ -206,9 +209,9 @@ def of_many(points: int, name: str, strategy: type[Strategy], jobs: int) -> str:
     result = swept(InstantLab(), strategy(space, 1), jobs)
     count = sum(n for status, n in result.counts.items() if status != "space")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    cells = [name, f"{count:,}", f"{result.counts['timed']:,}", f"{result.counts['illegal']:,}",
-             f"{result.counts['duplicate']:,}", f"{result.elapsed_s:.0f}",
-             f"{result.elapsed_s / count * 1e6:.0f}", f"{result.spent.own / count * 1e6:.0f}", f"{peak_mb:.0f}"]  # fmt: skip
+    each_us = [f"{seconds / count * 1e6:.0f}" for seconds in (result.elapsed_s, result.spent.own)]
+    cells = [name, *(f"{n:,}" for n in (count, *(result.counts[s] for s in ("timed", "illegal", "duplicate"))))]
+    cells += [f"{result.elapsed_s:.0f}", *each_us, f"{peak_mb:.0f}"]
     return f"| {' | '.join(cells)} |"
 
 

@@ -17,8 +17,10 @@ from typing import Any
 
 import click
 
+from looptune.cli_db import database, failures
+from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
-from looptune.options import STRATEGIES, configured, defines_of, directive_options, file_options
+from looptune.options import STRATEGIES, configured, db_option, defines_of, directive_options, file_options
 from looptune.version import __version__
 
 STOPPED = 130
@@ -63,7 +65,7 @@ def cli() -> None:
     "--timeout",
     metavar="S",
     type=click.FloatRange(0.1),
-    default=60.0,
+    default=TIMEOUT_S,
     show_default=True,
     help="Seconds a version may take.",
 )
@@ -81,14 +83,7 @@ def cli() -> None:
 )
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
-@click.option(
-    "--db",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    default=Path(".looptune/results.sqlite"),
-    show_default=True,
-    help="The results database.",
-)
+@db_option
 @click.option(
     "--reports",
     metavar="DIR",
@@ -131,7 +126,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
                 click.echo(f"warning: {warning}", err=True)
             results.append(measure(prepared, store, _progress(quiet or as_json)))
         dump_outputs(prepared, results[-1])
-        _show(results[-1], reports, say)
+        _show(results[-1], _failed(prepared, results[-1]), reports, say)
         if results[-1].interrupted:
             break
     _summarise(
@@ -146,11 +141,11 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     return 0 if all(r.versions.get("timed") for r in results) else 1
 
 
-def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
-    """Write the report and say what there is to say of it."""
+def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> None:
+    """Write the report and say what there is to say of it; ``failed``: how to see what failed."""
     from looptune.report import plots, tables
 
-    lines = [tables.counts(result)]
+    lines = [tables.counts(result), *failed]
     if result.interrupted or not result.entries:
         best = min(result.times_us, default=None)
         say("\n".join(lines + ([] if best is None else [f"best so far: {tables.time_text(best)}", result.directives])))
@@ -163,7 +158,18 @@ def _show(result: Any, reports: Path, say: Callable[[str], Any]) -> None:
         say("\n" + tables.plain(result) + "\n")
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
-    say("\n".join([*lines, f"legality: {result.proof}", f"report: {page}"]))
+    spent = [tables.time_spent(result)] if result.seconds else []
+    say("\n".join([*lines, *spent, f"legality: {result.proof}", f"report: {page}"]))
+
+
+def _failed(prepared: Any, result: Any) -> list[str]:
+    """The command that lists what failed, where anything did."""
+    from looptune.report.failures import FAILED
+
+    db = prepared.request.db
+    command = ["looptune", "failures", "--kernel", prepared.unit.codelet.name]
+    command += [] if db == DATABASE else ["--db", str(db)]
+    return [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
 
 
 def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
@@ -390,6 +396,10 @@ def doctor() -> int:
         mend = f"   -> {f.mend}" if f.mend else ""
         click.echo(f"{f.status:8}{f.name.ljust(width)}  {f.found}{mend}")
     return 0 if all(f.status != "missing" for f in findings) else 1
+
+
+cli.add_command(failures)
+cli.add_command(database)
 
 
 def main() -> None:

@@ -9,13 +9,16 @@ import hashlib
 import importlib.metadata
 import os
 import re
+import shlex
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from looptune import dump, finals, flops, pretty, targets, transforms
 from looptune.api import CACHE
 from looptune.bind import originals
+from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive, load
 from looptune.frontend.placed import parse_lines
@@ -68,12 +71,12 @@ class Request:
     strategy: str | None = None
     budget: str | None = None
     jobs: int | None = None
-    timeout_s: float = 60.0
+    timeout_s: float = TIMEOUT_S
     seed: int = 0
     fresh: bool = False
     strict_float: bool = False
     warm_l2: bool = False
-    db: Path = Path(".looptune/results.sqlite")
+    db: Path = DATABASE
     directives: tuple[str, ...] = ()
     data: Path | None = None
     run_main: bool = False
@@ -113,11 +116,12 @@ def prepare(request: Request) -> Prepared:
     job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
-    lab = KernelLab(job, _context(unit, job, facts))
+    context = _context(request, unit, job, facts)
+    lab = KernelLab(job, context)
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
-    return Prepared(request, unit, job, facts, _context(unit, job, facts), space, budget, annotated, notes)
+    return Prepared(request, unit, job, facts, context, space, budget, annotated, notes)
 
 
 def _load(request: Request, **more: None) -> Unit:
@@ -197,8 +201,29 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) 
         lab, strategies.ALL[name](wanted, request.seed), store, budget=budget,
         jobs=_jobs(request, job), timeout_s=request.timeout_s,
         progress=progress, first=(prepared.annotated,), overlap=job.target.bakes, fresh=request.fresh,
+        command=single(prepared),
     )  # fmt: skip
     return finish(prepared, lab, store, searched)
+
+
+def single(prepared: Prepared) -> str:
+    """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
+
+    Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
+    """
+    request = prepared.request
+    given: list[object] = ["looptune", "run", request.file]
+    given += [] if request.kernel is None else ["--kernel", request.kernel]
+    given += [a for name, value in prepared.unit.defines.items() for a in ("-D", f"{name}={value}")]
+    given += [a for folder in request.include_dirs for a in ("-I", folder)]
+    given += [] if request.dtype is None else ["--dtype", request.dtype]
+    given += ["--target", prepared.job.target.name]
+    given += [] if request.data is None else ["--data", request.data]
+    flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
+    given += [flag for flag, said in flags.items() if said]
+    given += ["--seed", request.seed] if request.seed else []
+    given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
+    return shlex.join(map(str, given))
 
 
 def _jobs(request: Request, job: Job) -> int:
@@ -221,6 +246,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
     best: str = texts[0] if texts else default
     ties: tuple[str, ...] = ()
     alone: tuple[float, ...] = ()
+    start = time.monotonic()
     if texts and not searched.interrupted:
         known = any(row.directives == default for row in searched.timed)
         others = (default,) if known and default not in texts else ()
@@ -228,6 +254,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
         best, ties = finals.winner(found.times_us, (*texts, *others))
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
+    finals_s = time.monotonic() - start
     verified = {row.directives: _verified(row) for row in searched.timed}
     won = best if request.sweep else ""
     return Result(
@@ -236,7 +263,7 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         entries=_entries(prepared, found, alone, default, best, verified), directives=won, ties=ties,
         proof=_proof(prepared, lab, won), versions=searched.counts, command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
-        times_us=tuple(row.median_us for row in searched.timed if row.median_us is not None),
+        times_us=searched.times_us, seconds=asdict(searched.spent) | {"finals": finals_s},
     )  # fmt: skip
 
 
@@ -359,7 +386,7 @@ def _space_file(file: Path) -> Path | None:
     return next((p for p in places if p.exists()), None)
 
 
-def _context(unit: Unit, job: Job, facts: Facts) -> Context:
+def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     """All that a time depends on besides the directives."""
     text = pretty.function(unit.codelet) + repr([p.io for p in unit.codelet.params if isinstance(p, Array)])
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
@@ -368,7 +395,10 @@ def _context(unit: Unit, job: Job, facts: Facts) -> Context:
         kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
         lowering=LOWERING, toolchain=_versions(), capability=facts.arch, device=facts.name, target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
-        options=packed({"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job)}),
+        options=packed(
+            {"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job),
+             **({"warm": True} if request.warm_l2 else {})}
+        ),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from looptune.defaults import DATABASE
 from looptune.errors import UsageError
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
@@ -60,6 +61,18 @@ def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The JSON of a report: its winning directives.",
     )
     return lines(config(command))
+
+
+def db_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which database; the same for every command that has to do with one."""
+    return click.option(
+        "--db",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        default=DATABASE,
+        show_default=True,
+        help="The results database.",
+    )(command)
 
 
 def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from looptune.runtime.machine import Facts
@@ -29,7 +29,8 @@ class Entry:
 class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
-    ``times_us`` are the screening medians of every version timed.
+    ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
+    names of ``tune.lab.Spent``, and the finals'.
     """
 
     kernel: str
@@ -45,6 +46,7 @@ class Result:
     flops: int | None
     command: str
     times_us: tuple[float, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
 
     def entry(self, name: str) -> Entry | None:
@@ -77,6 +79,7 @@ class Result:
             "tuned_q3_us": None if spread is None else _rounded(spread.q3_us),
             "directives": self.directives,
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
+            "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
         }
 
 

@@ -20,6 +20,9 @@ COLUMNS = (
     "tuned_q1_us", "tuned_q3_us", "directives", *VERSIONS,
 )  # fmt: skip
 
+TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals")
+"""What one second after the other was spent on; see ``tune.lab.Spent``."""
+
 NOTE = """\
 Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
 additions, multiplications and divisions of the original loops; a factor that can be taken out of a sum is not counted.
@@ -77,6 +80,19 @@ def counts(result: Result) -> str:
     return f"{where}: {', '.join(parts) if parts else 'none measured'}"
 
 
+def time_spent(result: Result) -> str:
+    """One line: what the measuring worker's seconds went to, and what others did; "" where it is not known."""
+    s = result.seconds
+    if not s:
+        return ""
+    line = [f"{name} {s[name]:.1f}" for name in TIMELINE if s.get(name, 0.0) >= 0.05 or name == "measure"]
+    whole = sum(s.get(name, 0.0) for name in TIMELINE)
+    return (
+        f"time: {whole:.1f} s: {', '.join(line)}; meanwhile, of all processes: judge {s['judge']:.1f}, "
+        f"compile {s['compile']:.1f}; looptune itself {s['own']:.1f}"
+    )
+
+
 def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
@@ -98,6 +114,7 @@ def markdown(result: Result) -> str:
     facts = (
         f"Legality: {result.proof}.",
         f"Versions: {counts(result)}.",
+        *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
         f"Command: `{result.command}`",
     )
@@ -134,7 +151,11 @@ def write(result: Result, reports: Path) -> Path:
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
     sizes = " ".join(f"{n}={v}" for n, v in record["sizes"].items())
-    flat = {k: v for k, v in record.items() if k not in ("versions", "sizes")} | record["versions"] | {"sizes": sizes}
+    flat = (
+        {k: v for k, v in record.items() if k not in ("versions", "sizes", "seconds")}
+        | record["versions"]
+        | {"sizes": sizes}
+    )
     return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
 
 

@@ -106,6 +106,11 @@ class Coordinator:
             self._admit()
             self._pool.dispatch()
 
+    def drain(self) -> None:
+        """Keep what the workers have said by now."""
+        for worker, opened, reply in replies((*self._pool.workers, self._measurer)):
+            self._receive(worker, opened, reply)
+
     def abandon(self) -> None:
         """Forget what is being measured: it is stopped on purpose and will be run again."""
         if self._measuring is not None:

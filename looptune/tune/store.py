@@ -6,7 +6,8 @@ A row left ``running`` by a process that is gone reads as Crashed: it names the 
 the machine down, and a resumed sweep does not run it again. Several processes may share the file (WAL, BEGIN
 IMMEDIATE): a row is claimed before it runs, so that no two run one, and no process writes a row that another is
 running. Rows are in the order of their numbers, whatever the clock does. A damaged file is moved aside, never deleted,
-and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot be read or written; rows committed earlier stay.
+and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot be read or
+written; rows committed earlier stay.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from looptune.runtime.outcome import Crashed, Outcome, Timed, from_json, to_json
 from looptune.tune import owner
-from looptune.tune.database import connect, examine, refusals
+from looptune.tune.database import connect, examine, refusals, version
 
 Role = Literal["default", "version", "handwritten", "sequential", "library", "final"]
 
@@ -85,6 +87,11 @@ def _hash(context: Context) -> str:
     return _digest(json.dumps(asdict(context), sort_keys=True))
 
 
+@lru_cache(maxsize=64)
+def _columns(context: Context) -> Mapping[str, str]:
+    return MappingProxyType({**asdict(context), "context": context.hash})
+
+
 def key(context: Context, directives: str, role: Role = "version") -> str:
     """A default run is the version without directives: both have one key."""
     kind = "version" if role == "default" else role
@@ -142,6 +149,15 @@ class Store:
         """Keep the command that measures what a sweep measures, without directives: rows name their sweep."""
         with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, command, time.time()))
+
+    @property
+    def schema(self) -> int:
+        """The version of the schema in the file."""
+        with refusals(self.path), closing(self._file()) as connection:
+            return version(connection)
+
+    def _file(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
 
     def commands(self) -> dict[str, str]:
         """The command of each sweep."""
@@ -237,9 +253,9 @@ class Store:
                 self._write(row)
 
     def _write(self, row: Row) -> None:
-        record = asdict(row.context) | {
+        record = {
+            **_columns(row.context),
             "key": row.key,
-            "context": row.context.hash,
             "directives": row.directives,
             "role": row.role,
             "sweep": row.sweep,

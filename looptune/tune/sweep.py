@@ -62,6 +62,7 @@ def sweep(
             coordinator.run()
         except KeyboardInterrupt:
             interrupted = True
+            coordinator.drain()
         finally:
             coordinator.abandon()
     return coordinator.result(interrupted)

@@ -1,0 +1,10 @@
+"""Where things are kept unless the user says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TIMEOUT_S = 60.0
+"""What a version may take to compile, and to run."""
+DATABASE = Path(".looptune/results.sqlite")
+"""The results database, below the folder that looptune is started in."""
