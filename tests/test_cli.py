@@ -276,6 +276,10 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["default_us"] > 0
     assert record["tuned_us"] <= 1.01 * record["default_us"], "the default is a candidate in the finals too"
     assert record["sequential_us"] > 0
+    assert record["seconds"].keys() == {
+        "judge", "compile", "launch", "verify", "measure", "failed", "waiting", "own", "finals",
+    }  # fmt: skip
+    assert all(record["seconds"][part] > 0 for part in ("judge", "compile", "verify", "measure", "finals"))
 
 
 def test_the_csv_has_the_same_names(swept: Swept) -> None:
@@ -330,6 +334,8 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     assert table.code == 0, table.err
     assert "default" in table.out
     assert "tuned" not in table.out
+    assert re.search(r"\ntime: [\d.]+ s: .*measure [\d.]+.*; meanwhile, of all processes: judge .*compile", table.out)
+    assert "what failed" not in table.out
     quiet = looptune("run", "plain.c", *options, "--quiet", cwd=here)
     assert (quiet.code, quiet.out) == (0, "")
     (report,) = (here / "r").glob("*/plain.json")
@@ -416,7 +422,7 @@ def test_doctor(here: Path) -> None:
     assert "numba" in ran.out
 
 
-@pytest.mark.parametrize("command", ["run", "transform", "emit", "devices", "doctor", "check"])
+@pytest.mark.parametrize("command", ["run", "transform", "emit", "devices", "doctor", "check", "failures"])
 def test_help_says_what_each_option_does(here: Path, command: str) -> None:
     """Every option of every command has a help text."""
     ran = looptune(command, "--help", cwd=here)

@@ -20,10 +20,11 @@ import pytest
 from looptune.errors import StoreError, TargetError, UsageError
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
 from looptune.tune.space import DEFAULT, Configuration, parse
-from looptune.tune.store import Context, Store
+from looptune.tune.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
 from looptune.tune.sweep import Budget, Prepared, Progress, SweepResult, parse_budget, sweep
+from looptune.tune.tally import KEPT, Tally
 from looptune.tune.workers import Setup
 
 CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
@@ -270,6 +271,57 @@ def test_duplicates_are_told_the_cost_of_the_first(lab: FakeLab, tmp_path: Path)
         ("unroll 1", 100.0),
         ("unroll 2", 50.0),
     ]
+
+
+@dataclass(frozen=True)
+class Unordered(FakeLab):
+    """Preparing takes the longer the earlier a version is asked for; the versions of a factor's parity are one."""
+
+    @property
+    def compile_setup(self) -> Setup:
+        return unordered
+
+
+def unordered() -> Callable[[str, Any], Any]:
+    def work(step: str, given: Any) -> Any:
+        if step == "build":
+            return ("built", given)
+        factor = int(given.text.rpartition(" ")[2])
+        time.sleep(0.2 / factor)
+        return Prepared(f"parity {factor % 2}", given.text)
+
+    return work
+
+
+def test_the_first_asked_is_the_original(lab: FakeLab, tmp_path: Path):
+    """Of versions with one source the one asked for first runs, though later ones are prepared earlier."""
+    result = run(Unordered(lab.journal), tmp_path, parse("loop k: unroll {1..9}", "s"), jobs=4, first=())
+    assert [line.split("'")[1] for line in ran(lab, "measure")] == ["loop k: unroll 1", "loop k: unroll 2"]
+    assert (result.counts["timed"], result.counts["duplicate"]) == (2, 7)
+    with Store.open(tmp_path / "store") as store:
+        rows = {row.directives: row for row in store.rows()}
+    assert rows["loop k: unroll 9"].same_as == rows["loop k: unroll 1"].key
+
+
+def test_a_budget_counts_no_duplicates(lab: FakeLab, tmp_path: Path):
+    """With three versions allowed, what turns out a duplicate after it was asked for makes room for one more."""
+    space = parse("loop k: unroll {1, 2, 1, 2, 3, 4, 8}", "s")
+    for jobs in (1, 3):
+        result = run(lab, tmp_path, space, count=4, jobs=jobs, fresh=True)
+        assert [row.directives.rpartition(" ")[2] for row in result.timed] == ["4", "3", "2", ""]
+        assert result.counts["duplicate"] == 3
+
+
+def test_of_many_versions_the_fastest_are_kept():
+    """A row for each of the fastest thousand and for those that came first, a time for all; the best is among them."""
+    tally = Tally(10**6, ("first",), Budget())
+    tally.add(Row(CONTEXT, "first", status="timed", outcome=timed(1e9)))
+    for n in range(5000):
+        tally.add(Row(CONTEXT, f"{n}", status="timed", outcome=timed(float((n * 7919) % 5000 + 1))))
+    result = tally.result("s", False)
+    assert [row.median_us for row in result.timed] == [*map(float, range(1, KEPT + 1)), 1e9]
+    assert len(result.times_us) == result.counts["timed"] == 5001
+    assert result.best == tally.best
 
 
 def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):

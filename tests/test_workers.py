@@ -150,6 +150,26 @@ def test_a_worker_that_cannot_start_is_the_users_to_know(make: Any, why: str):
         one(worker, "add")
 
 
+def killed_setup(times: int, journal: Path) -> Callable[..., Any]:
+    with journal.open("a") as file:
+        file.write("x")
+    if len(journal.read_text()) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return setup()
+
+
+def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
+    """Twice, and the task is kept; killed once more it is the user's to know."""
+    with Worker(partial(killed_setup, 2, tmp_path / "a"), limit_s=5.0) as worker:
+        assert one(worker, "add", 1) == Returned(1)
+    with (
+        Worker(partial(killed_setup, 9, tmp_path / "b"), limit_s=5.0) as worker,
+        pytest.raises(TargetError, match="cannot start: SIGKILL"),
+    ):
+        one(worker, "add", 1)
+    assert (tmp_path / "b").read_text() == "xxx"
+
+
 def test_setting_up_does_not_count_as_running():
     """A set-up longer than the limit of a task is no timeout; one longer than its own limit is."""
     with Worker(partial(slow_setup, 1.0), limit_s=0.5) as worker:

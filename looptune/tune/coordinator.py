@@ -129,7 +129,8 @@ class Coordinator:
         return asked > 0
 
     def _may_ask(self) -> bool:
-        ahead = self._pool.load + len(self._built) + len(self._parked) <= 2 * len(self._pool.workers)
+        held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
+        ahead = self._pool.load + held <= 2 * len(self._pool.workers)
         apart = self._overlap or (self._measuring is None and not (self._built and self._pool.load == 0))
         return ahead and apart and not self._done_asking() and len(self._opened) < self._strategy.window
 

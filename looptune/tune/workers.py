@@ -32,6 +32,8 @@ from looptune.tune.serving import BROKEN, READY, Raised, Returned, serve
 Setup = Callable[[], Callable[..., Any]]
 Reply = Returned | Raised | Crashed | TimedOut
 
+RESTARTS = 2
+"""So often a process is started again that was killed while it set up: by the system, short of memory, or by a user."""
 _LAST_LINES = 24
 _LAST_BYTES = 8192
 
@@ -57,6 +59,7 @@ class Worker:
         self._setup = setup
         self._life: _Life | None = None
         self._task: tuple[Any, bytes] | None = None
+        self._killed = 0
 
     def __enter__(self) -> Self:
         return self
@@ -97,13 +100,18 @@ class Worker:
         message = self._receive(life)
         match message:
             case (code, text) if code == READY:
-                life.ready = True
+                life.ready, self._killed = True, 0
                 if self._task is not None:
                     self._send(life)
                 return None
             case (code, text) if code == BROKEN:
                 self.close()
                 raise TargetError(f"a worker process cannot start: {text}")
+            case Crashed() if not life.ready and self._killed < RESTARTS and life.process.exitcode == -signal.SIGKILL:
+                task, self._killed = self._task, self._killed + 1
+                self.start()
+                self._task = task
+                return None
             case Crashed() | TimedOut() if not life.ready:
                 self.close()
                 raise TargetError(f"a worker process cannot start: {message.message}")
