@@ -33,7 +33,8 @@ def test_it_waits_for_the_gate(number: signal.Signals) -> None:
             with gate.open():
                 done.append("never")
 
-    pytest.raises(KeyboardInterrupt, program)
+    with pytest.raises(KeyboardInterrupt):
+        program()
     assert done == ["whole"]
 
 
@@ -64,7 +65,8 @@ def test_a_second_one_does_not_wait() -> None:
             os.kill(os.getpid(), signal.SIGINT)
             done.append("after the second")
 
-    pytest.raises(KeyboardInterrupt, program)
+    with pytest.raises(KeyboardInterrupt):
+        program()
     assert done == ["after the first"]
 
 
