@@ -291,6 +291,16 @@ def test_prune_by_age_and_the_duplicates_of_what_goes(path: Path) -> None:
         assert removed == {("gemm", "timed"): 1, ("gemm", "duplicate"): 1}
 
 
+def test_prune_forgets_the_commands_of_sweeps_without_rows(path: Path) -> None:
+    """Those whose last rows went; one that has just begun and has none yet keeps its own."""
+    with Store.change(path) as store:
+        store.enlist("s9", "looptune run new.c")
+        upkeep.prune(store, Condition(kernel="syrk"))
+        assert store.commands().keys() == {"s1", "s9"}
+        upkeep.prune(store, Condition(kernel="gemm"))
+        assert store.commands().keys() == {"s9"}
+
+
 def test_prune_never_touches_what_is_running(tmp_path: Path) -> None:
     """Rows of a living process stay, whatever the condition; of one that is gone they are crashes."""
     with runner(tmp_path / "a", "wait") as process:

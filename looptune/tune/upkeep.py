@@ -21,6 +21,7 @@ from looptune.tune import owner
 from looptune.tune.database import refusals
 from looptune.tune.store import Store
 
+_COLUMNS = "key, kernel, status, owner, sweep"
 _DAY_S = 86400.0
 _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
@@ -97,13 +98,15 @@ def prune(store: Store, condition: Condition, *, dry_run: bool = False) -> dict[
     assert not condition.empty, "a condition says what to remove"
     removed: Counter[tuple[str, str]] = Counter()
     with store.transaction() as db:
-        going = {r["key"]: (r["kernel"], _status(r)) for r in _meeting(db, condition)}
-        left = db.execute("SELECT key, kernel, same_as FROM runs WHERE same_as IS NOT NULL").fetchall()
-        going |= {r["key"]: (r["kernel"], "duplicate") for r in left if r["same_as"] in going}
-        removed.update(going.values())
+        going = {r["key"]: r for r in _meeting(db, condition)}
+        same = db.execute(f"SELECT {_COLUMNS}, same_as FROM runs WHERE same_as IS NOT NULL").fetchall()
+        going |= {r["key"]: r for r in same if r["same_as"] in going}
+        removed.update((r["kernel"], _status(r)) for r in going.values())
         if not dry_run:
             db.executemany("DELETE FROM runs WHERE key = ?", [(key,) for key in going])
-            db.execute("DELETE FROM sweeps WHERE sweep NOT IN (SELECT sweep FROM runs)")
+            # A sweep that has just begun has no rows yet: only those go that have lost theirs.
+            emptied = [(sweep,) for sweep in sorted({r["sweep"] for r in going.values()})]
+            db.executemany("DELETE FROM sweeps WHERE sweep = ?1 AND ?1 NOT IN (SELECT sweep FROM runs)", emptied)
     if removed and not dry_run:
         _shrink(store)
     return dict(removed)
@@ -112,9 +115,10 @@ def prune(store: Store, condition: Condition, *, dry_run: bool = False) -> dict[
 def _meeting(db: sqlite3.Connection, c: Condition) -> list[sqlite3.Row]:
     equal = {"kernel": c.kernel, "device": c.device, "lowering": c.lowering}
     given = {name: value for name, value in equal.items() if value is not None}
-    where = " AND ".join([*(f"{name} = :{name}" for name in given), *(["started < :before"] if c.before else [])])
-    columns = "key, kernel, status, owner"
-    found = db.execute(f"SELECT {columns} FROM runs WHERE {where or '1'}", {**given, "before": c.before}).fetchall()
+    where = " AND ".join(
+        [*(f"{name} = :{name}" for name in given), *(["started < :before"] if c.before is not None else [])]
+    )
+    found = db.execute(f"SELECT {_COLUMNS} FROM runs WHERE {where or '1'}", {**given, "before": c.before}).fetchall()
     return [r for r in found if not _runs(r["status"], r["owner"]) and (not c.classes or _status(r) in c.classes)]
 
 
