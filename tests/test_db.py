@@ -9,6 +9,7 @@ import os
 import shlex
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,7 +237,7 @@ def test_merge_leaves_out_what_is_running(tmp_path: Path) -> None:
 def test_merge_reads_older_schemas(path: Path, tmp_path: Path) -> None:
     """A file of version 1 is merged and shown as it is, and stays of version 1."""
     old = tmp_path / "old"
-    with sqlite3.connect(old) as made:
+    with closing(sqlite3.connect(old)) as made, made:
         made.execute(f"PRAGMA application_id = {0x6C6F6F70}")
         for statement in MIGRATIONS[0].split(";"):
             made.execute(statement)
@@ -345,9 +346,10 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text").write_text("my notes, not a database at all\n" * 40)
     for name in ("good", "newer"):
         Store.open(folder / name).close()
-    with sqlite3.connect(folder / "newer") as newer:
+    # Closed, so that nothing of them is left in a journal for whoever opens them next.
+    with closing(sqlite3.connect(folder / "newer")) as newer:
         newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with sqlite3.connect(folder / "foreign") as foreign:
+    with closing(sqlite3.connect(folder / "foreign")) as foreign:
         foreign.execute("CREATE TABLE accounts (name)")
     return folder
 
