@@ -2,7 +2,7 @@
 
     each nest   the legal orders of its loops        x  unroll of its innermost loop
     each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
-    sums        a team of threads for each, by the shape of the block
+    sums        a team of threads for each, by the shape of the block; several blocks for each
     codelet     block sizes
 
 What comes out is the text of a space file, so that a user can start from it.
@@ -24,6 +24,7 @@ from looptune.schedule import Analysis, distributed, schedule
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
+PARTS = "split {4, 16, 64}"
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
@@ -61,6 +62,9 @@ def _teams(analysis: Analysis, body: tuple[Stmt, ...]) -> Iterator[str]:
             lines.append(line)
     if lines:
         yield "\n".join([*lines, TEAMS])
+    dealt = [called(f) for f in walk(body) if isinstance(f, Loop) and _is_legal(analysis, f"loop {called(f)}: split 4")]
+    if dealt:
+        yield "\n".join([*lines, f"loop {', '.join(dealt)}: {PARTS}"])
 
 
 def _count_teams(analysis: Analysis, lines: list[str]) -> int:
@@ -70,6 +74,14 @@ def _count_teams(analysis: Analysis, lines: list[str]) -> int:
     except (DirectiveError, IllegalTransform):
         return 0
     return sum(k.team is not None for k in plan(done.codelet).kernels)
+
+
+def _is_legal(analysis: Analysis, line: str) -> bool:
+    try:
+        schedule(analysis, parse_lines((line,)))
+    except (DirectiveError, IllegalTransform):
+        return False
+    return True
 
 
 def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:
