@@ -77,13 +77,14 @@ def finals(
     limit_s: float = 15.0,
     patience_s: float = 30.0,
     fewest: int = 5,
+    most: int = 10_000,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, tuple[float, ...]]:
     """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
 
     At least ``rounds`` rounds, and ``seconds`` of run time for each version, until the spread from minimum to third
     quartile of each is below ``spread``; after ``limit_s`` the rounds alone suffice. Runs so slow that these take over
-    ``patience_s`` stop after ``fewest`` rounds.
+    ``patience_s`` stop after ``fewest`` rounds, and very short ones after ``most``: no interval needs more.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -103,7 +104,7 @@ def finals(
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
         enough = all(sum(t) >= seconds * 1e6 for t in times.values())
-        if elapsed >= limit_s or (enough and all(_spread(t) < spread for t in times.values())):
+        if done >= most or elapsed >= limit_s or (enough and all(_spread(t) < spread for t in times.values())):
             break
     return {name: tuple(times[name]) for name in samplers}
 
