@@ -27,6 +27,7 @@ from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
 from looptune.poly.reach import Reach
+from looptune.ranges import narrowed
 from looptune.reductions import Found, check_clause, reductions
 from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
 from looptune.scope import begins_with_write, written
@@ -508,7 +509,8 @@ def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
     known = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in values}
     known -= written(codelet.body)
     env = {p.name: Const(int(values[p.name]), p.dtype) for p in codelet.params if p.name in known}
-    return prune(substitute(codelet, env))
+    baked = substitute(codelet, env)
+    return prune(replace(baked, body=narrowed(baked.body)))
 
 
 def prune(codelet: Codelet) -> Codelet:

@@ -1,0 +1,120 @@
+"""Bounds that are known from the ranges of the loops around, where sizes are constants.
+
+    for o in 0..64: for k in 16*o .. min(16*o + 16, 1024)     ==>     for k in 16*o .. 16*o + 16
+    for i in 0..8: if (i < 8) S                               ==>     for i in 0..8: S
+
+An expression lies between the least and the greatest value of its terms, each loop variable between its bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.registers import linear
+from looptune.rewrite import rewrite, walk
+from looptune.scope import written
+
+Range = tuple[int, int]
+"""The least and the greatest value."""
+
+
+def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
+    """``known`` are the ranges of variables around."""
+    env = {} if known is None else known
+    return tuple(_statement(s, env) for s in body)
+
+
+def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
+    match stmt:
+        case Loop(var, lo, hi, body):
+            low, high = _decided(lo, env), _decided(hi, env)
+            inner = {k: v for k, v in env.items() if k != var and k not in written(body)}
+            first, last = between(low, env), between(high, env)
+            if first is not None and last is not None and first[0] < last[1]:
+                inner[var] = (first[0], last[1] - 1)
+            return replace(stmt, lo=low, hi=high, body=narrowed(body, inner))
+        case If(cond, then, other):
+            return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
+        case While(_, body):
+            inner = {k: v for k, v in env.items() if k not in written(body)}
+            return replace(stmt, body=narrowed(body, inner))
+        case Assign(target, value):
+            return replace(stmt, target=_decided(target, env), value=_decided(value, env))
+
+
+def _decided(e: Any, env: Mapping[str, Range]) -> Any:
+    """``e`` without choices that the ranges make."""
+
+    def rule(n: Any) -> Any:
+        match n:
+            case Bin("min" | "max" as op, lhs, rhs) if _signed(lhs) and _signed(rhs):
+                apart = difference(lhs, rhs, env)
+                if apart is not None and (apart[1] <= 0 or apart[0] >= 0):
+                    return lhs if (apart[1] <= 0) == (op == "min") else rhs
+            case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if _signed(lhs) and _signed(rhs):
+                return _compared(op, difference(lhs, rhs, env), n)
+            case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
+                return rest if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
+        return None
+
+    return rewrite(rule, e) if env else e
+
+
+def _signed(e: Expr) -> bool:
+    """Nothing in it wraps around."""
+    return all(n.dtype in ("int32", "int64") for n in walk(e) if isinstance(n, (Var, Const, Bin, Cast, Load, Un)))
+
+
+def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
+    """1 or 0 where the difference of the two sides says so."""
+    if apart is None:
+        return None
+    least, most = apart
+    always = {"<": most < 0, "<=": most <= 0, ">": least > 0, ">=": least >= 0}[op]
+    never = {"<": least >= 0, "<=": least > 0, ">": most <= 0, ">=": most < 0}[op]
+    return Const(int(always), n.dtype) if always or never else None
+
+
+def difference(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
+    """The range of ``a - b``; None where it is not known."""
+    (p, c), (q, d) = linear(a), linear(b)
+    terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
+    return _sum(terms, c - d, env)
+
+
+def between(e: Expr, env: Mapping[str, Range]) -> Range | None:
+    """The range of ``e``; None where it is not known."""
+    match e:
+        case Const(int(value)):
+            return value, value
+        case Var(name):
+            return env.get(name)
+        case Cast(_, arg) if _signed(e):
+            return between(arg, env)
+        case Bin("min" | "max" as op, lhs, rhs):
+            return _either(min if op == "min" else max, between(lhs, env), between(rhs, env))
+        case Bin("/", x, Const(int(k))) if k > 0:
+            inside = between(x, env)
+            return None if inside is None or inside[0] < 0 else (inside[0] // k, inside[1] // k)
+        case Bin("+" | "-" | "*"):
+            terms, constant = linear(e)
+            return None if terms == {e: 1} else _sum(terms, constant, env)
+    return None
+
+
+def _either(of: Any, a: Range | None, b: Range | None) -> Range | None:
+    return None if a is None or b is None else (of(a[0], b[0]), of(a[1], b[1]))
+
+
+def _sum(terms: Mapping[Expr, int], constant: int, env: Mapping[str, Range]) -> Range | None:
+    least = most = constant
+    for term, factor in terms.items():
+        inside = between(term, env)
+        if inside is None:
+            return None
+        ends = sorted(factor * end for end in inside)
+        least, most = least + ends[0], most + ends[1]
+    return least, most
