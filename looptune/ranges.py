@@ -13,12 +13,36 @@ from dataclasses import replace
 from typing import Any
 
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
-from looptune.registers import linear
 from looptune.rewrite import rewrite, walk
 from looptune.scope import written
 
 Range = tuple[int, int]
 """The least and the greatest value."""
+
+
+Terms = tuple[dict[Expr, int], int]
+
+
+def linear(e: Expr) -> Terms:
+    """``e`` as a sum of integer multiples of atoms, and a constant.
+
+    >>> linear(Bin("+", Bin("*", Const(2), Var("i")), Const(1)))
+    ({Var(name='i', dtype='int32'): 2}, 1)
+    """
+    match e:
+        case Const(int(value)):
+            return {}, value
+        case Cast(_, arg):
+            return linear(arg)
+        case Bin("+" | "-" as op, lhs, rhs):
+            (a, c), (b, d) = linear(lhs), linear(rhs)
+            sign = 1 if op == "+" else -1
+            total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
+            return {t: k for t, k in total.items() if k}, c + sign * d
+        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+            terms, constant = linear(x)
+            return {t: k * v for t, v in terms.items() if k * v}, k * constant
+    return {e: 1}, 0
 
 
 def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
@@ -29,13 +53,9 @@ def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -
 
 def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
     match stmt:
-        case Loop(var, lo, hi, body):
+        case Loop(_, lo, hi, body):
             low, high = _decided(lo, env), _decided(hi, env)
-            inner = {k: v for k, v in env.items() if k != var and k not in written(body)}
-            first, last = between(low, env), between(high, env)
-            if first is not None and last is not None and first[0] < last[1]:
-                inner[var] = (first[0], last[1] - 1)
-            return replace(stmt, lo=low, hi=high, body=narrowed(body, inner))
+            return replace(stmt, lo=low, hi=high, body=narrowed(body, inside(replace(stmt, lo=low, hi=high), env)))
         case If(cond, then, other):
             return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
         case While(_, body):
@@ -43,6 +63,29 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
             return replace(stmt, body=narrowed(body, inner))
         case Assign(target, value):
             return replace(stmt, target=_decided(target, env), value=_decided(value, env))
+
+
+def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
+    """The ranges in the loop's body."""
+    inner = {k: v for k, v in env.items() if k != loop.var and k not in written(loop.body)}
+    first, last = between(loop.lo, env), between(loop.hi, env)
+    if first is not None and last is not None and first[0] < last[1]:
+        inner[loop.var] = (first[0], last[1] - 1)
+    return inner
+
+
+def runs(loop: Loop, env: Mapping[str, Range]) -> bool:
+    """It has an iteration whenever it is reached."""
+    ends = [loop.hi]
+    while ends:
+        match ends.pop():
+            case Bin("min", lhs, rhs):
+                ends += [lhs, rhs]
+            case hi:
+                apart = difference(hi, loop.lo, env) if _signed(hi) and _signed(loop.lo) else None
+                if apart is None or apart[0] < 1:
+                    return False
+    return True
 
 
 def _decided(e: Any, env: Mapping[str, Range]) -> Any:

@@ -10,36 +10,13 @@ loads and stores under ``if (lo < hi)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
+from looptune.ranges import Range, inside, linear, runs
 from looptune.rewrite import rewrite, walk
 from looptune.scope import names_in, written
-
-Terms = tuple[dict[Expr, int], int]
-
-
-def linear(e: Expr) -> Terms:
-    """``e`` as a sum of integer multiples of atoms, and a constant.
-
-    >>> linear(Bin("+", Bin("*", Const(2), Var("i")), Const(1)))
-    ({Var(name='i', dtype='int32'): 2}, 1)
-    """
-    match e:
-        case Const(int(value)):
-            return {}, value
-        case Cast(_, arg):
-            return linear(arg)
-        case Bin("+" | "-" as op, lhs, rhs):
-            (a, c), (b, d) = linear(lhs), linear(rhs)
-            sign = 1 if op == "+" else -1
-            total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
-            return {t: k for t, k in total.items() if k}, c + sign * d
-        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
-            terms, constant = linear(x)
-            return {t: k * v for t, v in terms.items() if k * v}, k * constant
-    return {e: 1}, 0
 
 
 def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
@@ -62,23 +39,25 @@ def promote(
     or more, stays below, and which are therefore positive.
     """
     made: list[Local] = []
-    return _block(body, taken, frozenset(bounds), made), tuple(made)
+    return _block(body, taken, frozenset(bounds), made, {}), tuple(made)
 
 
-def _block(body: tuple[Stmt, ...], taken: set[str], positive: frozenset[Expr], made: list[Local]) -> tuple[Stmt, ...]:
+def _block(
+    body: tuple[Stmt, ...], taken: set[str], positive: frozenset[Expr], made: list[Local], env: Mapping[str, Range]
+) -> tuple[Stmt, ...]:
+    """``env``: the ranges of the loops around, as far as they are known."""
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
             case Loop(_, lo, hi, inner):
                 above = positive | {hi} if _never_negative(lo) else positive
-                loop = replace(stmt, body=_block(inner, taken, above, made))
-                out.extend(_loop(loop, taken, above, made))
+                loop = replace(stmt, body=_block(inner, taken, above, made, inside(stmt, env)))
+                out.extend(_loop(loop, taken, above, made, env))
             case If(_, then, other):
-                out.append(
-                    replace(stmt, then=_block(then, taken, positive, made), other=_block(other, taken, positive, made))
-                )
+                yes, no = (_block(b, taken, positive, made, env) for b in (then, other))
+                out.append(replace(stmt, then=yes, other=no))
             case While(_, inner):
-                out.append(replace(stmt, body=_block(inner, taken, positive, made)))
+                out.append(replace(stmt, body=_block(inner, taken, positive, made, {})))
             case _:
                 out.append(stmt)
     return tuple(out)
@@ -93,7 +72,9 @@ def _never_negative(e: Expr) -> bool:
     return isinstance(e, Var) and e.name.startswith("outer_")
 
 
-def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local]) -> tuple[Stmt, ...]:
+def _loop(
+    loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], ranges: Mapping[str, Range]
+) -> tuple[Stmt, ...]:
     chosen = _candidates(loop, positive)
     if not chosen:
         return (loop,)
@@ -110,9 +91,8 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
     loads = tuple(Assign(v, e) for e, v in env.items())
     stores = tuple(Assign(e, v) for e, v in env.items() if e in targets)
     around: tuple[Stmt, ...] = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
-    match loop.lo, loop.hi:
-        case Const(lo), Const(hi) if lo < hi:
-            return around
+    if runs(loop, ranges):
+        return around
     return (If(Bin("<", loop.lo, loop.hi), around),)
 
 

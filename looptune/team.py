@@ -36,7 +36,8 @@ from looptune.ir import (
     Var,
     While,
 )
-from looptune.registers import linear, promote
+from looptune.ranges import linear
+from looptune.registers import promote
 from looptune.rewrite import rewrite, walk
 from looptune.scope import names, names_in, written
 from looptune.simplify import is_integer

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from looptune.backends.text import Writer, ident
-from looptune.ir import Assign, Load, Loop, Var
-from looptune.mapping import Kernel
+from looptune.ir import Assign, Expr, Load, Loop, Var
+from looptune.mapping import Kernel, Plan
 from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
 
 BARRIER = "cuda.syncthreads()"
@@ -29,6 +29,11 @@ Within = Callable[[str], Iterator[str]]
 class Strided(Writer):
     """Writes loops of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
     writes the body, where that is not written as it stands."""
+
+    plan: Plan
+
+    @abstractmethod
+    def unsigned_index(self, e: Expr) -> str: ...
 
     @abstractmethod
     def loop(

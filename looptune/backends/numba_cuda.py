@@ -22,6 +22,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
+from looptune.backends import cuda_stage
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
 from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
@@ -46,8 +47,11 @@ class _Writer(Strided):
         super().__init__(unsigned)
         self.plan = plan
         self.unsigned = set(unsigned)
+        self.tiles: frozenset[str] = frozenset()
 
     def element(self, load: Load) -> str:
+        if load.array in self.tiles:
+            return f"{load.array}[{self.unsigned_index(load.index[0])}]"
         array = self.plan.array(load.array)
         flat: Expr = load.index[0] if load.index else Const(0)
         for i, n in zip(load.index[1:], array.shape[1:], strict=True):
@@ -171,10 +175,10 @@ class NumbaCuda(Backend):
         start = time.perf_counter()
         for k in plan.kernels:
             _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
-            _check(k.name, shared_bytes(k), "bytes of shared memory", MAX_SHARED_BYTES)
+            _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
         opening, texts = _texts(plan)
         built = {k.name: self._cubin(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels}
-        resources = tuple(_resources(k, built[k.name][1]) for k in plan.kernels)
+        resources = tuple(_resources(plan, k, built[k.name][1]) for k in plan.kernels)
         objects = {name: code for name, (code, _) in built.items()}
         return Binary(self.name, plan, self.emit(plan), objects, resources, time.perf_counter() - start)
 
@@ -244,20 +248,27 @@ def numba_stream(handle: Any) -> Any:
     return cuda.external_stream(int(handle))
 
 
-def _resources(kernel: Kernel, log: str) -> Resources:
+def _shared_bytes(plan: Plan, kernel: Kernel) -> int:
+    """Bytes of shared memory that a block needs."""
+    stage = cuda_stage.staged(kernel, plan)
+    return shared_bytes(kernel) + (cuda_stage.shared_bytes(stage.tiles) if stage is not None else 0)
+
+
+def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
     def number(pattern: str) -> int:
         found = re.findall(pattern, log)
         return max((int(n) for n in found), default=0)
 
     local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
     threads = kernel.block[0] * kernel.block[1]
-    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(kernel), threads)
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, _shared_bytes(plan, kernel), threads)
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     writer.unsigned &= extent_names(plan)
+    stage = cuda_stage.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:
         var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
@@ -268,12 +279,22 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
         scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
         lo = writer.bound(axis.lo)
         yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
-        if axis is not kernel.deep:  # its blocks are as many as its iterations
+        if stage is not None and axis is not kernel.deep:
+            yield f"    {axis.var}{cuda_stage.THREAD} = uint32(cuda.threadIdx.{dim})"
+            back = f"{axis.var}{cuda_stage.THREAD} * {axis.step}" if axis.step > 1 else axis.var + cuda_stage.THREAD
+            yield f"    {axis.var}{cuda_stage.FIRST} = {kind}({var} - {back})"
+            writer.bind(axis.var + cuda_stage.THREAD, True)
+            writer.bind(axis.var + cuda_stage.FIRST, unsigned)
+        if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
-    if kernel.team is not None:
+    if stage is not None:
+        writer.tiles = frozenset(t.name for t in stage.tiles)
+        yield from cuda_stage.together(kernel, stage, writer, " and ".join(live))
+        writer.tiles = frozenset()
+    elif kernel.team is not None:
         yield from together(kernel, writer, " and ".join(live))
     else:
         if bounds:
@@ -281,9 +302,18 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
             yield "        return"
         yield from writer.block(kernel.body, "    ")
     for axis in kernel.loops:
-        writer.unbind(axis.var)
+        for name in (axis.var, axis.var + cuda_stage.THREAD, axis.var + cuda_stage.FIRST):
+            writer.unbind(name)
     yield ""
     yield ""
+
+
+def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
+    """Every thread of every block has an iteration."""
+    match axis.lo, axis.hi:
+        case Const(int(lo)), Const(int(hi)):
+            return (hi - lo) % (axis.step * kernel.threads(dim)) == 0
+    return False
 
 
 def _host(plan: Plan, writer: _Writer) -> Iterator[str]:

@@ -15,6 +15,7 @@ from looptune.transforms.gridify import Gridify
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
 from looptune.transforms.split import Split
+from looptune.transforms.stage import Stage
 from looptune.transforms.tile import Tile
 from looptune.transforms.unroll import Unroll
 
@@ -31,6 +32,7 @@ ALL: tuple[type[Transform], ...] = (
     Split,
     Gridify,
     Grid,
+    Stage,
 )
 
 

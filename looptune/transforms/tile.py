@@ -141,7 +141,7 @@ class _Block:
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
         reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
-                       reduces=reduces)  # fmt: skip
+                       reduces=reduces, staged=loop.staged if mode == "parallel" else ())  # fmt: skip
 
     def points(self) -> Loop:
         """The part of the loop that is in the block."""
@@ -150,7 +150,8 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1)
+        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1,
+                       staged=() if self.mode() == "parallel" else loop.staged)  # fmt: skip
 
     @property
     def _free(self) -> bool:

@@ -1,0 +1,71 @@
+"""Stage: the tile of an array that a block reads in a loop is copied to shared memory first, by all its threads.
+
+    for i: for j:  (grid, 8 x 32 threads)       for i: for j:
+      for k in 16*o .. 16*o + 16:         ==>     A_tile[8][16], B_tile[16][32] = A[i's of the block][k's], B[k's][j's]
+        C[i][j] += A[i][k] * B[k][j]              for k: C[i][j] += A_tile[i's place][k's place] * B_tile[...][...]
+
+The tile is all that the threads of a block read of the array in the loop, so the loop has to have a known number of
+iterations: tile it. On a grid's own loop it is what they read in the whole kernel, halo included. On a CPU, whose
+caches do this, it changes nothing.
+
+Legal when: nothing in the nest writes the array, the subscripts are affine, and all threads of a block come to the loop
+together. Gain: each element is read from memory once a block. Cost: shared memory, two barriers for each tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.errors import DirectiveError
+from looptune.ir import Arg, Directive, Load
+from looptune.rewrite import walk
+from looptune.scope import written
+from looptune.transforms.base import Change, Example, Site, Transform
+
+
+@dataclass(frozen=True)
+class Stage(Transform):
+    name: ClassVar = "stage"
+    syntax: ClassVar = "stage ARRAY [, ARRAY ...]"
+    stage: ClassVar = "mode"
+
+    arrays: tuple[Arg, ...]
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        if not directive.args:
+            raise DirectiveError(f"stage needs an array (syntax: {cls.syntax})", directive.span)
+        wrong = next((a for a in directive.args if a.values or not a.key.isidentifier()), None)
+        if wrong is not None:
+            raise DirectiveError(f"stage takes names of arrays (syntax: {cls.syntax})", wrong.span)
+        return cls(directive.args, span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        nest = site.around[0] if site.around else site.loop
+        used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
+        for arg in self.arrays:
+            if arg.key not in used:
+                there = ", ".join(sorted(used)) if used else "none"
+                raise DirectiveError(
+                    f"stage: loop {site.loop.var} reads no array {arg.key}; it reads {there}", arg.span
+                )
+            if arg.key in written((nest,)):
+                raise DirectiveError(f"stage: {arg.key} is written in the nest", arg.span)
+        names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
+        return Change((replace(site.loop, staged=tuple(names)),))
+
+
+_COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"
+
+Stage.examples = {
+    "stage A": Example(_COPY, """\
+#pragma hmppcg parallel
+#pragma looptune stage A
+for (int i = 1; i < n; i++) {
+  B[i] = A[i - 1] + A[i];
+}"""),
+    "stage B": Example(_COPY, refused="stage: B is written in the nest"),
+    "stage D": Example(_COPY, refused="loop i reads no array D; it reads A, B"),
+    "stage 4": Example(_COPY, refused="stage takes names of arrays"),
+}  # fmt: skip
