@@ -380,7 +380,13 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
     arrays = [a for a in arrays if a in used]
-    extents = {n for a in _arrays(codelet, resident) if a.name in arrays for n in _extent_names(a)}
+    tiled = {a for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop) for a in f.staged}
+    extents = {
+        n
+        for a in _arrays(codelet, resident)
+        if a.name in arrays
+        for n in (names_in(a.shape) if a.name in tiled else _extent_names(a))
+    }
     given = {p.name for p in codelet.params if isinstance(p, Scalar)}
     free = (used | extents) - inner - {v.name for v in private} - set(arrays)
     order = [p.name for p in codelet.params if p.name in free & given]

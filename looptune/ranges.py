@@ -15,6 +15,7 @@ from typing import Any
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.rewrite import rewrite, walk
 from looptune.scope import written
+from looptune.simplify import fold
 
 Range = tuple[int, int]
 """The least and the greatest value."""
@@ -101,6 +102,10 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
                 return _compared(op, difference(lhs, rhs, env), n)
             case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
                 return rest if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
+            case Var(name, dtype) if name in env and env[name][0] == env[name][1]:
+                return Const(env[name][0], dtype)
+            case Bin() | Un() | Cast():
+                return fold(n)
         return None
 
     return rewrite(rule, e) if env else e

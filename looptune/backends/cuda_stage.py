@@ -24,7 +24,7 @@ from looptune.mapping import Kernel, Plan
 from looptune.ranges import Range, between, difference, inside, linear
 from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names_in, written
-from looptune.simplify import add, mul
+from looptune.simplify import add, mul, sub
 
 FIRST, THREAD = "__first", "__thread"
 """What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
@@ -94,14 +94,15 @@ class _Stager:
     plan: Plan
     at: dict[int, tuple[Tile, ...]] = field(default_factory=dict)
     made: int = 0
+    whole: tuple[str, ...] = ()
 
     def run(self) -> Staged:
-        whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
-        body = self.block(self.kernel.body, whole == ())
+        self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
+        body = self.block(self.kernel.body, True)
         tiles: tuple[Tile, ...] = ()
-        if whole:
+        if self.whole:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
-            done, tiles = self.tiled(nest, whole)
+            done, tiles = self.tiled(nest, self.whole)
             body = done.body
         return Staged(body, self.at, tiles)
 
@@ -111,12 +112,11 @@ class _Stager:
 
     def statement(self, stmt: Stmt, together: bool) -> Stmt:
         match stmt:
-            case Loop() if stmt.staged:
-                if any(isinstance(n, Loop) and n.staged for n in walk(stmt.body)):
-                    raise _refused(stmt, stmt.staged, "a loop inside is staged as well")
+            case Loop() if self.mine(stmt):
+                arrays = self.mine(stmt)
                 if not together or not self.same((stmt.lo, stmt.hi)):
-                    raise _refused(stmt, stmt.staged, "threads of a block do not come to it together")
-                done, tiles = self.tiled(stmt, stmt.staged)
+                    raise _refused(stmt, arrays, "threads of a block do not come to it together")
+                done, tiles = self.tiled(stmt, arrays)
                 self.at[id(done)] = tiles
                 return done
             case Loop(body=body):
@@ -125,6 +125,11 @@ class _Stager:
                 here = together and self.same((cond,))
                 return replace(stmt, then=self.block(then, here), other=self.block(other, here))
         return stmt
+
+    def mine(self, loop: Loop) -> tuple[str, ...]:
+        """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
+        inside = {a for n in walk(loop.body) if isinstance(n, Loop) for a in n.staged}
+        return tuple(a for a in loop.staged if a not in self.whole and a not in inside)
 
     def same(self, exprs: tuple[Expr, ...]) -> bool:
         """They have one value in all threads of the block."""
@@ -235,13 +240,13 @@ class _Stager:
     def origin(self, p: _Place, constant: int, ranges: Mapping[str, tuple[Expr, int, int]]) -> Expr:
         """The least subscript in the block."""
         back = sum(min(0, step) * (count - 1) for step, count in self.steps(p, ranges))
-        e: Expr = Const(constant + back)
-        for name, factor in p.axes:
+        e: Expr = Const(0)
+        for name, factor in sorted(p.axes, key=lambda a: -a[1]):
             axis = next(a for a in self.kernel.loops if a.var == name)
-            e = add(e, mul(Const(factor, axis.dtype), Var(name + FIRST, axis.dtype)))
-        for term, factor in sorted(p.rest, key=str):
-            e = add(e, mul(Const(factor), term))
-        return e
+            e = _plus(e, factor, Var(name + FIRST, axis.dtype))
+        for term, factor in sorted(p.rest, key=lambda t: (-t[1], str(t[0]))):
+            e = _plus(e, factor, term)
+        return _plus(e, constant + back, Const(1))
 
     def access(
         self, tile: Tile, mine: tuple[_Place, ...], group: Sequence[tuple[_Place, ...]],
@@ -252,14 +257,21 @@ class _Stager:
         for d, p in enumerate(mine):
             forth = sum(max(0, -step) * (count - 1) for step, count in self.steps(p, ranges))
             e: Expr = Const(p.constant - min(g[d].constant for g in group) + forth)
-            for name, factor in p.axes:
+            for name, factor in sorted(p.axes, key=lambda a: -a[1]):
                 axis = next(a for a in self.kernel.loops if a.var == name)
-                e = add(e, mul(Const(factor * axis.step, axis.dtype), Var(name + THREAD, axis.dtype)))
-            for name, factor in p.inner:
-                e = add(e, mul(Const(factor), _from_start(Var(name), ranges[name][0])))
+                e = _plus(e, factor * axis.step, Var(name + THREAD, axis.dtype))
+            for name, factor in sorted(p.inner, key=lambda a: -a[1]):
+                e = _plus(e, factor, _from_start(Var(name), ranges[name][0]))
             width = tile.pitch if d == len(mine) - 1 else tile.shape[d]
             flat = add(mul(flat, Const(width)), e)
         return Load(tile.name, (flat,), tile.dtype)
+
+
+def _plus(e: Expr, factor: int, term: Expr) -> Expr:
+    """``e + factor * term`` without a negative constant, for unsigned arithmetic."""
+    if factor < 0:
+        return sub(e, mul(Const(-factor), term))
+    return add(e, mul(Const(factor), term)) if factor else e
 
 
 def _from_start(var: Var, lo: Expr) -> Expr:

@@ -8,7 +8,7 @@ The tile is all that the threads of a block read of the array in the loop, so th
 iterations: tile it. On a grid's own loop it is what they read in the whole kernel, halo included. On a CPU, whose
 caches do this, it changes nothing.
 
-Legal when: nothing in the nest writes the array, the subscripts are affine, and all threads of a block come to the loop
+Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
 together. Gain: each element is read from memory once a block. Cost: shared memory, two barriers for each tile.
 """
 
@@ -42,7 +42,6 @@ class Stage(Transform):
         return cls(directive.args, span=directive.span)
 
     def apply(self, site: Site) -> Change:
-        nest = site.around[0] if site.around else site.loop
         used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
         for arg in self.arrays:
             if arg.key not in used:
@@ -50,8 +49,8 @@ class Stage(Transform):
                 raise DirectiveError(
                     f"stage: loop {site.loop.var} reads no array {arg.key}; it reads {there}", arg.span
                 )
-            if arg.key in written((nest,)):
-                raise DirectiveError(f"stage: {arg.key} is written in the nest", arg.span)
+            if arg.key in written(site.loop.body):
+                raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
         names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
         return Change((replace(site.loop, staged=tuple(names)),))
 
@@ -65,7 +64,7 @@ Stage.examples = {
 for (int i = 1; i < n; i++) {
   B[i] = A[i - 1] + A[i];
 }"""),
-    "stage B": Example(_COPY, refused="stage: B is written in the nest"),
+    "stage B": Example(_COPY, refused="stage: loop i writes B"),
     "stage D": Example(_COPY, refused="loop i reads no array D; it reads A, B"),
     "stage 4": Example(_COPY, refused="stage takes names of arrays"),
 }  # fmt: skip

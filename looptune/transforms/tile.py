@@ -150,8 +150,7 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1,
-                       staged=() if self.mode() == "parallel" else loop.staged)  # fmt: skip
+        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1)
 
     @property
     def _free(self) -> bool:

@@ -1,0 +1,198 @@
+"""Tiles in shared memory: in the CUDA simulator they give what the loops give, and every refusal says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import oracle
+import pytest
+
+from looptune.errors import DirectiveError, ResourceError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapping import Plan, plan
+from looptune.schedule import Analysis, bake, schedule
+
+simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A codelet, directives, and sizes to run it with; ``tiles`` are the shapes, of one version after the other."""
+
+    text: str
+    lines: tuple[str, ...]
+    sizes: tuple[Mapping[str, int], ...]
+    tiles: tuple[tuple[int, ...], ...]
+
+
+def sized(*counts: tuple[int, ...]) -> tuple[Mapping[str, int], ...]:
+    return tuple(dict(zip(("n", "m", "l"), c, strict=False)) for c in counts)
+
+
+PRODUCT = """
+void f(int n, int m, int l, double C[n][m], double A[n][l], double B[l][m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i][j] *= 3;
+      for (int k = 0; k < l; k++) C[i][j] += A[i][k] * B[k][j];
+    }
+}
+"""
+ITSELF = """
+void f(int n, int m, float C[n][n], float A[n][m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < m; k++) C[i][j] += A[i][k] * A[j][k];
+}
+"""
+STENCIL = """
+void f(int n, int m, float A[n][m], float B[n][m]) {
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < m - 1; j++)
+      B[i][j] = A[i][j] + 2 * (A[i - 1][j] + A[i + 1][j]) + 3 * (A[i][j - 1] + A[i][j + 1]) + A[i - 1][j - 1];
+}
+"""
+STEPS = """
+void f(int n, int m, float A[n][m], float B[n][m]) {
+  for (int t = 0; t < 2; t++) {
+    for (int i = 1; i < n; i++) for (int j = 0; j < m - 1; j++) B[i][j] = A[i - 1][j] + A[i][j + 1];
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] / 2;
+  }
+}
+"""
+LAYERS = """
+void f(int n, int m, int l, double A[n][m][l], double B[n][m][l]) {
+  for (int j = 1; j < m - 1; j++)
+    for (int k = 0; k < l; k++)
+      for (int i = 1; i < n - 1; i++) B[i][j][k] = A[i - 1][j][k] - A[i + 1][j + 1][k] + A[i][j - 1][k];
+}
+"""
+ACROSS = """
+void f(int n, int m, int A[m][2 * n + 1], int x[m], int y[n], int s[n]) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < m; j++) y[i] += A[j][2 * i + 1] * x[m - 1 - j];
+    s[n - 1 - i] = x[0];
+  }
+}
+"""
+LINE = """
+void f(int n, double x[n], double y[n])
+{ for (int i = 2; i < n - 2; i++) y[i] = x[i - 2] + x[i + 2]; }
+"""
+BACKWARDS = """
+void f(int n, double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[n - 1 - i] * x[i]; }
+"""
+SMALL = "codelet: grid blocksize 4x2"
+CASES = {
+    "product": Case(PRODUCT, ("loop k: tile 4", "loop k: stage A, B", SMALL),
+                    sized((4, 8, 8), (5, 7, 9), (1, 1, 1), (2, 4, 3)), ((2, 4), (4, 4))),
+    "one of two": Case(PRODUCT, ("loop k: tile 3", "loop k: stage B", SMALL), sized((5, 7, 9)), ((3, 4),)),
+    "several elements a thread": Case(
+        PRODUCT, ("loop k: tile 4", "loop k: stage A, B", "loop i: unroll 2, jam", "loop j: unroll 3, jam", SMALL),
+        sized((8, 12, 8), (5, 7, 9)), ((4, 4), (4, 12))),
+    "split copies": Case(
+        PRODUCT, ("loop k: tile 4", "loop k: stage A, B", "loop j: unroll 2, split, jam", SMALL),
+        sized((4, 16, 8), (5, 21, 9)), ()),
+    "itself": Case(ITSELF, ("loop k: tile 4", "loop k: stage A", SMALL), sized((8, 8), (5, 6)), ((2, 4), (4, 5))),
+    "stencil": Case(STENCIL, ("nest i: stage A", SMALL), sized((6, 10), (9, 7), (3, 3), (2, 2)), ((4, 6),)),
+    "stencil, several": Case(STENCIL, ("nest i: stage A", "loop i: unroll 3, jam", SMALL), sized((11, 10), (9, 7)), ()),
+    "stencil, far copies": Case(STENCIL, ("nest i: stage A", "loop i: unroll 2, split, jam", SMALL),
+                                sized((22, 10), (19, 7)), ()),
+    "steps": Case(STEPS, ("loop 2: stage A", "loop 4: stage B", SMALL), sized((5, 9)), ((3, 5), (2, 4))),
+    "layers": Case(LAYERS, ("loop i: tile 3", "loop i: stage A", SMALL), sized((7, 5, 6)), ()),
+    "across": Case(ACROSS, ("loop j: tile 4", "loop j: stage A, x", SMALL), sized((9, 8), (5, 7)), ()),
+    "line": Case(LINE, ("loop i: stage x", SMALL), sized((20,), (13,), (3,)), ((12,),)),
+    "backwards": Case(BACKWARDS, ("loop i: stage x", SMALL), sized((20,), (13,)), ((8,), (8,))),
+    "a launch a row": Case(PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage A, B", SMALL),
+                           sized((2, 7, 9)), ()),
+    "parts": Case(PRODUCT, ("loop k: split 2", "loop k: tile 4", "loop k: stage A, B", SMALL),
+                  sized((3, 5, 16), (2, 4, 9)), ()),
+}  # fmt: skip
+
+
+def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
+    done = schedule(Analysis(load(case.text).codelet), parse_lines(case.lines)).codelet
+    return plan(done if sizes is None else bake(done, sizes))
+
+
+@simulator
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """Of every case, for sizes that are constants and for sizes that are arguments."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, case in CASES.items():
+        codelet = load(case.text).codelet
+        for seed, sizes in enumerate(case.sizes):
+            start = oracle.arguments(codelet, sizes, seed)
+            for known in (sizes, None):
+                key = f"{name} {sizes}{' as arguments' if known is None else ''}"
+                wants[key] = oracle.interpreted(codelet, start)
+                programs.append(oracle.Emitted(key, NumbaCuda().emit(planned(case, known)), "f", start))
+    found = oracle.simulated(programs, tmp_path)
+    wrong = {}
+    for key, want in wants.items():
+        got = found[key]
+        error = got if isinstance(got, str) else oracle.off(want, got, 1e-6)
+        if error is not None:
+            wrong[key] = error
+    assert not wrong, "\n".join(f"{k}: {e}" for k, e in wrong.items())
+
+
+@simulator
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_tiles_are_what_a_block_reads(case: Case) -> None:
+    """Shapes as worked out by hand; and machine code without local memory."""
+    from looptune.backends.cuda_stage import staged
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    done = planned(case, case.sizes[0])
+    tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]
+    assert tiles
+    if case.tiles:
+        assert tuple((*t.shape[:-1], t.pitch) for t in tiles) == case.tiles
+    built = NumbaCuda().build(done)
+    assert all(used.local_bytes == 0 for used in built.resources)
+    assert sum(used.shared_bytes for used in built.resources) > 0
+
+
+REFUSED = {
+    "how often it runs": (PRODUCT, ("loop k: stage A",), "how often loop k runs is not known: tile it"),
+    "threads apart": (
+        "void f(int n, double L[n][n], double x[n], double y[n])\n"
+        "{ for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) y[i] += L[i][j] * x[j]; }\n",
+        ("loop j: tile 4", "loop j: stage x"), "threads of a block do not come to it together"),
+    "a guard of each thread's own": (
+        PRODUCT, ("loop k: tile 4", "loop k: stage A", "loop i: unroll 2, guarded, jam"), "do not come to it together"),
+    "not affine": (
+        "void f(int n, int p[n], double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[p[i]]; }\n",
+        ("loop i: stage x",), "a subscript of it is not affine"),
+    "how long": (
+        "void f(int n, double *x, double y[n]) { for (int i = 0; i < n; i++) y[i] = x[i]; }\n",
+        ("loop i: stage x",), "how long it is has to be declared"),
+}  # fmt: skip
+
+
+@simulator
+@pytest.mark.parametrize(("text", "lines", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], message: str) -> None:
+    """With the loop's place, and what to do."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    done = plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+    with pytest.raises(DirectiveError, match=message) as refusal:
+        NumbaCuda().emit(done)
+    assert refusal.value.span.line > 0
+
+
+@simulator
+def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
+    """48 KiB for a block."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    case = Case(PRODUCT, ("loop k: tile 256", "loop k: stage A, B"), (), ())
+    with pytest.raises(ResourceError, match="needs 81920 bytes of shared memory per block, the limit is 49152"):
+        NumbaCuda().build(planned(case))
