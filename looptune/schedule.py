@@ -193,6 +193,8 @@ class _Run:
     steps: list[Step] = field(default_factory=list)
     into: dict[Id, Id] = field(default_factory=dict)
     """Loops that are part of another now, with the one they are part of."""
+    entries: Mapping[Id, int] = field(default_factory=dict)
+    """The entry of times that was each loop's before the directives for one loop."""
 
     def whole_nests(self, bound: Sequence[Bound], target: str) -> _Run:
         """All that comes before the directives for one loop, which many configurations of a space have in common."""
@@ -260,6 +262,8 @@ class _Run:
             said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = b.transform.apply(site)
+        if new is not None and new.together and loop.mode not in ("parallel", "thread"):
+            change = replace(change, body=self._in_order(b, loop, new, change.body))
         if new is not None:
             self.order |= {**new.order, **new.beside}
             self._pad()
@@ -272,6 +276,44 @@ class _Run:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
         self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, piece=loop.piece))
+
+    def _in_order(self, b: Bound, loop: Loop, new: Reorder, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not."""
+        ordered: set[tuple[Id, str]] = set()
+        for f in (n for n in walk_stmts(loop.body) if isinstance(n, Loop) and n.mode in ("parallel", "thread")):
+            witness = self._carries(f, new)
+            if witness is None:
+                continue
+            if any(s.directive.name.lower() == "parallel" and (s.number, s.piece) == identity(f) for s in self.steps):
+                what = (
+                    f"{shown(b.directive)} is illegal: loop {f.var}, which is to be parallel, would carry a dependence"
+                )
+                raise IllegalTransform(explain(what, witness), b.directive.span, (witness.ends(b.directive.span),))
+            ordered.add((identity(f), f.var))
+
+        def rule(s: Stmt) -> Stmt | None:
+            match s:
+                case Loop() if (identity(s), s.var) in ordered:
+                    return replace(s, mode="sequential", reduces=())
+            return None
+
+        return rewrite_stmts(rule, body) if ordered else body
+
+    def _carries(self, loop: Loop, new: Reorder) -> Refused | None:
+        """A dependence that the loop carries in the new order, and that its threads would break.
+
+        Its entry of the times has moved by the one of the trip, or by as many as there are more of them. A loop over
+        strips stands for the loop in it.
+        """
+        known = next(f for f in walk_stmts(loop) if isinstance(f, Loop) and identity(f) in self.entries)
+        lengths = (len(next(iter(order.values()))[0].time) for order in (new.order, self.analysis.model.order()))
+        more = next(lengths) - next(lengths)
+        for k in range(1, max(1, more - 1) + 1):
+            order = {**self.order, **new.order}
+            verdict = self.analysis.verdict(statements(loop.body), self.entries[identity(known)] + k, order)
+            if verdict.kind == "sequential" or (verdict.kind == "reduction" and not loop.reduces):
+                return verdict.witness
+        return None
 
     def mark(self, bound: Iterable[Bound], target: str) -> None:
         """Leave only the cuts that hold: those of the file for the target, and those ``bound`` from outside."""
@@ -383,6 +425,8 @@ class _Run:
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
+        loops = (n for n in walk_stmts(self.codelet.body) if isinstance(n, Loop))
+        self.entries = {identity(f): self._depth(f) for f in loops}
 
     def depth_of(self, loop: Id) -> int:
         return len(path(self.codelet.body, *loop))

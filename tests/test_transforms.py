@@ -9,7 +9,12 @@ import pytest
 from looptune import pretty, transforms
 from looptune.errors import LooptuneError
 from looptune.frontend import load
-from looptune.ir import Codelet
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Loop
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
+from looptune.poly.proof import prove
+from looptune.rewrite import walk
 from looptune.schedule import Analysis, schedule
 from looptune.transforms.base import Example
 from looptune.verify import verify
@@ -113,3 +118,31 @@ def test_known_sizes_give_known_bounds() -> None:
 def _run(text: str, factor: int) -> np.ndarray:
     codelet = transformed(load(text, defines={"U": factor}).codelet)
     return oracle.interpreted(codelet, oracle.arguments(codelet, {}))["A"]
+
+
+WAVE = """
+void f(int n, int m, double A[n][m], double B[m])
+{ for (int k = 1; k < n; k++) for (int j = 1; j < m; j++) { A[k][j] = A[k - 1][j - 1] + 1; B[j] = A[k][j]; } }
+"""
+APART = WAVE.replace("A[k - 1][j - 1]", "A[k - 1][j]")
+
+
+def modes(*lines: str, text: str = WAVE) -> dict[str, str]:
+    codelet = load(text).codelet
+    done = schedule(Analysis(codelet), parse_lines(lines)).codelet
+    assert prove(codelet, done).verdict == "proved"
+    assert prove_plan(codelet, plan(done)).verdict == "proved"
+    return {n.var: n.mode for n in walk(done.body) if isinstance(n, Loop)}
+
+
+def test_copies_of_a_loop_in_order_may_bind_the_loops_inside() -> None:
+    """Jammed iterations of a loop that carries a dependence meet in those of a parallel loop inside, which runs in
+    order then, but where one needs the other in the same iteration only; ``parallel`` on it is refused."""
+    assert modes()["j"] == modes("loop k: unroll 2")["j"] == "parallel"
+    assert modes("loop k: unroll 2, jam")["j"] == "sequential"
+    assert modes("loop k: unroll 2, jam", text=APART)["j"] == "parallel"
+    assert modes("loop k: unroll 2, jam", "loop j: unroll 2, split", text=APART)["k"] == "sequential"
+    tiled = modes("loop k: unroll 2, jam", "loop j: tile 2")
+    assert (tiled["outer_j"], tiled["j"]) == ("sequential", "sequential")
+    with pytest.raises(LooptuneError, match="loop j, which is to be parallel, would carry a dependence: iteration"):
+        modes("loop k: unroll 2, jam", "loop j: parallel")

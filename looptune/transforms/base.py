@@ -99,13 +99,15 @@ class Reorder:
     """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
 
     ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave. ``beside``
-    is the order of statements that only make room: they run when they did, but are numbered anew.
+    is the order of statements that only make room: they run when they did, but are numbered anew. ``together``: several
+    iterations run in one iteration of the loops inside, which may carry then what the loop did.
     """
 
     order: Order
     cut: int | None = None
     expanded: frozenset[str] = frozenset()
     beside: Order = field(default_factory=dict)
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Unroll(Transform):
         new = {
             name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
         }
-        return Reorder(new, None if jam else p + 3, site.private if jam else frozenset())
+        return Reorder(new, None if jam else p + 3, site.private if jam else frozenset(), together=jam)
 
     def _pieces(self, piece: Piece, site: Site, jam: bool) -> tuple[Piece, ...]:
         """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
