@@ -20,7 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Self
@@ -224,6 +224,7 @@ def _spawn(setup: Setup, deadline: float) -> _Life:
     ours, theirs = context.Pipe()
     log, path = tempfile.mkstemp(prefix="looptune-worker-")
     process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
+    resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
     # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
     former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
