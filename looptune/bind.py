@@ -177,7 +177,8 @@ def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop 
     found = [f for f in loops if base == str(f.number) or (isinstance(f, Loop) and f.var == base)]
     listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({called(f)})" for f in loops)
     if not found:
-        raise DirectiveError(f"no loop {base} in {codelet.name}; its loops are {listed if listed else 'none'}", span)
+        others = f"; its loops are {listed}" if listed else ", which has no loops"
+        raise DirectiveError(f"no loop {base} in {codelet.name}{others}", span)
     numbers = len({f.number for f in found})
     if numbers > 1:
         raise DirectiveError(f"{numbers} loops are named {base}; say which by number: {listed}", span)

@@ -27,6 +27,7 @@ from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, Piece, build
 from looptune.poly.reach import Reach
+from looptune.poly.sums import Sum, reordered, shared_out
 from looptune.ranges import narrowed
 from looptune.reductions import Found, check_clause, reductions
 from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
@@ -44,7 +45,7 @@ class Step:
     """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
 
     ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
-    in a schedule.
+    in a schedule. ``sums`` are those it reorders, where that was asked for.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Step:
     directive: Directive
     refusal: LooptuneError | None = None
     piece: int = 0
+    sums: tuple[Sum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Scheduled:
     @property
     def asserted(self) -> bool:
         return any(s.proof == "asserted" for s in self.steps)
+
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """Those that any directive reorders, where that was asked for."""
+        return tuple(dict.fromkeys(x for s in self.steps for x in s.sums))
 
 
 @dataclass(slots=True)
@@ -97,12 +104,19 @@ class Analysis:
         return other
 
     def judge(self, new: Reorder, old: Order) -> Refused | None:
-        cut = {n: tuple(Piece(p.time[: new.cut], p.when) for p in pieces) for n, pieces in new.order.items()}
+        cut = new.judged
         before = only(old, cut)
         key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
             self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before)
         return self._judged[key]
+
+    def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
+        """The sums that the new order reorders, all else being kept; empty where something else is not."""
+        cut = new.judged
+        before = only(old, cut)
+        kept = judge(self.model, cut, reassociate=True, expanded=new.expanded, old=before) is None
+        return reordered(self.model, cut, before) if kept else ()
 
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
@@ -144,14 +158,15 @@ def schedule(
     target: str = "CUDA",
     *,
     keep_going: bool = False,
+    sums: bool = False,
 ) -> Scheduled:
     """The codelet with its own directives and the ``placed`` ones applied, every loop's mode decided.
 
     ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
     directive that does not fit the nest, IllegalTransform for one that the dependences forbid; with ``keep_going``
-    such a directive is left out, and its step says why.
+    such a directive is left out, and its step says why. ``sums``: each step says which sums it reorders.
     """
-    run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going)
+    run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage != "split")
     run = run.whole_nests(bound, target)
     nests = dict(run.order)
@@ -164,13 +179,18 @@ def schedule(
 
 def distributed(analysis: Analysis, placed: Sequence[Placed] = (), target: str = "CUDA") -> Codelet:
     """The codelet after its ``distribute``s alone: the loops that other directives are for, with their names."""
-    return _distributed(analysis, placed, {}, target, False).codelet
+    return _distributed(analysis, placed, {}, target, False, False).codelet
 
 
 def _distributed(
-    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], target: str, keep_going: bool
+    analysis: Analysis,
+    placed: Sequence[Placed],
+    values: Mapping[str, int | float],
+    target: str,
+    keep_going: bool,
+    sums: bool,
 ) -> _Run:
-    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going)
+    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
         return run
@@ -190,6 +210,7 @@ class _Run:
     order: dict[str, tuple[Piece, ...]]
     values: Mapping[str, int | float]
     keep_going: bool = False
+    sums: bool = False
     steps: list[Step] = field(default_factory=list)
     into: dict[Id, Id] = field(default_factory=dict)
     """Loops that are part of another now, with the one they are part of."""
@@ -202,7 +223,7 @@ class _Run:
             return self._whole_nests(bound)
         said = tuple((b.loop, b.rank, shown(b.directive), b.directive.span) for b in bound
                      if b.transform.stage != "loop")  # fmt: skip
-        key = (id(self.codelet), said, target, self.keep_going, tuple(sorted(self.values.items())))
+        key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
         known = self.analysis.begun
         if key not in known:
             known[key] = self._whole_nests(bound)
@@ -259,11 +280,15 @@ class _Run:
             other = b.transform.at_fault(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
+            turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
             said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
+            if turned:
+                said = f"{shown(blamed)} is illegal: it reorders {_listed(turned)}, whose order --strict-float keeps"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = b.transform.apply(site)
         if new is not None and new.together and loop.mode not in ("parallel", "thread"):
             change = replace(change, body=self._in_order(b, loop, new, change.body))
+        sums = self._reordered(b, loop, new) if self.sums else ()
         if new is not None:
             self.order |= {**new.order, **new.beside}
             self._pad()
@@ -275,7 +300,13 @@ class _Run:
         for gone in change.merged:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
-        self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, piece=loop.piece))
+        self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, None, loop.piece, sums))
+
+    def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
+        """The sums that the directive reorders, by the order it makes or by what it hands to threads."""
+        moved = () if new is None else self.analysis.reordered(new, self.order)
+        threads = (shared_out(self.analysis.model, self._verdict(f)) for f in b.transform.parallel(loop))
+        return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
 
     def _in_order(self, b: Bound, loop: Loop, new: Reorder, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not."""
@@ -372,7 +403,7 @@ class _Run:
         what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
         if verdict.kind != "sequential" and not what:
             shared = torn(loop, self.analysis, verdict.private, {called(r.target) for r in found.reduces})
-            what = f"iterations of loop {loop.var} would share {', '.join(shared)}" if shared else ""
+            what = _sharing(loop, shared, self.analysis) if shared else ""
         if what:
             raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
         return found
@@ -516,6 +547,20 @@ def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Colle
 
     own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
     return [v.name for v in own if (v.name in private if v.shape else shared(v.name))]
+
+
+def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
+    """Why threads cannot run the loop, and how to write it so that they can."""
+    rows = {v.name for v in analysis.codelet.locals if v.shape}
+    each = "a row" if shared[0] in rows else "an element"
+    return (
+        f"iterations of loop {loop.var} would share {', '.join(shared)}; "
+        f"write {shared[0]} as an array with {each} for each {loop.var}"
+    )
+
+
+def _listed(turned: Iterable[Sum]) -> str:
+    return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
 
 
 def explain(what: str, refused: Refused, *, lines: bool = False) -> str:

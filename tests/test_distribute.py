@@ -135,7 +135,7 @@ def test_a_cut_from_outside() -> None:
          "cut is illegal: t takes a value across it within one iteration of loop i; move the cut, or write t as an "
          "array with an element for each i"),
         (f"{CUT} y[i] = 1; z[i] = 2;", ("loop 1: distribute",), DirectiveError,
-         "cut: nothing stands before it in loop i"),
+         "cut: nothing stands before it in loop i; write it between two statements"),
         (f"y[i] = 1; {CUT} z[i] = 2;", (), DirectiveError,
          "cut splits no loop: write `distribute` before one around it"),
         (f"if (y[i] > 0) {{ y[i] = 1; {CUT} z[i] = 2; }}", ("loop 1: distribute",), DirectiveError,

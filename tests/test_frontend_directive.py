@@ -42,11 +42,11 @@ SPELLINGS = [
 ]  # fmt: skip
 
 REFUSED = [
-    ("", "a directive's name is expected"),
+    ("", "a directive begins with its name, such as unroll"),
     ("unroll 4 split", "',' is expected before 'split'"),
     ("unroll 4,", "an argument is missing after ','"),
     ("permute i,,j", "an argument is missing between two commas"),
-    ("tile i:", "an argument is missing"),
+    ("tile i:", "an argument is missing after ':'"),
     ("gridify(k", "missing ')'"),
     ("unroll {1,2}", "unexpected '{' in a directive"),
     ("unroll 4x", "unexpected '4' in a directive"),

@@ -187,7 +187,9 @@ def test_fullunroll_needs_to_know_the_trips() -> None:
     text = made(SUM, "loop k: fullunroll", values={"m": 3})
     assert "if (m == 3) { x[i] += 0; x[i] += 1; x[i] += 2; } else { for (int k = 0; k < m; k++)" in text
     triangle = "for (int i = 0; i < n; i++) for (int k = 0; k < i; k++) A[i][k] = 1;"
-    assert refusal(triangle, "loop k: fullunroll").message == "fullunroll: how often loop k runs depends on loop i"
+    assert refusal(triangle, "loop k: fullunroll").message == (
+        "fullunroll: how often loop k runs depends on loop i; `unroll U` makes U copies"
+    )
     assert made(triangle, "loop i: fullunroll", values={"n": 3}).count("A[") == 3
 
 
@@ -197,7 +199,10 @@ def test_fullunroll_has_limits() -> None:
         "fullunroll: loop k runs 257 times, the most is 256; `unroll U` makes U copies"
     )
     refused = refusal(SUM, "loop k: fullunroll", "loop i: fullunroll", values={"m": 100, "n": 100})
-    assert refused.message == ("fullunroll: 100 copies of the 101 assignments in loop i are 10,100, the most is 8,192")
+    assert refused.message == (
+        "fullunroll: 100 copies of the 101 assignments in loop i are 10,100, the most is 8,192; "
+        "`unroll U` makes U copies"
+    )
     assert "unroll, once" in refusal(SUM, "loop k: fullunroll", "loop k: unroll 2", values={"m": 3}).message
 
 

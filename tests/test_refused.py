@@ -1,14 +1,18 @@
 """Each file of tests/refused opens with the exact message it is refused with; FILE stands for its path.
 
-A file may say how it is scheduled: ``/* with: -D n=7 --strict-float `loop i: parallel` */``.
+A file may say what it is read and scheduled with: ``/* with: -D n=7 --kernel f --strict-float `loop i: parallel` */``.
+Every kind of message that the sources hold is in one of the files, or in OTHERWISE with the reason why not.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from messages import Template, templates
 
 from looptune.errors import LooptuneError
 from looptune.frontend import load
@@ -18,30 +22,78 @@ from looptune.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
 FILES = sorted(FOLDER.glob("*.c"))
+TEMPLATES = templates()
+
+OTHERWISE: Mapping[str, str] = {
+    "empty file: ": "a file that holds its own message is not empty: test_cli",
+    "dtype is float32 or float64": "an option, not the file: test_frontend_load",
+    "no such folder: ": "an option, not the file: test_frontend_load",
+    "a folder, not a C file: ": "there is no file: test_cli",
+    "no such file: ": "there is no file: test_cli",
+    "cannot read ": "a file that cannot be read cannot hold its message: test_cli",
+    "-D needs a name": "an option, not the file: test_frontend_load",
+    "not a text file: ": "its bytes are no text: test_cli",
+    "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
+    "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
+    "the file holds no C": "for a parser that complains of a file without C; pycparser does not",
+    "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
+}  # fmt: skip
+"""Messages without a file, by what they say, with the reason."""
 
 
 def refusal(path: Path) -> str:
     """What looptune says of a file; empty where it says nothing."""
     given = re.search(r"^/\* with: (.*?) \*/$", path.read_text(), re.MULTILINE)
     words = given[1] if given is not None else ""
-    defines = dict(re.findall(r"-D (\w+)=(\d+)", words))
+    defines = dict(re.findall(r"-D (\w+)=(\S+)", words))
+    kernel = re.search(r"--kernel (\S+)", words)
     lines = re.findall(r"`(.*?)`", words)
     try:
-        unit = load(path, defines=defines)
+        unit = load(path, kernel=kernel[1] if kernel is not None else None, defines=defines)
         advised(Analysis(unit.codelet, "--strict-float" not in words), parse_lines(lines, "directives"), unit.values)
     except LooptuneError as error:
         return str(error)
     return ""
 
 
+def expected(path: Path) -> str:
+    found = re.match(r"/\* expect:\n(.*?)\n\*/\n", path.read_text(), re.DOTALL)
+    assert found is not None, f"{path} does not open with /* expect: … */"
+    return found[1]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_a_refused_file_gets_the_message_it_opens_with(path: Path) -> None:
     """The message is the expected one to the letter: place, reason, line and caret."""
-    expected = re.match(r"/\* expect:\n(.*?)\n\*/\n", path.read_text(), re.DOTALL)
-    assert expected is not None, f"{path} does not open with /* expect: … */"
-    assert refusal(path).replace(str(path), "FILE") == expected[1]
+    assert refusal(path).replace(str(path), "FILE") == expected(path)
+
+
+def test_every_kind_of_refusal_has_a_file() -> None:
+    """No message of the front end, the analysis, the directives or the schedule lacks a file, but those listed."""
+    messages = [expected(path) for path in FILES]
+    missing = [t for t in TEMPLATES if not any(t.of(m) for m in messages) and not excused(t)]
+    assert not missing, "no file in tests/refused for\n" + "\n".join(map(str, missing))
+
+
+def excused(template: Template) -> bool:
+    return any(said in template.text for said in OTHERWISE)
+
+
+def test_what_is_listed_as_without_a_file_is_in_the_sources() -> None:
+    """The list of exceptions names nothing that is not there, so that it cannot outlive what it excuses."""
+    assert [said for said in OTHERWISE if not any(said in t.text for t in TEMPLATES)] == []
+
+
+def test_the_reader_of_messages_sees_the_sources() -> None:
+    """Messages are found where they are raised, returned, assigned or chosen, and a text without them matches none."""
+    assert len(TEMPLATES) > 150
+    files = Counter(t.file.partition("/")[0] for t in TEMPLATES)
+    assert {"frontend", "transforms", "poly", "bind.py", "reductions.py", "schedule.py"} <= files.keys()
+    said = "f.c:1:9: fuse: loop k counts in int64, loop i in int32"
+    assert [t.file for t in TEMPLATES if t.of(said)] == ["transforms/fuse.py"]
+    assert not any(t.of("all is well") for t in TEMPLATES)
 
 
 def test_there_are_refused_files() -> None:
-    """The folder is found, so the test above runs on something."""
-    assert len(FILES) > 50
+    """The folder is found, so the tests above run on something."""
+    assert len(FILES) > 150

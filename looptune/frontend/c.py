@@ -138,7 +138,9 @@ class _Reader:
     def function(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         declaration = node.decl.type
         if not isinstance(declaration, c_ast.FuncDecl):
-            raise ParseError(f"{node.decl.name} has no parameter list", self.span(node.decl))
+            raise ParseError(
+                f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
+            )
         result = self.type(declaration.type)
         params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
         body = self.block(node.body)
@@ -243,7 +245,7 @@ class _Reader:
     def pragma(self, node: Any) -> Pragma:
         if isinstance(node.string, str):
             if not node.string.strip().isdigit():
-                raise ParseError("#pragma does not begin its line", self.span(node))
+                raise ParseError("#pragma does not begin its line: write it on a line of its own", self.span(node))
             return self.source.pragmas[int(node.string)]
         at = self.span(node)
         return classify(Located.at(node.string.value[1:-1].replace('\\"', '"'), at))
@@ -379,7 +381,7 @@ class _Reader:
             case c_ast.FuncCall():
                 return s.Strange("a call through a pointer", "the function's name", span=span)
             case _:
-                return s.Strange(f"this expression ({type(node).__name__})", "plain arithmetic", span=span)
+                return s.Strange("this expression", "plain arithmetic", span=span)
 
 
 def _with_operator(span: Span, op: str) -> Span:

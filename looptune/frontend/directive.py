@@ -99,7 +99,7 @@ class _Parser:
     def directive(self, target: str | None) -> Directive:
         name = self.take("word")
         if name is None:
-            raise self.error("a directive's name is expected")
+            raise self.error("a directive begins with its name, such as unroll")
         args: list[Arg] = []
         if self.take("punct", "("):
             args += self.items(closing=True)
@@ -189,7 +189,7 @@ class _Parser:
     def advance(self) -> _Token:
         token = self.peek()
         if token is None:
-            raise self.error("an argument is missing", self.tokens[-1].span)
+            raise self.error(f"an argument is missing after {self.tokens[-1].text!r}", self.tokens[-1].span)
         self.next += 1
         return token
 

@@ -96,7 +96,7 @@ class Statements:
         if extents:
             return self.declare_array(item, dtype, extents)
         if isinstance(item.init, s.Braces):
-            raise refuse("braces around a scalar's value", "the value", item.init.span)
+            raise refuse("a scalar's value in braces", "the value", item.init.span)
         self.enter(item.name, dtype, item.span)
         if item.init is None:
             return ()
@@ -114,7 +114,7 @@ class Statements:
         if extents[0] is None and isinstance(init, s.Braces):
             extents = (s.Number(str(len(init.parts))), *extents[1:])
         if extents[0] is None:
-            raise ParseError(f"{name} has no extent", item.span)
+            raise ParseError(f"{name} has no extent: write one, such as {name}[8]", item.span)
         shape = tuple(self.extent(e, item) for e in extents if e is not None)
         self.scope.arrays[item.name] = Storage(item.name, dtype, len(shape))
         self.scope.locals[item.name] = Local(item.name, dtype, shape, span=item.span)
@@ -159,18 +159,18 @@ class Statements:
         """The values of a list in storage order, None for elements it leaves out."""
         if not sizes:
             if isinstance(init, s.Braces):
-                raise refuse("these braces", "one value for each element", init.span)
+                raise refuse("a list for one element", "one value", init.span)
             return [self.exprs.value(init)]
         if not isinstance(init, s.Braces):
             raise refuse("a list without inner braces", "one pair of braces for each row", init.span)
-        if len(init.parts) > sizes[0]:
-            raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
         found: list[Expr | None] = []
         row = 1
         for n in sizes[1:]:
             row *= n
         for part in init.parts:
             found += self.flat(part, sizes[1:])
+        if len(init.parts) > sizes[0]:
+            raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
         return found + [None] * ((sizes[0] - len(init.parts)) * row)
 
     def evaluate(self, e: s.Expr) -> tuple[Stmt, ...]:

@@ -85,9 +85,11 @@ def layout(kind: s.Type, name: str, span: Span) -> tuple[str, tuple[s.Expr | Non
             extent: s.Expr | None = None
         case s.ArrayOf(of, extent):
             dtype, rest = layout(of, name, span)
+        case s.Other("a struct"):
+            raise refuse(f"a struct ({name})", "one parameter per field", span)
         case s.Other(what):
-            instead = "float, double or an integer type" if what != "a struct" else "one parameter per field"
-            raise refuse(f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})", instead, span)
+            shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"
+            raise refuse(shown, "float, double or an integer type", span)
     if rest and rest[0] is None:
         raise refuse(f"{name}, an array of pointers,", f"an array with all its extents, such as {name}[n][m],", span)
     return dtype, (extent, *rest)

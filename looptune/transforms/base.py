@@ -109,6 +109,11 @@ class Reorder:
     beside: Order = field(default_factory=dict)
     together: bool = False
 
+    @property
+    def judged(self) -> dict[str, tuple[Piece, ...]]:
+        """The order as far as it is judged."""
+        return {n: tuple(Piece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

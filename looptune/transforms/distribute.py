@@ -152,7 +152,9 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
     opened: list[Directive | None] = [None]
     for name, cut in after:
         if cut is not None and not pieces[-1]:
-            raise DirectiveError(f"cut: nothing stands before it in loop {loop.var}", cut.span)
+            raise DirectiveError(
+                f"cut: nothing stands before it in loop {loop.var}; write it between two statements", cut.span
+            )
         if cut is not None:
             pieces.append(set())
             opened.append(cut)

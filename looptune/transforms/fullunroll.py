@@ -58,7 +58,8 @@ class FullUnroll(Transform):
         inside = sum(isinstance(s, Assign) for s in walk(loop.body))
         if count * inside > MOST_STATEMENTS:
             raise site.refuse(f"fullunroll: {count} copies of the {inside} assignments in loop {loop.var} are "
-                              f"{count * inside:,}, the most is {MOST_STATEMENTS:,}")  # fmt: skip
+                              f"{count * inside:,}, the most is {MOST_STATEMENTS:,}; "
+                              "`unroll U` makes U copies")  # fmt: skip
         return count
 
 
@@ -66,9 +67,9 @@ def _unknown(site: Site, n: Expr) -> str:
     outer = [f.var for f in site.around if isinstance(f, Loop) and f.var in names_in(n)]
     what = f"fullunroll: how often loop {site.loop.var} runs"
     if outer:
-        return f"{what} depends on loop {outer[-1]}"
+        return f"{what} depends on loop {outer[-1]}; `unroll U` makes U copies"
     given = " ".join(f"-D {name}=..." for name in sorted((names_in(n) & site.sizes) - site.values.keys()))
-    return f"{what}, {show(n)}, is not known" + (f"; give it with {given}" if given else "")
+    return f"{what}, {show(n)}, is not known; " + (f"give it with {given}" if given else "`unroll U` makes U copies")
 
 
 _WINDOW = "for (int i = 0; i < 3; i++)\n    B[0] += i * A[0];"

@@ -50,8 +50,9 @@ class Tile(Transform):
             if not arg.values:
                 raise DirectiveError(f"tile needs a size for '{arg.key}' (syntax: {cls.syntax})", arg.span)
         sizes = tuple((a.key, positive(a, f"tile size of {a.key}" if a.key else "tile size")) for a in directive.args)
-        if len({v for v, _ in sizes}) != len(sizes):
-            raise DirectiveError("tile names a loop twice", directive.span)
+        twice = next((a for k, a in enumerate(directive.args) if a.key in {v for v, _ in sizes[:k]}), None)
+        if twice is not None:
+            raise DirectiveError(f"tile names loop {twice.key} twice", twice.span)
         return cls(sizes, span=directive.span)
 
     def schedule(self, site: Site) -> Reorder | None:

@@ -1,0 +1,12 @@
+/* expect:
+FILE:10:20: cut stands before no statement
+      #pragma hmppcg cut
+                     ^^^
+*/
+void f(int n, double *x) {
+  #pragma hmppcg distribute
+  for (int i = 0; i < n; i++) {
+    x[i] = 1;
+    #pragma hmppcg cut
+  }
+}

@@ -1,0 +1,12 @@
+/* expect:
+FILE:9:20: cut splits no loop: write `distribute` before one around it
+      #pragma hmppcg cut
+                     ^^^
+*/
+void f(int n, double A[n], double B[n]) {
+  for (int i = 0; i < n; i++) {
+    A[i] = 1;
+    #pragma hmppcg cut
+    B[i] = 2;
+  }
+}

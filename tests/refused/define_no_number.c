@@ -1,0 +1,7 @@
+/* expect:
+-D n=large: the value of the parameter n is a number
+*/
+/* with: -D n=large */
+void f(int n, double x[n]) {
+  for (int i = 0; i < n; i++) x[i] = 1;
+}

@@ -1,0 +1,10 @@
+/* expect:
+FILE:8:15: unknown type name 'real' (<common/types.h> was not found: add its folder with -I)
+  void f(int n, real *x) {
+                ^^^^
+*/
+#include "common/types.h"
+#include <polybench.h>
+void f(int n, real *x) {
+  for (int i = 0; i < n; i++) x[i] = 1;
+}

@@ -1,0 +1,4 @@
+/* expect:
+no loop in FILE
+*/
+/* nothing */

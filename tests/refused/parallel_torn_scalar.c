@@ -1,0 +1,14 @@
+/* expect:
+FILE:8:18: parallel is illegal: iterations of loop i would share t; write t as an array with an element for each i
+    #pragma hmppcg parallel
+                   ^^^^^^^^
+*/
+void f(int n, double A[n], double B[n]) {
+  double t;
+  #pragma hmppcg parallel
+  for (int i = 0; i < n; i++) {
+    if (i == n - 1) t = A[i];
+    B[i] = i;
+  }
+  B[0] = t;
+}

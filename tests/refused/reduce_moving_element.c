@@ -1,0 +1,9 @@
+/* expect:
+FILE:7:18: parallel is illegal: loop i carries the reduction + of s[i / 2], not one element for all of its iterations
+    #pragma hmppcg parallel
+                   ^^^^^^^^
+*/
+void f(int n, double A[n], double s[n]) {
+  #pragma hmppcg parallel
+  for (int i = 0; i < n; i++) s[i / 2] += A[i];
+}

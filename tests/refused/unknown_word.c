@@ -1,0 +1,9 @@
+/* expect:
+FILE:7:18: unknown directive 'vectorise'; there are distribute, cut, permute, fuse, tile, unroll, fullunroll, parallel, noparallel, gridify, grid
+    #pragma hmppcg vectorise 4
+                   ^^^^^^^^^^^
+*/
+void f(int n, double A[n], double B[n]) {
+  #pragma hmppcg vectorise 4
+  for (int i = 0; i < n; i++) B[i] = A[i];
+}

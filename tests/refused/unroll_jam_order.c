@@ -1,0 +1,13 @@
+/* expect:
+FILE:9:18: unroll 2, jam is illegal: iteration (i=1, j=1) must run before (i=2, j=0) when n=3
+    #pragma hmppcg unroll 2, jam
+                   ^^^^^^^^^^^^^
+  flow on A: (i=1, j=1) writes A[i][j] 12:7, (i=2, j=0) reads A[i - 1][j + 1] 12:17
+  instead: `unroll 2` is legal
+*/
+void f(int n, int m, double A[n][n], double B[n][n], double x[n], int k[n]) {
+  #pragma hmppcg unroll 2, jam
+  for (int i = 1; i < n; i++)
+    for (int j = 0; j < n - 1; j++)
+      A[i][j] = A[i - 1][j + 1];
+}
