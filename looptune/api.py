@@ -36,7 +36,8 @@ CACHE = Path.home() / ".cache" / "looptune"
 class Kernel:
     """A compiled codelet, called with the C function's parameters in the C function's order.
 
-    ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels. Arrays
+    ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
+    ``asserted`` the directives that rest on the user's word (``trust``) and are not proved. Arrays
     are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents and
     are updated in place. NumPy arrays are copied to a GPU and back; a device array is never copied.
     """
@@ -48,6 +49,10 @@ class Kernel:
     target: str
     _program: Program = field(repr=False)
     _machine: Machine = field(repr=False)
+
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        return self.plan.asserted
 
     def __call__(self, *args: Any) -> None:
         """Raises UsageError where an argument does not fit its parameter."""
@@ -113,7 +118,7 @@ def compile(
     chosen = targets.resolve(target, CACHE)
     done = scheduled(unit, directives)
     backend, note = chosen.backend(), lines_of(directives)
-    planned = plan(done.codelet, note)
+    planned = plan(done.codelet, note, done.asserted)
     machine = chosen.machine()
     binary = backend.build(planned)
     return Kernel(done.codelet, binary.source, note, planned, chosen.name, backend.load(binary), machine)

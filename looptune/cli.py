@@ -148,7 +148,9 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
     lines = [tables.counts(result), *failed]
     if result.interrupted or not result.entries:
         best = min(result.times_us, default=None)
-        say("\n".join(lines + ([] if best is None else [f"best so far: {tables.time_text(best)}", result.directives])))
+        if best is not None:
+            lines += [f"best so far: {tables.time_text(best)}", result.directives, f"legality: {result.proof}"]
+        say("\n".join(lines))
         return
     page = tables.write(result, reports)
     if result.directives:

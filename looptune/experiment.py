@@ -24,6 +24,7 @@ from looptune.frontend import Unit, directive, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
 from looptune.mapped import prove_plan
+from looptune.mapping import Plan
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
@@ -33,6 +34,7 @@ from looptune.runtime.outcome import Timed
 from looptune.runtime.program import record
 from looptune.runtime.sizes import Problem, odd, problem
 from looptune.runtime.timing import Speedup, speedup, summary
+from looptune.schedule import Scheduled, schedule
 from looptune.simplify import is_integer
 from looptune.suggest import advised
 from looptune.tune import strategies
@@ -256,12 +258,13 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     finals_s = time.monotonic() - start
     verified = {row.directives: _verified(row) for row in searched.timed}
+    asserted = {text: bool(_scheduled(lab, text).asserted) for text in (default, best)}
     won = best if request.sweep else ""
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
-        entries=_entries(prepared, found, alone, default, best, verified), directives=won, ties=ties,
-        proof=_proof(prepared, lab, won), versions=searched.counts, command=request.command,
+        entries=_entries(prepared, found, alone, default, best, verified, asserted), directives=won, ties=ties,
+        proof=_proof(prepared, lab, best), versions=searched.counts, command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
         times_us=searched.times_us, seconds=asdict(searched.spent) | {"finals": finals_s},
     )  # fmt: skip
@@ -274,15 +277,16 @@ def _entries(
     default: str,
     best: str,
     verified: Mapping[str, str],
+    asserted: Mapping[str, bool],
 ) -> tuple[Entry, ...]:
     times = found.times_us
     base = times.get(default)
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
-            return Entry(name, None, None, "not measured")
+            return Entry(name, None, None, "not measured", asserted.get(key, False))
         over: Speedup | None = speedup(base, times[key], 0) if base is not None and key != default else None
-        return Entry(name, summary(times[key]), over, how)
+        return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
     if alone and base is not None:
@@ -326,13 +330,15 @@ def _verified(row: Row) -> str:
 def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
     """What the winner's legality rests on: the judgement of each directive, the proof of the loops and of the plan."""
     job, sizes = lab.job, _sizes(prepared)
-    done = lab.scheduled(Configuration(tuple(directives.splitlines())))
+    done = _scheduled(lab, directives)
     launched = plans_of(job, done.codelet, "").timed
     loops = prove(prepared.unit.codelet, done.codelet, sizes, reassociate=job.reassociate)
     found = prove_plan(
         prepared.unit.codelet, launched, sizes, reassociate=job.reassociate, blocks=job.target.bakes
     )  # fmt: skip
-    judged = "asserted by the user (trust)" if done.asserted else "every directive proved"
+    judged = "every directive proved"
+    if done.asserted:
+        judged = f"asserted by the user, not proved: {', '.join(done.asserted)}"
     grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
     finished = {
         "proved": f"the finished loops, and the kernels as launched ({grid}), proved equivalent at these sizes",
@@ -341,8 +347,22 @@ def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
                    f"the finished loops proved, the kernels as launched could not be compared ({found.reason})",
     }  # fmt: skip
     said = finished[found.verdict] if loops.verdict != "failed" else f"THE FINISHED LOOPS ARE WRONG: {loops.reason}"
-    order = "sums may be reassociated" if job.reassociate else "sums in their order"
-    return f"{judged}; {said}; {order}"
+    return f"{judged}; {said}; {_order(prepared, done, launched)}"
+
+
+def _order(prepared: Prepared, done: Scheduled, launched: Plan) -> str:
+    """The sums that the winner adds up in another order than the original loops, by the proof in the strict order."""
+    sums = ", ".join(map(str, done.sums))
+    original, blocks = prepared.unit.codelet, prepared.job.target.bakes
+    if sums and prove_plan(original, launched, _sizes(prepared), reassociate=False, blocks=blocks).verdict != "proved":
+        return f"rests on reordering {sums}"
+    return "holds without reordering any sum"
+
+
+def _scheduled(lab: KernelLab, directives: str) -> Scheduled:
+    """As the laboratory schedules it, with the sums that each directive reorders."""
+    return schedule(lab.analysis, parse_lines(directives.splitlines(), "configuration"), lab.job.problem.values,
+                    sums=True)  # fmt: skip
 
 
 def _is_size(unit: Unit, name: str) -> bool:

@@ -23,6 +23,7 @@ from looptune.permitted import Permitted, permitted
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
 from looptune.poly.reason import Reason, why
+from looptune.poly.sums import Sum
 from looptune.schedule import Analysis, Scheduled, Step, schedule, torn
 from looptune.scope import names_in
 from looptune.simplify import is_integer
@@ -59,7 +60,7 @@ class LoopFacts:
 class Judged:
     """A directive: ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it cannot be.
 
-    ``piece``: 1, 2, ... of a loop that was distributed, else 0.
+    ``piece``: 1, 2, ... of a loop that was distributed, else 0. ``sums``: those it reorders.
     """
 
     text: str
@@ -70,6 +71,7 @@ class Judged:
     judgement: Judgement
     refusal: LooptuneError | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    sums: tuple[Sum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def explain(
     Raises a LooptuneError for a directive that is malformed or addresses no loop; one that is refused is a result.
     """
     analysis = Analysis(unit.codelet, reassociate)
-    done = schedule(analysis, placed, unit.values, keep_going=True)
+    done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
     integers = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
     judged = [_judged(analysis, placed, s, unit.values) for s in done.steps]
@@ -166,7 +168,7 @@ def _judged(analysis: Analysis, placed: Sequence[Placed], step: Step, values: Ma
     where = (step.text, step.number, step.piece, step.loop, step.directive.span)
     if step.refusal is not None:
         return Judged(*where, "refused", step.refusal, instead(analysis, placed, step, values))
-    return Judged(*where, "asserted" if step.proof == "asserted" else "proved")
+    return Judged(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
 
 
 def _runs(done: Scheduled, sizes: Mapping[str, int], known: bool) -> Runs:

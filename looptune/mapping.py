@@ -136,6 +136,7 @@ class Plan:
     resident: tuple[Local, ...]
     note: str = ""
     parts: tuple[tuple[str, Reduced], ...] = ()
+    asserted: tuple[str, ...] = ()
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -161,12 +162,14 @@ def _kernels(steps: Iterable[Step]) -> Iterator[Kernel]:
                 yield from _kernels((*then, *other))
 
 
-def plan(codelet: Codelet, note: str = "") -> Plan:
-    """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it."""
+def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = ()) -> Plan:
+    """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
+    which of its directives are not proved."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     whole = dealt(codelet)
     steps = _steps(whole.codelet.body, sizes - written(codelet.body))
-    return replace(_finish(whole.codelet, steps, note), parts=tuple(whole.parts.items()))
+    done = _finish(whole.codelet, steps, note)
+    return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
 
 def _steps(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:

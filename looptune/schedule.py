@@ -67,8 +67,10 @@ class Scheduled:
     order: Order
 
     @property
-    def asserted(self) -> bool:
-        return any(s.proof == "asserted" for s in self.steps)
+    def asserted(self) -> tuple[str, ...]:
+        """The directives that are the user's word and not proved, as lines for --with."""
+        said = (s for s in self.steps if s.proof == "asserted")
+        return tuple(f"loop {f'{s.number}.{s.piece}' if s.piece else s.number}: {s.text}" for s in said)
 
     @property
     def sums(self) -> tuple[Sum, ...]:

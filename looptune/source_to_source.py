@@ -31,9 +31,10 @@ def transform(
 ) -> str:
     """The whole C file with each codelet's body rewritten; what was given with -D stands at its top."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
-    bodies = written_back(unit, scheduled(unit, lines).codelet)
+    done = scheduled(unit, lines)
+    bodies = written_back(unit, done.codelet)
     macros = [name for name in unit.defines if name not in unit.given]
-    text, at = _head(unit, lines), 0
+    text, at = _head(unit, lines, done.asserted), 0
     for part, body in sorted(bodies, key=lambda item: item[0].body):
         start, end = part.body
         # a scop's own block too: what its statements need is declared in it, whatever the function around it declares
@@ -65,8 +66,9 @@ def _loaded(
     return unit
 
 
-def _head(unit: Unit, lines: Sequence[str]) -> str:
+def _head(unit: Unit, lines: Sequence[str], asserted: Sequence[str]) -> str:
     said = "".join(f"   {line}\n" for line in "\n".join(lines).splitlines())
+    said += "".join(f"   asserted by the user, not proved: {line}\n" for line in asserted)
     macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
     return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
 
@@ -86,5 +88,6 @@ def emit(
 ) -> str:
     """The Python module of the kernels, or their PTX. TargetError where the target cannot give it."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
-    planned = plan(scheduled(unit, lines).codelet, "\n".join(lines))
+    done = scheduled(unit, lines)
+    planned = plan(done.codelet, "\n".join(lines), done.asserted)
     return targets.ptx(planned, arch) if ptx else targets.backend(target, CACHE, arch).emit(planned)

@@ -82,7 +82,7 @@ def ptx(plan: Plan, arch: str) -> str:
         raise TargetError(f"PTX needs the package numba-cuda; {_INSTALL}")
     _check_arch(arch)
     text: str = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch).ptx(plan)
-    return text
+    return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
 
 
 def devices() -> tuple[Facts, ...]:

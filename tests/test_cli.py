@@ -258,7 +258,7 @@ def swept(here: Path) -> Swept:
 
 KEYS = [
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
-    "tuned_q1_us", "tuned_q3_us", "directives", "versions", "seconds",
+    "tuned_q1_us", "tuned_q3_us", "directives", "asserted", "versions", "seconds",
 ]  # fmt: skip
 
 
@@ -280,6 +280,7 @@ def test_json_is_the_contract(swept: Swept) -> None:
         "judge", "compile", "launch", "verify", "measure", "failed", "waiting", "own", "finals",
     }  # fmt: skip
     assert all(record["seconds"][part] > 0 for part in ("judge", "compile", "verify", "measure", "finals"))
+    assert record["asserted"] == [], "no directive of the space trusts"
 
 
 def test_the_csv_has_the_same_names(swept: Swept) -> None:

@@ -582,8 +582,8 @@ LOOP = {"number": int, "variable": str, "depth": int, **AT, "verdict": str, "def
 DEPENDENCE = {"array": str, "kind": str, "value_flows": bool, "element": list, "sizes": dict, "condition": str,
               "first": dict, "then": dict, "arrays": list}  # fmt: skip
 END = {"iteration": dict, "access": str, "writes": bool, **AT}
-DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT, "verdict": str, "message": str,
-             "notes": list, "suggestions": list}  # fmt: skip
+DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT, "verdict": str, "reorders": list,
+             "message": str, "notes": list, "suggestions": list}  # fmt: skip
 KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "parts": str, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
        "directives": list, "runs": dict, "permitted": dict}  # fmt: skip

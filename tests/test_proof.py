@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from nests import _Reader, nest
 
-from looptune.ir import Assign, Codelet, Loop, Node
+from looptune.frontend import load
+from looptune.ir import Assign, Codelet, Const, Loop, Node
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite
 
@@ -179,3 +180,35 @@ def test_strange_assignments_are_unknown() -> None:
     """An assignment that is no copy of an original one, such as a load into a register."""
     after = made("for i in range(n):\n    t = B[i]\n    B[i] = t + 1.0", "", "S0 i", locals_="t")
     assert proof(COPY, after).verdict == "unknown"
+
+
+GATHER = "void f(int n, int at[n], float x[n], float y[n]) {{ for (int i = 0; i < n; i++) {statement}; }}\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "threads", "reason"),
+    [
+        ("y[i] = x[at[i]]", False, "whether x[at[i]] at <source>:1:87 is inside its array cannot be analysed"),
+        ("y[i] = x[at[i]]", True, "whether x[at[i]] at <source>:1:87 is inside its array cannot be analysed"),
+        ("y[at[i]] = x[i]", False, "whether y[at[i]] at <source>:1:80 is inside its array cannot be analysed"),
+        ("y[at[i]] = x[i]", True, "subscript at[i] of y at <source>:1:82 cannot be analysed"),
+    ],
+)
+def test_what_data_decide_is_unknown_and_not_wrong(statement: str, threads: bool, reason: str) -> None:
+    """Neither a subscript that cannot be analysed nor a dependence that is only assumed is called a failure."""
+    before = load(GATHER.format(statement=statement)).codelet
+    loop = before.body[0]
+    assert isinstance(loop, Loop)
+    after = replace(before, body=(replace(loop, mode="parallel" if threads else "sequential"),))
+    found = proof(before, after, n=9)
+    assert (found.verdict, found.reason) == ("unknown", reason)
+
+
+def test_a_failure_is_found_behind_what_is_unknown() -> None:
+    """An assignment that runs too rarely fails the proof, whatever else of it cannot be analysed."""
+    before = load(GATHER.format(statement="y[at[i]] = x[i]")).codelet
+    loop = before.body[0]
+    assert isinstance(loop, Loop)
+    after = replace(before, body=(replace(loop, mode="parallel", lo=Const(1)),))
+    found = proof(before, after, n=9)
+    assert (found.verdict, "does not run" in found.reason) == ("failed", True)

@@ -61,16 +61,26 @@ def prove(
     """
     try:
         copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
-        for check in (_once, _begun, _meaning, _order, _reduced, _locals):
-            failure = check(copies, reassociate)
-            if failure is not None:
-                return failure
-        failure = _owned(copies.finished, reassociate, shared)
-        return failure if failure is not None else _bounds(copies)
+        return _proved(copies, reassociate, shared)
     except Misheld as wrong:
         return Proof("failed", str(wrong))
     except Unprovable as reason:
         return Proof("unknown", str(reason))
+
+
+def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
+    """What fails for certain, before what is only doubted."""
+    doubt: Proof | None = None
+    for check in (_once, _begun, _meaning, _order, _reduced, _locals):
+        failure = check(copies, reassociate)
+        if failure is not None and failure.verdict == "failed":
+            return failure
+        doubt = failure if doubt is None else doubt
+    failure = _owned(copies.finished, reassociate, shared)
+    if failure is not None:
+        return failure
+    fits = _bounds(copies)
+    return fits if doubt is None or fits.verdict == "failed" else doubt
 
 
 def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
@@ -130,7 +140,7 @@ def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> 
 
 
 def _order(copies: Copies, reassociate: bool) -> Proof | None:
-    """Dependences on arrays, local arrays included."""
+    """Dependences on arrays, local arrays included; "unknown" where all that are reversed are only assumed."""
     model, scalars, broken = copies.original, _scalars(copies.original), []
     for d in (d for d in model.dependences if d.array not in scalars):
         for first in copies.named(d.first):
@@ -148,6 +158,8 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
     if not broken:
         return None
     witness = refused(model.space, model.sizes, broken)
+    if witness.because is not None:
+        return Proof("unknown", f"{witness.because.what} at {witness.because.span} cannot be analysed", witness)
     return Proof("failed", f"{witness}: {witness.detail()}", witness)
 
 
@@ -266,7 +278,10 @@ def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
 
 
 def _bounds(copies: Copies) -> Proof:
-    """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure."""
+    """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure.
+
+    Where the data say which element it is, whether it is inside is unknown.
+    """
     space = copies.finished.space
     assumed: dict[str, None] = {}
     for array in (*copies.finished.codelet.params, *copies.finished.codelet.locals):
@@ -276,18 +291,23 @@ def _bounds(copies: Copies) -> Proof:
                     _inside(copies, access, shape, assumed)
     if assumed and not copies.finished.parameters:
         return Proof("failed", f"{next(iter(assumed))} is outside its array")
+    unknown = next((a for mine in space.accesses.values() for a in mine if None in a.index), None)
+    if unknown is not None and not copies.finished.parameters:
+        return Proof("unknown", f"whether {unknown.text} at {unknown.span} is inside its array cannot be analysed")
     return Proof("proved", assumed=tuple(assumed))
 
 
 def _inside(copies: Copies, access: Access, shape: tuple[Expr | None, ...], assumed: dict[str, None]) -> None:
-    """Note the access unless every element it touches is inside ``shape``."""
+    """Note the access unless every element it touches, as far as that is known, is inside ``shape``."""
     space = copies.finished.space
     s = copies.finished.statements[access.statement]
     for subscript, extent in zip(access.subscripts, shape, strict=True):
         if extent is None:
             continue
         e, n = space.nest.affine(subscript, s.dims), space.nest.affine(extent, ())
-        held = "false" if e is None or n is None else f"0 <= {e} < {n}"
+        if e is None:
+            continue
+        held = "false" if n is None else f"0 <= {e} < {n}"
         if not space.domain(s.name).is_subset(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {held} }}")):
             assumed[f"{access.text} at {access.span}"] = None
 

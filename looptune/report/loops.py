@@ -100,7 +100,9 @@ def _directives(judged: Sequence[Judged], colour: bool) -> Iterator[str]:
     places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
     column, width = max(map(len, places)), max(len(j.text) for j in judged)
     for j, where in zip(judged, places, strict=True):
-        yield f"  {where.ljust(column)}  {j.text.ljust(width)}  {_word(j.judgement, 8, colour)}"
+        word = _word(j.judgement, 0, colour)
+        sums = f", reordering {', '.join(map(str, j.sums))}" if j.sums else ""
+        yield f"  {where.ljust(column)}  {j.text.ljust(width)}  {word}{sums}"
         if j.refusal is not None:
             yield from (f"      {line}" for line in str(j.refusal).splitlines())
         for s in j.suggestions:

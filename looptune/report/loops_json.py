@@ -74,6 +74,7 @@ def _directive(d: Judged) -> Json:
         "variable": None if d.loop == "while" else d.loop,
         **_at(d.span),
         "verdict": d.judgement,
+        "reorders": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in d.sums],
         "message": None if d.refusal is None else d.refusal.message,
         "notes": [] if d.refusal is None else list(d.refusal.notes),
         "suggestions": [{"text": s.text, "lines": list(s.lines)} for s in d.suggestions],

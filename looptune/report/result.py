@@ -17,12 +17,21 @@ VERSIONS = ("space", "timed", "illegal", "not_built", "over_limit", "wrong", "cr
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the table. ``speedup`` is over the default; None where there is nothing to compare."""
+    """One line of the table. ``speedup`` is over the default; None where there is nothing to compare.
+
+    ``asserted``: its legality is the user's word (``trust``), not proved.
+    """
 
     name: str
     times: Summary | None
     speedup: Speedup | None
     verified: str
+    asserted: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name, marked where the version rests on the user's word."""
+        return f"{self.name} (asserted)" if self.asserted else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,7 @@ class Result:
             "tuned_q1_us": None if spread is None else _rounded(spread.q1_us),
             "tuned_q3_us": None if spread is None else _rounded(spread.q3_us),
             "directives": self.directives,
+            "asserted": [e.name for e in self.entries if e.asserted],
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
             "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
         }

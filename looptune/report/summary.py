@@ -22,7 +22,7 @@ RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "t
 """The columns of ratios: the time of the first over the time of the second."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
-    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives",
+    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
 )  # fmt: skip
 
 NOTE = """\
@@ -51,11 +51,21 @@ def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
+    times = (_time(result, name) for name in ("default", "hand-written", "tuned"))
     ratios = (ratio(result, base, other) for base, other in RATIOS)
     tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
-    shown = ("-" if t is None else time_text(t) for t in times)
-    return (result.kernel, sizes(result), *shown, *(_shown(r) for r in ratios), tried)
+    return (result.kernel, sizes(result), *times, *(_shown(r) for r in ratios), tried)
+
+
+def _time(result: Result, name: str) -> str:
+    time = result.median_us(name)
+    return "-" if time is None else f"{time_text(time)}{_word(result, name)}"
+
+
+def _word(result: Result, name: str) -> str:
+    """The mark of a version that rests on the user's word."""
+    entry = result.entry(name)
+    return " (asserted)" if entry is not None and entry.asserted else ""
 
 
 def _shown(value: float | None) -> str:
@@ -90,7 +100,10 @@ def markdown(results: Sequence[Result], command: str) -> str:
     last = tuple(f"**{cell}**" if cell else "" for cell in rows(results)[-1])
     table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, *body, last)]
     table.insert(1, "|---|---|" + "---:|" * (len(HEADINGS) - 2))
-    won = [f"| {r.kernel} | {'<br>'.join(f'`{line}`' for line in r.directives.splitlines())} |" for r in results]
+    won = [
+        f"| {r.kernel}{_word(r, 'tuned')} | {'<br>'.join(f'`{line}`' for line in r.directives.splitlines())} |"
+        for r in results
+    ]
     best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
     device = results[0].facts
     facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
@@ -112,8 +125,10 @@ def write(results: Sequence[Result], reports: Path, command: str) -> Path:
             for base, other in RATIOS
             if (r := ratio(result, base, other)) is not None
         }
-        given = {"sizes": " ".join(f"{n}={v}" for n, v in result.sizes.items())}
-        writer.writerow(result.record() | ratios | given)
+        record = result.record()
+        named = " ".join(f"{n}={v}" for n, v in result.sizes.items())
+        given = {"sizes": named, "asserted": " ".join(record["asserted"])}
+        writer.writerow(record | ratios | given)
     page.with_suffix(".csv").write_text(out.getvalue())
     return page
 

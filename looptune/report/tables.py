@@ -17,7 +17,7 @@ from looptune.report.result import VERSIONS, Entry, Result
 HEADINGS = ("version", "time", "spread", "GFLOP/s", "over default", "verified")
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
-    "tuned_q1_us", "tuned_q3_us", "directives", *VERSIONS,
+    "tuned_q1_us", "tuned_q3_us", "directives", "asserted", *VERSIONS,
 )  # fmt: skip
 
 TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals")
@@ -53,12 +53,12 @@ def ratio_text(ratio: float) -> str:
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """One line of the table, a text for each of HEADINGS."""
     if entry.times is None:
-        return entry.name, "-", "-", "-", "-", entry.verified
+        return entry.shown, "-", "-", "-", "-", entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
     rate = result.gflops(entry)
     over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
     return (
-        entry.name,
+        entry.shown,
         time_text(entry.times.median_us),
         spread,
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
@@ -151,11 +151,8 @@ def write(result: Result, reports: Path) -> Path:
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
     sizes = " ".join(f"{n}={v}" for n, v in record["sizes"].items())
-    flat = (
-        {k: v for k, v in record.items() if k not in ("versions", "sizes", "seconds")}
-        | record["versions"]
-        | {"sizes": sizes}
-    )
+    flat = {k: v for k, v in record.items() if k not in ("versions", "seconds")} | record["versions"]
+    flat |= {"sizes": sizes, "asserted": " ".join(record["asserted"])}
     return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
 
 
@@ -171,9 +168,10 @@ def _write_csv(path: Path, record: dict[str, Any]) -> None:
     rows: list[dict[str, Any]] = []
     if path.exists():
         with path.open(newline="") as held:
-            rows = [r for r in csv.DictReader(held) if set(COLUMNS) <= set(r) and not _same(r, record)]
+            known = set(COLUMNS) - {"asserted"}  # which reports of earlier versions lack
+            rows = [r for r in csv.DictReader(held) if known <= set(r) and not _same(r, record)]
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows([*rows, record])
     path.write_text(out.getvalue())
