@@ -112,11 +112,10 @@ class KernelLab:
 
     def prepare(self, configuration: Configuration) -> Prepared | Outcome:
         try:
-            done = self.scheduled(configuration)
+            plans = plans_of(self.job, self.scheduled(configuration).codelet, configuration.text)
+            emitted = self.backend.emit(replace(plans.timed, note=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        plans = plans_of(self.job, done.codelet, configuration.text)
-        emitted = self.backend.emit(replace(plans.timed, note=""))
         return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(plans))
 
     def build(self, plans: Plans) -> Sealed | Outcome:
