@@ -78,6 +78,16 @@ void f(int n, int m, int A[m][2 * n + 1], int x[m], int y[n], int s[n]) {
   }
 }
 """
+TRIANGLE = """
+void f(int n, int m, double A[n][m], double S[m][m]) {
+  for (int p = 0; p < m; p++)
+    for (int q = p; q < m; q++) {
+      S[p][q] = 0;
+      for (int i = 0; i < n; i++) S[p][q] += A[i][p] * A[i][q];
+      S[q][p] = S[p][q];
+    }
+}
+"""
 LINE = """
 void f(int n, double x[n], double y[n])
 { for (int i = 2; i < n - 2; i++) y[i] = x[i - 2] + x[i + 2]; }
@@ -104,6 +114,8 @@ CASES = {
     "steps": Case(STEPS, ("loop 2: stage A", "loop 4: stage B", SMALL), sized((5, 9)), ((3, 5), (2, 4))),
     "layers": Case(LAYERS, ("loop i: tile 3", "loop i: stage A", SMALL), sized((7, 5, 6)), ()),
     "across": Case(ACROSS, ("loop j: tile 4", "loop j: stage A, x", SMALL), sized((9, 8), (5, 7)), ()),
+    "triangle": Case(TRIANGLE, ("nest p: gridify(p, q)", "loop i: tile 4", "loop i: stage A", SMALL),
+                     sized((8, 8), (5, 7)), ((4, 2), (4, 4))),
     "line": Case(LINE, ("loop i: stage x", SMALL), sized((20,), (13,), (3,)), ((12,),)),
     "backwards": Case(BACKWARDS, ("loop i: stage x", SMALL), sized((20,), (13,)), ((8,), (8,))),
     "a launch a row": Case(PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage A, B", SMALL),

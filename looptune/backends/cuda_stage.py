@@ -61,11 +61,12 @@ class Tile:
 @dataclass(frozen=True, slots=True)
 class Staged:
     """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity; ``all`` those of the kernel's
-    own loops, to be filled first."""
+    own loops, to be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle."""
 
     body: tuple[Stmt, ...]
     at: Mapping[int, tuple[Tile, ...]]
     all: tuple[Tile, ...]
+    when: Expr | None = None
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
@@ -98,13 +99,17 @@ class _Stager:
 
     def run(self) -> Staged:
         self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
-        body = self.block(self.kernel.body, True)
+        body, when = self.kernel.body, None
+        match body:
+            case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+                body, when = then, cond
+        body = self.block(body, True)
         tiles: tuple[Tile, ...] = ()
         if self.whole:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
-        return Staged(body, self.at, tiles)
+        return Staged(body, self.at, tiles, when)
 
     def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
         """``together``: all threads of the block come here."""
@@ -313,6 +318,8 @@ def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Itera
         yield f"    {tile.name} = cuda.shared.array({tile.size}, {tile.dtype})"
     for local in kernel.locals:
         yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
+    asked = [live, *([writer.condition(stage.when)] if stage.when is not None else [])]
+    live = " and ".join(c for c in asked if c)
     if live:
         yield f"    live = {live}"
     emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
