@@ -174,6 +174,10 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Stmt, ...]]:
 def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
     """What the parts are made of is the same before everything else in the iteration; and only they are made."""
     for loop in loops:
+        inner = {f.var for f in walk_stmts(loop.body) if isinstance(f, Loop)}
+        apart = sorted(inner & {n for r in loop.reduces for n in names_in(getattr(r.target, "index", ()))})
+        if apart:
+            raise Undealt(loop, f"loop {apart[0]} inside of it tells its sums apart: permute it inwards")
         own = {called(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:

@@ -23,7 +23,7 @@ VARS = ("i", "j", "k", "l")
 KINDS = (
     "distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "permute ORDER", "fullunroll",
     "unroll FACTOR, jam", "unroll FACTORSCHEMERESTJAM", "unroll FACTORSCHEMERESTJAM", "tile BLOCKS", "tile BLOCKS",
-    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2",
+    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "split FACTOR",
 )  # fmt: skip
 """Every directive, its arguments to be filled in."""
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5))

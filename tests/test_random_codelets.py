@@ -195,6 +195,10 @@ def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> s
         return "read by a condition"
     if any(isinstance(n, Select) for s, _ in pair for n in walk(s.assign.value)):
         return "of a maximum, which may be what the element was"
+    s, t = (s.assign for s, _ in pair)
+    own = [n for n in walk(s.value) if isinstance(n, Load) and isinstance(s.target, Load) and n.array == s.target.array]
+    if s is t and own:
+        return "the same update of one element twice, which such a subscript makes at these iterations"
     assert refused.kind == "output", refused
     return "both write the same value"
 

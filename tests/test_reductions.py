@@ -472,6 +472,7 @@ REFUSED = {
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
         "loop j: split 2", "does not stand directly in loops that are parallel"),
+    "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),
