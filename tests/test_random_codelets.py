@@ -206,11 +206,11 @@ def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> s
 def run_both(
     codelet: Codelet, pair: Sequence[tuple[Statement, tuple[int, ...]]], sizes: Mapping[str, int], seed: int
 ) -> dict[str, np.ndarray]:
-    """What the instances leave in arrays large enough for the sizes."""
+    """What the instances leave in arrays large enough for the sizes, and in locals."""
     rng = np.random.default_rng(seed)
     arrays = {name: rng.uniform(1, 2, a.shape) * 3 for name, a in random_nests.inputs(codelet, 1, 1, 64).items()}
     machine = interp._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
     for statement, at in pair:
         machine.scalars |= dict(zip(statement.dims, at, strict=True))
         machine.step(statement.assign)
-    return machine.arrays
+    return machine.arrays | {v.name: np.array([machine.scalars[v.name]]) for v in codelet.locals if not v.shape}
