@@ -436,10 +436,11 @@ class _Run:
         try:
             dealt(self.codelet)
         except Undealt as no:
-            ours = [k for k, s in enumerate(self.steps) if (s.number, s.piece) == identity(no.loop)]
-            at = next(k for k in ours if self.steps[k].directive.name.lower() == "split")
+            splits = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == "split"]
+            own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
+            at = next(k for k in splits if (self.steps[k].number, self.steps[k].piece) in own)
             step = self.steps[at]
-            refusal = DirectiveError(f"{step.text} of loop {no.loop.var}: {no}", step.directive.span)
+            refusal = DirectiveError(f"{step.text} of loop {step.loop}: {no}", step.directive.span)
             if not self.keep_going:
                 raise refusal from None
             self.steps[at] = replace(step, proof="refused", refusal=refusal)
@@ -533,7 +534,7 @@ def shown_name(loop: Loop | While) -> str:
 
 def _whole(loop: Loop) -> Callable[[Stmt], Stmt | None]:
     """The rule that leaves the loop to one block."""
-    return lambda s: replace(s, parts=1) if isinstance(s, Loop) and identity(s) == identity(loop) else None
+    return lambda s: replace(s, parts=1) if isinstance(s, Loop) and s == loop else None
 
 
 def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:

@@ -473,6 +473,10 @@ REFUSED = {
         "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
         "loop j: split 2", "does not stand directly in loops that are parallel"),
     "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
+    "strips of parts under a condition": (
+        "void f(int n, float A[n][n], float y[n])\n"
+        "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
+        "loop j: split 2\nloop j: tile 4", "does not stand directly in loops that are parallel"),
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),
@@ -485,7 +489,7 @@ def test_what_is_no_reduction_is_refused(text: str, line: str, message: str) -> 
     """An order that counts, an element that changes or is used otherwise, and a clause that says another thing."""
     strict = "strict" in message
     with pytest.raises(LooptuneError) as refusal:
-        scheduled(text, line, reassociate=not strict)
+        scheduled(text, *line.splitlines(), reassociate=not strict)
     assert message in str(refusal.value)
 
 

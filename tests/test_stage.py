@@ -179,6 +179,10 @@ REFUSED = {
         ("loop j: tile 4", "loop j: stage x"), "threads of a block do not come to it together"),
     "a guard of each thread's own": (
         PRODUCT, ("loop k: tile 4", "loop k: stage A", "loop i: unroll 2, guarded, jam"), "do not come to it together"),
+    "a team of threads": (
+        "void f(int n, double A[n][n], double x[n], double y[n])\n"
+        "{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }\n",
+        ("loop j: parallel", "loop j: tile 4", "loop j: stage x"), "a team of threads shares a loop that reduces"),
     "not affine": (
         "void f(int n, int p[n], double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[p[i]]; }\n",
         ("loop i: stage x",), "a subscript of it is not affine"),

@@ -76,6 +76,8 @@ class Staged:
 def staged(kernel: Kernel, plan: Plan) -> Staged | None:
     """None where nothing is staged; DirectiveError where it cannot be."""
     asked = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop) and f.staged]
+    if asked and kernel.team is not None:
+        raise _refused(asked[0], asked[0].staged, "a team of threads shares a loop that reduces in this kernel")
     return _Stager(kernel, plan).run() if asked else None
 
 
