@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk_stmts
@@ -96,7 +96,7 @@ class _Dealing:
                 out.append(stmt)
                 continue
             inner = host | {stmt.var} if isinstance(stmt, Loop) else host
-            out.append(map_blocks(lambda b, inner=inner: self.block(b, inner), stmt))  # type: ignore[misc]
+            out.append(map_blocks(partial(self.block, host=inner), stmt))
         return tuple(out)
 
     def nests(self, chain: tuple[Loop, ...], inside: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
@@ -182,7 +182,7 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
             raise Undealt(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
-        used = names((rewrite(lambda n, m=mine: Const(0) if n in m else None, loop),))  # type: ignore[misc]
+        used = names((_with(loop, dict.fromkeys(mine, Const(0))),))
         elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
         changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
         if changed:
@@ -194,13 +194,19 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
 
     They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
     """
-    own: Loop = rewrite(lambda n: held.get(n) if isinstance(n, (Var, Load)) else None, loop)
+    own = _with(loop, held)
     step = Const(loop.step, loop.dtype)
     if names_in((loop.lo, loop.hi)) & varying:
         return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * loop.parts, parts=1)
     width = mul(step, div(add(_trips(loop), Const(loop.parts - 1, loop.dtype)), Const(loop.parts, loop.dtype)))
     start = add(loop.lo, mul(width, part))
     return replace(own, lo=start, hi=smallest(loop.hi, add(start, width)), parts=1)
+
+
+def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
+    """With other expressions in the places of some elements."""
+    done: Loop = rewrite(lambda n: env.get(n) if isinstance(n, (Var, Load)) else None, loop)
+    return done
 
 
 def _trips(loop: Loop) -> Expr:

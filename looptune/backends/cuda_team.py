@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -177,7 +178,7 @@ class _Body:
         x, y = self.kernel.block
         match phase.loop.body:
             case (Loop() as inner,) if phase.deep and self.team.along == "xy":
-                within = lambda at: self.writer.loop(inner, at, "cuda.threadIdx.x", x)  # noqa: E731
+                within = partial(self.writer.loop, inner, lane="cuda.threadIdx.x", lanes=x)
                 self.lines += self.writer.loop(phase.loop, indent, "cuda.threadIdx.y", y, within)
             case _:
                 self.lines += self.writer.loop(phase.loop, indent, "lane", self.kernel.lanes)
