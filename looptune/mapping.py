@@ -19,7 +19,7 @@ A loop that reduces may be one of the two, or the only one:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -458,6 +458,21 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
                 yield from launches(then if value(cond, env) else other, env)
 
 
+def repeats(plan: Plan) -> bool:
+    """It has a host loop, between the launches of which it may be stopped."""
+    return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps))
+
+
+def _all_steps(steps: Sequence[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        match step:
+            case HostLoop(_, _, _, _, body):
+                yield from _all_steps(body)
+            case HostIf(_, then, other):
+                yield from _all_steps((*then, *other))
+
+
 def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
     """How many launches that makes, without going through the iterations of a host loop that all launch the same."""
     return sum(_count(step, env) for step in steps)
@@ -499,7 +514,33 @@ def grid(kernel: Kernel) -> tuple[Expr, ...]:
     return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
-def blocks(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, int, int]:
-    """The grid in blocks (x, y, z): one along the dimension of a team."""
-    along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, grid(kernel), strict=True)}
+Blocks = tuple[int, int, int]
+"""A grid in blocks, along x, y and z."""
+
+
+def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
+    """The grid in blocks: one along the dimension of a team."""
+    return _blocks(kernel, grid(kernel), env)
+
+
+def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
+    along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, counts, strict=True)}
     return along.get("x", 1), along.get("y", 1), along.get("z", 1)
+
+
+def sized(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
+    """``blocks`` for any sizes and host loop variables; None where no thread runs.
+
+    It is asked for at every launch, of which there may be thousands, and computes nothing twice.
+    """
+    used = sorted(names_in(tuple(e for axis in kernel.loops for e in (axis.lo, axis.hi))))
+    counts = grid(kernel)
+    known: dict[tuple[int, ...], Blocks | None] = {}
+
+    def at(env: Mapping[str, int]) -> Blocks | None:
+        key = tuple(env[name] for name in used)
+        if key not in known:
+            known[key] = None if 0 in extent(kernel, env) else _blocks(kernel, counts, env)
+        return known[key]
+
+    return at

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import oracle
 import pytest
+from test_cut import STEPS
 
 from looptune import targets
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan
+from looptune.mapping import Plan, plan, sized
 from looptune.schedule import Analysis, schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
@@ -40,3 +42,47 @@ def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
     again = targets.backend("numba-cuda", tmp_path).build(planned())
     assert (again.objects, again.resources) == (first.objects, first.resources)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Launches are queued until the time of the device, less that of the host, is over the limit."""
+    program_of = importlib.import_module("looptune.backends.cuda_program")
+    codelet = load(STEPS).codelet
+    made = plan(schedule(Analysis(codelet)).codelet)
+    launched: list[str] = []
+    marks: list[int] = []
+
+    class Driver:
+        """Every launch takes 1000 us; an event is the number of launches before it."""
+
+        CUstream = staticmethod(lambda handle: handle)
+
+        def __getattr__(self, name: str) -> object:
+            match name:
+                case "cuLaunchKernel":
+                    return lambda kernel, *rest: launched.append(kernel) or (0,)  # type: ignore[func-returns-value]
+                case "cuEventRecord":
+                    return lambda event, stream: marks.append(len(launched)) or (0,)  # type: ignore[func-returns-value]
+                case "cuEventElapsedTime":
+                    return lambda first, last: (0, float(marks[-1] - marks[-2]))
+            return lambda *given: (0, 1)
+
+    monkeypatch.setattr(program_of, "driver", Driver())
+    monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
+    program = object.__new__(program_of.CudaProgram)
+    program.plan, program.resident = made, {}
+    program.entries = {kernel.name: kernel.name for kernel in made.kernels}
+    program.grids = {kernel.name: sized(kernel) for kernel in made.kernels}
+    arrays = {name: DeviceLike(50) for name in "xy"}
+    ran = program.run_within(1e9, arrays, {"t": 20, "n": 50})
+    assert (ran.launched, ran.launches, launched) == (40, 40, ["steps_0", "steps_1"] * 20)
+    assert 30_000 < ran.us <= 40_000
+    launched.clear()
+    ran = program.run_within(10_000.0, arrays, {"t": 20, "n": 50})
+    assert 10_000 < ran.us < 13_000
+    assert ran.launched == len(launched) < ran.launches == 40
+
+
+class DeviceLike:
+    def __init__(self, count: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (count,), "data": (4096, False)}

@@ -40,6 +40,15 @@ class Binary:
     compile_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``."""
+
+    us: float
+    launched: int
+    launches: int
+
+
 class Program(ABC):
     """A loaded plan: ``run`` updates the arrays in place, asynchronously where the device is."""
 
@@ -47,6 +56,12 @@ class Program(ABC):
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         """``arrays`` by parameter name: contiguous, of the declared type and rank, on the target's device; ``scalars``
         by name: every integer parameter and host-side value the plan needs."""
+
+    @abstractmethod
+    def run_within(
+        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> Ran:
+        """As ``run``, and wait; but stop between two launches once the device has been busy for ``limit_us``."""
 
 
 class Backend(ABC):

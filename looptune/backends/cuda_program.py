@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,11 @@ from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
-from looptune.backends.base import Binary, Program
+from looptune.backends.base import Binary, Program, Ran
+from looptune.backends.stopping import stopped
 from looptune.errors import ResourceError
 from looptune.ir import Array, Scalar, Var
-from looptune.mapping import Kernel, Plan, blocks, extent, launches, value
+from looptune.mapping import Kernel, Plan, count, launches, sized, value
 
 MAX_BLOCKS_Y = 65535
 WORD = 8
@@ -69,6 +73,7 @@ class CudaProgram(Program):
             name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], name)).handle))
             for name, m in self.modules.items()
         }
+        self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}
         self.resident: dict[str, Any] = {}
         self.last: object = None
         self.graph: Graph | None = None
@@ -76,9 +81,7 @@ class CudaProgram(Program):
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         where = driver.CUstream(0 if stream is None else int(stream))
-        everything = {**arrays, **self._residents(scalars)}
-        layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
-        frames = {k.name: _Frame(self.plan, k, layouts, scalars) for k in self.plan.kernels}
+        layouts, frames = self._frames(arrays, scalars)
         call = (tuple(layouts.items()), tuple(scalars.items()))
         if call != self.last or check(driver.cuStreamIsCapturing(where)):
             self._launch(frames, scalars, where)
@@ -89,17 +92,48 @@ class CudaProgram(Program):
             self.graph = Graph(self.stream, lambda own: self._launch(frames, scalars, own))
         self.graph.launch(where)
 
+    def run_within(
+        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> Ran:
+        where = driver.CUstream(0 if stream is None else int(stream))
+        frames = self._frames(arrays, scalars)[1]
+        queued = self._queued(frames, scalars, where)
+        events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
+        try:
+            batch = partial(_batch, where, events, queued)
+            return stopped(batch, limit_us, count(self.plan.steps, self._sizes(scalars)))
+        finally:
+            for event in events:
+                check(driver.cuEventDestroy(event))
+
+    def _frames(
+        self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float]
+    ) -> tuple[dict[str, _Layout], dict[str, _Frame]]:
+        everything = {**arrays, **self._residents(scalars)}
+        layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
+        return layouts, {k.name: _Frame(self.plan, k, layouts, scalars) for k in self.plan.kernels}
+
     def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
-        sizes = {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
-        for kernel, env in launches(self.plan.steps, sizes):
-            if 0 in extent(kernel, env):
+        for _ in self._queued(frames, scalars, stream):
+            pass
+
+    def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
+        return {p.name: int(scalars[p.name]) for p in self.plan.codelet.params if isinstance(p, Scalar) and _whole(p)}
+
+    def _queued(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> Iterator[None]:
+        """Put one launch after the other on ``stream``, one each time it is asked."""
+        for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
+            grid = self.grids[kernel.name](env)
+            if grid is None:
+                yield
                 continue
-            x, y, z = blocks(kernel, env)
+            x, y, z = grid
             if y > MAX_BLOCKS_Y:
                 raise ResourceError(f"{kernel.name} needs {y} blocks along y, the limit is {MAX_BLOCKS_Y}")
             at = frames[kernel.name].filled(env)
             width, height = kernel.block
             check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, z, width, height, 1, 0, stream, at, 0))
+            yield
 
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Any]:
         """The codelet's own variables on the device, allocated once for given sizes."""
@@ -110,6 +144,22 @@ class CudaProgram(Program):
             if held is None or held.size != count:
                 self.resident[local.name] = cuda.device_array(count, local.dtype)
         return self.resident
+
+
+def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: int) -> tuple[int, float]:
+    """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least.
+
+    The device may have waited for the host, but not for longer than the host took to queue them.
+    """
+    first, last = events
+    check(driver.cuEventRecord(first, stream))
+    start = time.perf_counter_ns()
+    made = sum(1 for _ in islice(queued, most))
+    queueing_us = (time.perf_counter_ns() - start) / 1e3
+    check(driver.cuEventRecord(last, stream))
+    check(driver.cuEventSynchronize(last))
+    elapsed_us = 1e3 * float(check(driver.cuEventElapsedTime(first, last)))
+    return made, max(0.0, elapsed_us - queueing_us)
 
 
 _Layout = tuple[int, ...]

@@ -14,18 +14,20 @@ import hashlib
 import importlib.util
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
 from numba import get_num_threads
 
-from looptune.backends.base import Backend, Binary, Program, header
+from looptune.backends.base import Backend, Binary, Program, Ran, header
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Assign, Const, Expr, Load, Loop, Scalar, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
 from looptune.team import Accumulator, Tree
 
 
@@ -74,10 +76,14 @@ class NumbaCpu(Backend):
         self.fastmath = fastmath
 
     def emit(self, plan: Plan) -> str:
+        return self._module(plan, stops=False)
+
+    def _module(self, plan: Plan, *, stops: bool) -> str:
+        """``stops``: the driver returns between two launches once it is told to."""
         sizes = _extents(plan)
         writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
-        driver = list(_driver(plan, host))
+        driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
         flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if self.fastmath else "False"
         options = f"OPTIONS = dict(nogil=True, error_model='numpy', fastmath={flags})"
@@ -99,20 +105,42 @@ class NumbaCpu(Backend):
     def build(self, plan: Plan) -> Binary:
         """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
         source, start = self.emit(plan), time.perf_counter()
-        _import(source, self.cache)
+        self._compiled(plan)
         return Binary(self.name, plan, source, {}, (), time.perf_counter() - start)
 
     def load(self, binary: Binary) -> Program:
-        return _CpuProgram(binary.plan, getattr(_import(binary.source, self.cache), ident(binary.plan.codelet.name)))
+        return _CpuProgram(binary.plan, getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name)))
+
+    def _compiled(self, plan: Plan) -> ModuleType:
+        return _import(self._module(plan, stops=repeats(plan)), self.cache)
 
 
 class _CpuProgram(Program):
     def __init__(self, plan: Plan, entry: Any) -> None:
+        self.plan = plan
         self.entry = entry
-        self.params = tuple(p.name for p in plan.codelet.params)
+        self.stops = repeats(plan)
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        self.entry(*(arrays[p] if p in arrays else scalars[p] for p in self.params), get_num_threads())
+        self._call(arrays, scalars, np.zeros(2, np.int64))
+
+    def run_within(
+        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> Ran:
+        told = np.zeros(2, np.int64)
+        launches = count(self.plan.steps, {n: int(v) for n, v in scalars.items() if float(v).is_integer()})
+        timer = threading.Timer(limit_us / 1e6, told.__setitem__, (0, 1))
+        timer.start()
+        start = time.perf_counter_ns()
+        self._call(arrays, scalars, told)
+        us = (time.perf_counter_ns() - start) / 1e3
+        timer.cancel()
+        return Ran(us, int(told[1]) if self.stops else launches, launches)
+
+    def _call(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], told: np.ndarray) -> None:
+        """``told``: whether to stop, and how many launches were made."""
+        given = [arrays[p.name] if p.name in arrays else scalars[p.name] for p in self.plan.codelet.params]
+        self.entry(*given, get_num_threads(), *([told] if self.stops else []))
 
 
 def _extents(plan: Plan) -> set[str]:
@@ -190,33 +218,38 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
         writer.nonnegative.discard(axis.var)
 
 
-def _driver(plan: Plan, writer: _Writer) -> Iterator[str]:
-    params = ", ".join(ident(p.name) for p in plan.codelet.params)
+def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
+    params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
     yield ""
     yield ""
-    yield f"@njit({_signature(plan)!r}, **OPTIONS)"
-    yield f"def {ident(plan.codelet.name)}({params}, cores):".replace("(, ", "(")
+    yield f"@njit({_signature(plan, stops)!r}, **OPTIONS)"
+    yield f"def {ident(plan.codelet.name)}({params}):"
     for local in plan.resident:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {local.dtype})"
-    yield from _steps(plan.steps, writer, "    ")
+    yield from _steps(plan.steps, writer, "    ", stops)
 
 
-def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str) -> Iterator[str]:
+def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, stops: bool) -> Iterator[str]:
     if not steps:
         yield f"{indent}pass"
     for step in steps:
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent)
+                if stops:
+                    yield f"{indent}told[1] += 1"
             case HostLoop(var, lo, hi, stride, body):
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
-                yield from _steps(body, writer, indent + "    ")
+                if stops:
+                    yield f"{indent}    if told[0]:"
+                    yield f"{indent}        return"
+                yield from _steps(body, writer, indent + "    ", stops)
             case HostIf(cond, then, other):
                 yield f"{indent}if {writer.condition(cond)}:"
-                yield from _steps(then, writer, indent + "    ")
+                yield from _steps(then, writer, indent + "    ", stops)
                 yield f"{indent}else:"
-                yield from _steps(other, writer, indent + "    ")
+                yield from _steps(other, writer, indent + "    ", stops)
 
 
 def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
@@ -270,7 +303,7 @@ def _array_type(dtype: str, rank: int) -> str:
     return f"{dtype}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
 
 
-def _signature(plan: Plan) -> str:
+def _signature(plan: Plan, stops: bool) -> str:
     types = []
     for p in plan.codelet.params:
         match p:
@@ -278,7 +311,7 @@ def _signature(plan: Plan) -> str:
                 types.append(dtype)
             case Array(_, dtype, shape):
                 types.append(_array_type(dtype, len(shape)))
-    return f"void({', '.join((*types, 'int64'))})"
+    return f"void({', '.join((*types, 'int64', *(['int64[::1]'] if stops else [])))})"
 
 
 def _import(source: str, cache: Path) -> ModuleType:
