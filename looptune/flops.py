@@ -85,6 +85,10 @@ def operations(assign: Assign) -> int:
     return total
 
 
+def is_operation(n: object) -> bool:
+    return _costs(n) > 0
+
+
 def _costs(n: object) -> int:
     match n:
         case Bin("+" | "-" | "*" | "/", lhs):

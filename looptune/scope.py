@@ -53,6 +53,20 @@ def _target(assign: Assign) -> str:
     return assign.target.name if isinstance(assign.target, Var) else assign.target.array
 
 
+def idle(assign: Assign, loop: Loop) -> bool:
+    """Of all iterations of ``loop`` only the last leaves anything of ``assign``, and none of them uses it.
+
+    >>> from looptune.ir import Bin, Const
+    >>> i, t, s = Var("i"), Var("t"), Var("s")
+    >>> last, total = Assign(t, i), Assign(s, Bin("+", s, i))
+    >>> idle(last, Loop("i", Const(0), Var("n"), (last,))), idle(total, Loop("i", Const(0), Var("n"), (total,)))
+    (True, False)
+    """
+    changed = {loop.var} | written(loop.body)
+    index = assign.target.index if isinstance(assign.target, Load) else ()
+    return not names_in(index) & changed and _target(assign) not in read(loop.body)
+
+
 def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
     """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
 

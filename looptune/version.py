@@ -1,8 +1,17 @@
-"""The version, in one place."""
+"""The version, in one place, and those of what compiles."""
 
 from __future__ import annotations
+
+import importlib.metadata
 
 __version__ = "0.1.0"
 
 LOWERING = "4"
 """Changes whenever the same directives may give other machine code: results of another lowering are not comparable."""
+
+
+def toolchain() -> dict[str, str]:
+    """The versions installed of all that turns emitted source into machine code."""
+    installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm")
+    return {name: installed[name] for name in names if name in installed}

@@ -122,10 +122,15 @@ class Judge:
             return False
         if want.dtype.kind != "f":
             return bool(np.array_equal(want, have))
-        if name not in self._allowed:
-            self._allowed[name] = tolerance(name, want, self.terms, self._known).astype(want.dtype)
         with np.errstate(invalid="ignore"):
-            return bool((np.abs(have - want) <= self._allowed[name]).all())
+            return bool((np.abs(have - want) <= self.allowed(name)).all())
+
+    def allowed(self, name: str) -> np.ndarray:
+        """The error that each element may surely have, in the type of the array."""
+        if name not in self._allowed:
+            want = self.expected[name]
+            self._allowed[name] = tolerance(name, want, self.terms, self._known).astype(want.dtype)
+        return self._allowed[name]
 
 
 def nudged(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:

@@ -59,8 +59,8 @@ class Gpu(Machine):
         self.facts = _facts(self.device)
         self.stream = check(driver.cuStreamCreate(1))
         self.events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
-        self.warm = warm
-        self.flushed = DeviceArray((max(2 * self.facts.l2_bytes, 1),), "uint8")
+        self.warm, self.cold = warm, not warm
+        self.flushed = DeviceArray((max(2 * self.facts.cache_bytes, 1),), "uint8")
 
     def place(self, array: np.ndarray) -> DeviceArray:
         whole = np.ascontiguousarray(array)
@@ -82,6 +82,9 @@ class Gpu(Machine):
 
     def inside(self, array: DeviceArray, start: int, shape: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(shape, array.dtype.name, array, start)
+
+    def flat(self, array: DeviceArray) -> DeviceArray:
+        return DeviceArray((math.prod(array.shape),), array.dtype.name, array)
 
     def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return lambda stream: call(*args, stream=numba_stream(stream))
@@ -142,6 +145,6 @@ def _facts(device: Any) -> Facts:
         arch=f"sm_{major}{minor}",
         cores=number(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         memory_bytes=int(check(driver.cuDeviceTotalMem(device))),
-        l2_bytes=number(attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+        cache_bytes=number(attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
         driver=str(check(driver.cuDriverGetVersion())),
     )

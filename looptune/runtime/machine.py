@@ -25,14 +25,17 @@ Restore = Mapping[str, tuple[Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a device. ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU."""
+    """What is known of a device. ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU.
+
+    ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 where it is not known.
+    """
 
     name: str
     target: str
     arch: str
     cores: int
     memory_bytes: int
-    l2_bytes: int
+    cache_bytes: int
     driver: str
 
     @property
@@ -47,7 +50,11 @@ SHORT_US = 20_000.0
 
 
 class Machine(ABC):
+    """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches."""
+
     facts: Facts
+    stream: Any = None
+    cold: bool = False
 
     @abstractmethod
     def place(self, array: np.ndarray) -> Any:
@@ -64,6 +71,10 @@ class Machine(ABC):
     @abstractmethod
     def inside(self, array: Any, start: int, shape: tuple[int, ...]) -> Any:
         """The part of a one-dimensional placed array that begins at element ``start``, without a copy."""
+
+    @abstractmethod
+    def flat(self, array: Any) -> Any:
+        """A placed array as one of one dimension, without a copy."""
 
     @abstractmethod
     def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
@@ -84,7 +95,9 @@ class Cpu(Machine):
     def __init__(self) -> None:
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         cores = len(os.sched_getaffinity(0))
-        self.facts = Facts(_cpu_name(), "numba-cpu", platform.machine(), cores, pages, 0, platform.release())
+        self.facts = Facts(
+            _cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
+        )
 
     def place(self, array: np.ndarray) -> np.ndarray:
         return np.array(array, order="C", copy=True)
@@ -97,6 +110,9 @@ class Cpu(Machine):
 
     def inside(self, array: np.ndarray, start: int, shape: tuple[int, ...]) -> np.ndarray:
         return array[start : start + math.prod(shape)].reshape(shape)
+
+    def flat(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)
 
     def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return lambda stream: call(*args)
@@ -117,6 +133,19 @@ class Cpu(Machine):
             return restored() if took_us < SHORT_US else took_us
 
         return sample
+
+
+def _cpu_cache_bytes() -> int:
+    """The largest caches of the system, each counted once however many cores share it."""
+    found: dict[tuple[int, str], int] = {}
+    for cache in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cache/index[0-9]*"):
+        try:
+            level, shared = int((cache / "level").read_text()), (cache / "shared_cpu_list").read_text().strip()
+            found[level, shared] = 1024 * int((cache / "size").read_text().strip().removesuffix("K"))
+        except (OSError, ValueError):
+            continue
+    last = max((level for level, _ in found), default=0)
+    return sum(size for (level, _), size in found.items() if level == last)
 
 
 def _cpu_name() -> str:

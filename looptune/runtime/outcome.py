@@ -1,6 +1,6 @@
-"""What became of one configuration: it was timed, or why it was not, with the evidence.
+"""What became of one configuration: it was timed, cut off, or why it was neither, with the evidence.
 
-    Outcome = Timed | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
+    Outcome = Timed | CutOff | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
 
 Every message is one or a few lines for a person. JSON is the stored form; ``from_json(to_json(o)) == o``.
 """
@@ -27,6 +27,28 @@ class Timed:
     q3_us: float
     verified: str
     facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """Stopped between two launches, being too slow already: ``ran_us`` after ``launched`` of ``launches``, where the
+    best version so far takes ``best_us`` in all. It would have taken longer than ``ran_us``; that is all that is known.
+    ``verified`` and ``facts`` are as in Timed."""
+
+    status: ClassVar[str] = "cut_off"
+    ran_us: float
+    best_us: float
+    launched: int
+    launches: int
+    verified: str
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return (
+            f"cut off after {self.ran_us:.4g} us, {self.ran_us / self.best_us:.3g} times the best ({self.best_us:.4g} "
+            f"us): {self.launched} of {self.launches} launches made"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +103,10 @@ class TimedOut:
         return f"killed after {self.limit_s:g} s"
 
 
-Outcome = Timed | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
+Outcome = Timed | CutOff | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
 
 CLASSES: Mapping[str, type[Outcome]] = MappingProxyType(
-    {c.status: c for c in (Timed, Illegal, NotBuilt, OverLimit, WrongResult, Crashed, TimedOut)}
+    {c.status: c for c in (Timed, CutOff, Illegal, NotBuilt, OverLimit, WrongResult, Crashed, TimedOut)}
 )
 
 

@@ -1,0 +1,75 @@
+"""How many elements of each parameter a codelet touches: the size of a union of affine images.
+
+    touched(A) = { A[f(i)] : S[i] runs, and has an access A[f(i)] }        each element once, however often it is used
+
+Only what surely happens counts: accesses whose index and whose statement's condition are affine. What a write leaves
+that nobody can see is left out, see ``idle``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+import islpy as isl
+
+from looptune.ir import Array, Bin, Loop, Select
+from looptune.poly.domain import Statement
+from looptune.poly.model import Model
+from looptune.poly.text import name
+from looptune.rewrite import walk
+from looptune.scope import idle
+
+MOST = 10**7
+"""Operations of isl for one array: a second or so."""
+
+
+def elements(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
+    """By array parameter, the elements read or written at these sizes; arrays of which nothing is sure have 0."""
+    space = model.space
+    arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
+    found: dict[str, list[isl.Set]] = {array: [] for array in arrays}
+    for statement in (s for s in model.statements.values() if s.exact and not _overwritten(s)):
+        lazy = any(_chooses(n) for n in walk(statement.assign.value))
+        for access in space.accesses[statement.name]:
+            if access.array in arrays and access.certain and (access.write or not lazy):
+                found[access.array].append(_at(space.touched(access).range(), sizes))
+    return {array: _count(sets) for array, sets in found.items()}
+
+
+def _chooses(n: object) -> bool:
+    """What stands in it may not be looked at."""
+    match n:
+        case Select() | Bin("&&" | "||"):
+            return True
+    return False
+
+
+def _overwritten(statement: Statement) -> bool:
+    """Of some loop only the last iteration matters, and so do its reads."""
+    return any(isinstance(f, Loop) and idle(statement.assign, f) for f in statement.loops)
+
+
+def _at(touched: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
+    for parameter, size in ((name(p), n) for p, n in sizes.items()):
+        place = touched.find_dim_by_name(isl.dim_type.param, parameter)
+        if place >= 0:
+            touched = touched.fix_val(isl.dim_type.param, place, isl.Val(size))
+    return touched.project_out(isl.dim_type.param, 0, touched.dim(isl.dim_type.param))
+
+
+def _count(sets: list[isl.Set]) -> int:
+    """0 too where there is no end of them, or isl takes too long."""
+    if not sets:
+        return 0
+    context = sets[0].get_ctx()
+    context.set_max_operations(MOST)
+    context.reset_operations()
+    try:
+        union = reduce(isl.Set.union, sets).coalesce()
+        return int(union.make_disjoint().count_val().to_python()) if union.is_bounded() else 0
+    except isl.Error:
+        return 0
+    finally:
+        context.set_max_operations(0)
+        context.reset_operations()

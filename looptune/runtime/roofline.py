@@ -1,0 +1,108 @@
+"""What a device can do at most, and whether a time is too good to be true.
+
+    FLOP/s       at most the FMA peak of the type                                always
+    memory       at least (bytes - last-level cache) / bandwidth                 where a run begins with cold caches
+
+Both sides are bounds: the work is what no version can avoid, the peaks are what the device was seen to do. What was
+written may still be in the cache when a run ends, hence what the cache holds is not counted. A time that breaks a bound
+is a mistake of a version, of the clock or of a count, and never a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+LEAST_SPREAD = 0.05
+"""A clock may be this much higher in a short run than while a peak is measured."""
+FloatType = Literal["float32", "float64"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The best of several runs, in GB/s or GFLOP/s, and by what share of it the median is below."""
+
+    best: float
+    spread: float
+
+    @property
+    def limit(self) -> float:
+        """What is above this is no measurement."""
+        return self.best * (1 + max(self.spread, LEAST_SPREAD))
+
+
+RATES = ("copy", "read", "fma32", "fma64")
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """``copy`` counts each byte read and each written, ``read`` those read, in GB/s; ``fma32`` and ``fma64`` count two
+    operations each, in GFLOP/s."""
+
+    copy: Rate
+    read: Rate
+    fma32: Rate
+    fma64: Rate
+
+    @property
+    def rates(self) -> tuple[Rate, Rate, Rate, Rate]:
+        return self.copy, self.read, self.fma32, self.fma64
+
+    def fma(self, dtype: str) -> Rate:
+        return self.fma64 if dtype == "float64" else self.fma32
+
+    def record(self) -> dict[str, dict[str, float]]:
+        rates = zip(RATES, self.rates, strict=True)
+        return {name: {"best": round(r.best, 3), "spread": round(r.spread, 4)} for name, r in rates}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """KeyError, TypeError or ValueError where ``record`` is none."""
+        rates = (record[name] for name in RATES)
+        return cls(*(Rate(float(r["best"]), float(r["spread"])) for r in rates))
+
+    def best_of(self, other: Peaks) -> Peaks:
+        """Of each rate the higher: something else may have been running."""
+        return Peaks(*(max(a, b, key=lambda r: r.limit) for a, b in zip(self.rates, other.rates, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """``flops`` and ``bytes`` of one run, at least. ``dtype`` is what the operations are in: "float64" where all are,
+    else "float32", the faster."""
+
+    flops: int
+    bytes: int
+    dtype: FloatType
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What bounds the times of one codelet on one device. ``cache_bytes``: its last-level cache, 0 where unknown;
+    ``cold``: nothing of the arrays is in it when a run begins."""
+
+    work: Work
+    peaks: Peaks
+    cache_bytes: int
+    cold: bool
+
+    def broken_by(self, time_us: float) -> str | None:
+        """Why no run takes so little, with both rates; None where one might."""
+        if time_us <= 0:
+            return f"faster than the device: {time_us:g} us measured"
+        gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)
+        if gflops > peak.limit:
+            return _said(f"{gflops:,.4g} GFLOP/s", f"the FMA peak in {self.work.dtype} is {peak.best:,.4g}", peak)
+        if not self.cold or not self.cache_bytes:
+            return None
+        memory = max(self.peaks.copy, self.peaks.read, key=lambda r: r.limit)
+        rate = (self.work.bytes - self.cache_bytes) / time_us / 1e3
+        if rate > memory.limit:
+            beside = f"besides the {self.cache_bytes / 1e6:.0f} MB that the cache holds"
+            return _said(f"{rate:,.4g} GB/s {beside}", f"the memory does {memory.best:,.4g}", memory)
+        return None
+
+
+def _said(rate: str, peak: str, measured: Rate) -> str:
+    return f"faster than the device: {rate}, but {peak} (spread {measured.spread:.1%}), so that something is wrong"
