@@ -365,22 +365,33 @@ def simulate(
 
 
 @cli.command()
+@click.option("--measure", is_flag=True, help="What each can do: bandwidth of copying and reading, FMA peaks.")
+@click.option("--fresh", is_flag=True, help="Measure again what was measured before.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
-def devices(as_json: bool) -> int:
+def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     """List the devices kernels can run on here."""
     from dataclasses import asdict
 
     from looptune import targets
+    from looptune.api import CACHE
+    from looptune.report import tables
+    from looptune.runtime import peak
 
+    if fresh and not measure:
+        raise UsageError("--fresh is for --measure")
     found = targets.devices()
+    peaks = [peak.of(t.machine(), t.backend(), CACHE, fresh=fresh) for t in targets.each(CACHE)] if measure else []
     if as_json:
-        click.echo(json.dumps([asdict(f) for f in found], indent=1))
+        more = [{"peaks": p.record()} for p in peaks] if measure else [{} for _ in found]
+        click.echo(json.dumps([asdict(f) | m for f, m in zip(found, more, strict=True)], indent=1))
         return 0
-    for f in found:
+    for k, f in enumerate(found):
         memory = f"{f.memory_bytes / 2**30:.0f} GiB"
         click.echo(
             f"{f.target}  {f.name}: {f.arch}, {f.cores} {'SMs' if f.target == 'numba-cuda' else 'cores'}, {memory}"
         )
+        for name, rate in tables.peak_texts(peaks[k]).items() if measure else ():
+            click.echo(f"  {name:13}{rate}")
     missing = targets.gpu_missing()
     if missing:
         click.echo(f"no GPU: {missing}")

@@ -14,6 +14,8 @@ from looptune.errors import UsageError
 from looptune.options import db_option
 
 CLASSES = ("illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+"""Of what failed."""
+UNTIMED = (*CLASSES, "cut_off")
 
 
 @click.command()
@@ -114,8 +116,8 @@ def merge(others: tuple[Path, ...], db: Path) -> int:
 @click.option("--kernel", metavar="K", help="Rows of this kernel.")
 @click.option("--device", metavar="NAME", help="Rows of this device, by its name in `db show`.")
 @click.option("--lowering", metavar="V", help="Rows of this version of the lowering.")
-@click.option("--class", "classes", multiple=True, type=click.Choice(CLASSES), help="Rows of this class; repeatable.")
-@click.option("--failed", is_flag=True, help="Rows of every class but timed.")
+@click.option("--class", "classes", multiple=True, type=click.Choice(UNTIMED), help="Rows of this class; repeatable.")
+@click.option("--failed", is_flag=True, help="Rows of every class but timed and cut_off.")
 @click.option("--older-than", "age", metavar="AGE", help="Rows begun longer ago: 30d, 2w, 12h, 90m.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(

@@ -6,16 +6,15 @@ file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the b
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from looptune import dump, finals, flops, pretty, targets, transforms
+from looptune import compulsory, dump, finals, flops, pretty, targets, transforms
 from looptune.api import CACHE
 from looptune.bind import originals
 from looptune.defaults import DATABASE, TIMEOUT_S
@@ -28,12 +27,13 @@ from looptune.mapping import Plan
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
-from looptune.runtime import inputs
+from looptune.runtime import inputs, peak
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
 from looptune.runtime.program import record
+from looptune.runtime.roofline import Ceiling
 from looptune.runtime.sizes import Problem, odd, problem
-from looptune.runtime.timing import Speedup, speedup, summary
+from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
 from looptune.schedule import Scheduled, schedule
 from looptune.simplify import is_integer
 from looptune.suggest import advised
@@ -46,7 +46,7 @@ from looptune.tune.store import Context, Row, Store, packed
 from looptune.tune.sweep import Progress, SweepResult, sweep
 from looptune.tune.workers import default_jobs
 from looptune.tune.written import decided, written
-from looptune.version import LOWERING
+from looptune.version import LOWERING, toolchain
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
 """PolyBench's names for sizes, largest first."""
@@ -194,6 +194,7 @@ def _check_sizes(request: Request, unit: Unit) -> None:
 
 def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) -> Result:
     """Sweep (or measure the file as annotated), then run the finals."""
+    prepared = _with_ceiling(prepared)
     request, job = prepared.request, prepared.job
     lab = KernelLab(job, prepared.context)
     wanted = prepared.space if request.sweep else Space(())
@@ -206,6 +207,16 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) 
         command=single(prepared),
     )  # fmt: skip
     return finish(prepared, lab, store, searched)
+
+
+def _with_ceiling(prepared: Prepared) -> Prepared:
+    """What the device can do is measured before the first sweep on it, and then known."""
+    job = prepared.job
+    machine = job.target.machine()
+    peaks = peak.of(machine, job.target.backend(), job.cache)
+    least = compulsory.work(KernelLab(job, prepared.context).analysis.model, _sizes(prepared))
+    ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
+    return replace(prepared, job=replace(job, ceiling=ceiling))
 
 
 def single(prepared: Prepared) -> str:
@@ -254,7 +265,8 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         others = (default,) if known and default not in texts else ()
         by_hand = finals.handwritten(request.file)
         found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
-        best, ties = finals.winner(found.times_us, (*texts, *others))
+        right = tuple(t for t in (*texts, *others) if t in found.times_us)
+        best, ties = finals.winner(found.times_us, right) if right else (default, ())
         alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
     finals_s = time.monotonic() - start
     verified = {row.directives: _verified(row) for row in searched.timed}
@@ -264,10 +276,16 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
         entries=_entries(prepared, found, alone, default, best, verified, asserted), directives=won, ties=ties,
-        proof=_proof(prepared, lab, best), versions=searched.counts, command=request.command,
+        proof=_proof(prepared, lab, best), versions=_counts(searched.counts, found, texts), command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
-        times_us=searched.times_us, seconds=asdict(searched.spent) | {"finals": finals_s},
+        times_us=searched.times_us, seconds=asdict(searched.spent) | {"finals": finals_s}, ceiling=lab.job.ceiling,
     )  # fmt: skip
+
+
+def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> Mapping[str, int]:
+    """With the versions that were timed while screening, and that the finals found to be wrong, among the wrong."""
+    wrong = sum(text in found.wrong for text in texts)
+    return dict(counts) | {"timed": counts["timed"] - wrong, "wrong": counts["wrong"] + wrong}
 
 
 def _entries(
@@ -284,19 +302,18 @@ def _entries(
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
-            return Entry(name, None, None, "not measured", asserted.get(key, False))
+            why = f"WRONG: {found.wrong[key]}" if key in found.wrong else "not measured"
+            return Entry(name, None, None, why, asserted.get(key, False))
         over: Speedup | None = speedup(base, times[key], 0) if base is not None and key != default else None
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
     if alone and base is not None:
-        ratio = summary(base).median_us / summary(alone).median_us
-        over_default = Speedup(ratio, ratio, ratio, "FAST" if ratio > 1 else "SLOW")
-        entries = [Entry("sequential", summary(alone), over_default, "is the reference")]
+        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), "is the reference")]
     entries.append(entry("default", default, verified.get(default, "")))
-    entries += [entry(n, n, "against the original loops") for n in ("hand-written", "library") if n in times]
-    entries += [Entry(n, None, None, f"WRONG: {why}") for n, why in found.wrong.items()]
-    if prepared.request.sweep and times:
+    others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
+    entries += [entry(n, n, "against the original loops") for n in others]
+    if prepared.request.sweep and best in times:
         entries.append(entry("tuned", best, verified.get(best, "")))
     return tuple(entries)
 
@@ -413,7 +430,8 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     own = [repr(n) for n in _directives(unit)]
     return Context(
         kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
-        lowering=LOWERING, toolchain=_versions(), capability=facts.arch, device=facts.name, target=job.target.name,
+        lowering=LOWERING, toolchain=packed(toolchain()), capability=facts.arch, device=facts.name,
+        target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
         options=packed(
             {"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job),
@@ -432,10 +450,3 @@ def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
     loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
     loops += [(0, unit.codelet.directives)] if unit.codelet.directives else []
     return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
-
-
-def _versions() -> str:
-    installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
-    return packed(
-        {n: installed[n] for n in ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm") if n in installed}
-    )

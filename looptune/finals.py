@@ -48,7 +48,7 @@ def run(
     """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there."""
     rows = {text: _row(lab, text, by_hand, sweep) for text in (*texts, "hand-written", "library")}
     held = None if fresh else _held(store, rows, texts, by_hand)
-    if held is not None:
+    if held is not None and not _impossible(lab, held):
         return held
     plans: dict[str, Plans] = {}
     for text in texts:
@@ -80,6 +80,13 @@ def _held(store: Store, rows: Mapping[str, Row], texts: Sequence[str], by_hand: 
     times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
     wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
     return Finals(times, wrong)
+
+
+def _impossible(lab: KernelLab, found: Finals) -> bool:
+    """Some of these times cannot be: they were kept before it was known what the device can do."""
+    ceiling = lab.job.ceiling
+    medians = (summary(us).median_us for us in found.times_us.values())
+    return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
 def _measure(lab: KernelLab, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
@@ -117,7 +124,10 @@ def timed(times_us: Sequence[float]) -> Timed:
 
 
 def winner(times: Times, candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The best configuration, the plainest of those that the measurement cannot tell apart; and the others of these."""
+    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
+
+    Of several that are alike the plainest has the fewest directives, then the shortest text.
+    """
     fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
     same = [t for t in candidates if t == fastest or speedup(times[t], times[fastest], 0).verdict == "SAME"]
     best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))

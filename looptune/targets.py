@@ -85,6 +85,12 @@ def ptx(plan: Plan, arch: str) -> str:
     return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
 
 
+def each(cache: Path) -> tuple[Target, ...]:
+    """A target for every device here, in the order of ``devices``."""
+    gpus = 0 if gpu_missing() else importlib.import_module("looptune.runtime.gpu").count()
+    return (*(resolve("numba-cuda", cache, device=k) for k in range(gpus)), resolve("numba-cpu", cache))
+
+
 def devices() -> tuple[Facts, ...]:
     """The facts of every device kernels can run on here, GPUs first."""
     if gpu_missing():

@@ -19,7 +19,7 @@ import oracle
 import pytest
 
 from looptune import targets
-from looptune.report.result import VERSIONS
+from looptune.report.result import SHARES, VERSIONS
 from looptune.report.tables import COLUMNS
 
 GEMM = Path(__file__).parent.parent / "polybench" / "gemm.c"
@@ -258,7 +258,7 @@ def swept(here: Path) -> Swept:
 
 KEYS = [
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
-    "tuned_q1_us", "tuned_q3_us", "directives", "asserted", "versions", "seconds",
+    "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", "versions", "seconds",
 ]  # fmt: skip
 
 
@@ -276,6 +276,7 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["default_us"] > 0
     assert record["tuned_us"] <= 1.01 * record["default_us"], "the default is a candidate in the finals too"
     assert record["sequential_us"] > 0
+    assert all(record[name] > 0 for name in SHARES if not name.startswith("handwritten"))
     assert record["seconds"].keys() == {
         "judge", "compile", "launch", "verify", "measure", "failed", "waiting", "own", "finals",
     }  # fmt: skip
@@ -299,11 +300,10 @@ def test_the_same_command_resumes(swept: Swept) -> None:
     """A second run measures nothing again: no row more in the database, the same winner and the times kept."""
     assert swept.rows[0] == swept.rows[1] >= 6
     first, second = json.loads(swept.first.out), json.loads(swept.second.out)
-    times = [*(key for key in KEYS if key.endswith("_us")), "seconds"]
-    assert {k: v for k, v in first.items() if k not in times} == {k: v for k, v in second.items() if k not in times}
-    assert [second[k] for k in times[:-1]] == [
-        v if v is None else pytest.approx(v, rel=0.05) for v in map(first.get, times[:-1])
-    ]
+    times = [key for key in KEYS if key.endswith(("_us", "_percent"))]
+    same = [key for key in KEYS if key not in (*times, "seconds")]
+    assert [first[k] for k in same] == [second[k] for k in same]
+    assert [second[k] for k in times] == [v if v is None else pytest.approx(v, rel=0.05) for v in map(first.get, times)]
 
 
 def test_the_winner_can_be_taken_on(swept: Swept, here: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ python -m pytest tests/test_gpu.py
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,18 @@ import programs
 import pytest
 from click.testing import CliRunner
 from programs import Program
+from test_cut import STEPS
 from test_reductions import CASES, Case
 
 import looptune
 from looptune import targets
 from looptune.cli import cli
+from looptune.frontend import load
+from looptune.mapping import plan
+from looptune.runtime import peak
+from looptune.runtime.check import Doubt, Judge
+from looptune.runtime.compare import Comparison
+from looptune.schedule import Analysis, schedule
 
 MISSING = targets.gpu_missing()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")]
@@ -73,3 +81,46 @@ def test_a_sweep_verifies_and_reports(tmp_path: Path) -> None:
     assert record["target"] == "numba-cuda"
     assert record["versions"]["timed"] == 20
     assert record["tuned_us"] <= 1.05 * record["default_us"]
+
+
+def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
+    """The device's own time decides: with a limit of nothing a launch or two are made, without one all, and right."""
+    target = targets.resolve("numba-cuda", tmp_path)
+    backend, machine = target.backend(), target.machine()
+    planned = plan(schedule(Analysis(load(STEPS).codelet)).codelet)
+    program = backend.load(backend.build(planned))
+    given = {name: np.ones(4_000_000, np.float32) for name in "xy"}
+    placed = {name: machine.place(a) for name, a in given.items()}
+    sizes = {"t": 200, "n": 4_000_000}
+    ran = program.run_within(500.0, placed, sizes, machine.stream)
+    assert 0 < ran.launched < ran.launches == 400
+    assert ran.us > 500.0
+    stepwise, graph = ({name: machine.place(a) for name, a in given.items()} for _ in "ab")
+    assert program.run_within(60e6, stepwise, sizes, machine.stream).launched == 400
+    machine.sampler(lambda stream: program.run(graph, sizes, stream), {})()
+    np.testing.assert_array_equal(machine.fetch(stepwise["x"]), machine.fetch(graph["x"]))
+
+
+def test_results_are_compared_on_the_gpu(tmp_path: Path) -> None:
+    """One element off among a million is found, wherever it is, and nothing is where there is none."""
+    target = targets.resolve("numba-cuda", tmp_path)
+    machine = target.machine()
+    want = {"a": np.linspace(1, 2, 1_000_003, dtype=np.float32).reshape(1, -1)}
+    comparison = Comparison(machine, target.backend(), Judge(want, 10, lambda: Doubt({}, {})))
+    assert comparison.wrong({"a": machine.place(want["a"])}) is None
+    for at in (0, 65_536, 1_000_002):
+        got = want["a"].copy()
+        got[0, at] = np.nan
+        assert f"a[0][{at}]" in str(comparison.wrong({"a": machine.place(got)}))
+
+
+def test_the_peaks_of_a_gpu(tmp_path: Path) -> None:
+    """A GPU copies and reads within a third of each other, and does no more in double than in float; in 4 s."""
+    target = targets.resolve("numba-cuda", tmp_path)
+    machine = target.machine()
+    start = time.monotonic()
+    found = peak.measure(machine, target.backend())
+    assert time.monotonic() - start < 4.0
+    assert 2 / 3 < found.copy.best / found.read.best < 3 / 2
+    assert found.fma64.best <= 1.05 * found.fma32.best
+    assert max(rate.spread for rate in found.rates) < 0.2

@@ -139,6 +139,7 @@ def test_every_configuration_ends_as_an_outcome(lab: FakeLab, tmp_path: Path):
     assert result.counts == {
         "space": 14,
         "timed": 5,  # default, unroll 2, 3, 4, 8
+        "cut_off": 0,
         "illegal": 1,
         "not_built": 1,
         "over_limit": 1,

@@ -18,7 +18,7 @@ from typing import Any
 from looptune.runtime.outcome import CLASSES, Outcome, Timed
 from looptune.tune.store import Context, Row
 
-FAILED = tuple(status for status in CLASSES if status != "timed")
+FAILED = tuple(status for status in CLASSES if status not in ("timed", "cut_off"))
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _SHOWN_LINES = 6
 

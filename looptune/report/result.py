@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from looptune.runtime.machine import Facts
+from looptune.runtime.roofline import Ceiling
 from looptune.runtime.timing import Speedup, Summary
 
-VERSIONS = ("space", "timed", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+VERSIONS = ("space", "timed", "cut_off", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+
+SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tuned") for of in ("copy", "fma"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
     ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
-    names of ``tune.lab.Spent``, and the finals'.
+    names of ``tune.lab.Spent``, and the finals'. ``ceiling``: what the device can do, and the bytes that any version
+    has to move; None where it was not measured.
     """
 
     kernel: str
@@ -57,6 +61,7 @@ class Result:
     times_us: tuple[float, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
+    ceiling: Ceiling | None = None
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -70,6 +75,19 @@ class Result:
         if self.flops is None or entry.times is None or not entry.times.median_us:
             return None
         return self.flops / entry.times.median_us / 1e3
+
+    def copy_share(self, entry: Entry) -> float | None:
+        """The compulsory bytes by the copy bandwidth, over the time: above 1 where a cache held some of them."""
+        if self.ceiling is None or not self.ceiling.work.bytes or not _on_device(entry) or entry.times is None:
+            return None
+        return self.ceiling.work.bytes / entry.times.median_us / 1e3 / self.ceiling.peaks.copy.best
+
+    def fma_share(self, entry: Entry) -> float | None:
+        """The GFLOP/s over the FMA peak of the type that the arrays have."""
+        rate = self.gflops(entry)
+        if self.ceiling is None or not _on_device(entry) or rate is None:
+            return None
+        return rate / self.ceiling.peaks.fma(self.dtype).best
 
     def record(self) -> dict[str, Any]:
         tuned = self.entry("tuned")
@@ -86,11 +104,31 @@ class Result:
             "tuned_us": _rounded(self.median_us("tuned")),
             "tuned_q1_us": None if spread is None else _rounded(spread.q1_us),
             "tuned_q3_us": None if spread is None else _rounded(spread.q3_us),
+            **self._shares(),
             "directives": self.directives,
             "asserted": [e.name for e in self.entries if e.asserted],
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
             "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
         }
+
+    def _shares(self) -> dict[str, float | None]:
+        """Percentages of the copy bandwidth and of the FMA peak, by the names in SHARES."""
+        found: dict[str, float | None] = {}
+        for key, name in (("default", "default"), ("handwritten", "hand-written"), ("tuned", "tuned")):
+            entry = self.entry(name)
+            found[f"{key}_copy_percent"] = None if entry is None else _percent(self.copy_share(entry))
+            found[f"{key}_fma_percent"] = None if entry is None else _percent(self.fma_share(entry))
+        assert tuple(found) == SHARES, "what is listed is what there is"
+        return found
+
+
+def _on_device(entry: Entry) -> bool:
+    """The sequential loops run on one core of the host, of which nothing is known."""
+    return entry.name != "sequential" and entry.times is not None and entry.times.median_us > 0
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 2)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from looptune.errors import UsageError
-from looptune.report.result import VERSIONS, Entry, Result
+from looptune.report.result import SHARES, VERSIONS, Entry, Result
+from looptune.runtime.roofline import Peaks
 
-HEADINGS = ("version", "time", "spread", "GFLOP/s", "over default", "verified")
+HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
-    "tuned_q1_us", "tuned_q3_us", "directives", "asserted", *VERSIONS,
+    "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
 )  # fmt: skip
 
 TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals")
@@ -26,6 +27,8 @@ TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals")
 NOTE = """\
 Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
 additions, multiplications and divisions of the original loops; a factor that can be taken out of a sum is not counted.
+"of FMA peak" and "of copy" compare with what the device was measured to do: with its peak of multiply-adds, and, each
+array element that has to be touched being counted once, with its bandwidth in copying; above 100 % a cache held some.
 """
 
 
@@ -53,7 +56,7 @@ def ratio_text(ratio: float) -> str:
 def row(result: Result, entry: Entry) -> tuple[str, ...]:
     """One line of the table, a text for each of HEADINGS."""
     if entry.times is None:
-        return entry.shown, "-", "-", "-", "-", entry.verified
+        return entry.shown, *["-"] * (len(HEADINGS) - 2), entry.verified
     spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
     rate = result.gflops(entry)
     over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
@@ -62,9 +65,15 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
         time_text(entry.times.median_us),
         spread,
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
+        _share(result.fma_share(entry)),
+        _share(result.copy_share(entry)),
         over,
         entry.verified,
     )
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def title(result: Result) -> str:
@@ -116,12 +125,24 @@ def markdown(result: Result) -> str:
         f"Versions: {counts(result)}.",
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
+        *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
         f"Command: `{result.command}`",
     )
     title_lines = [f"# {title(result)}", "", *head, *rows, ""]
     return "\n".join(
         [*title_lines, "Winning directives:", "", "```", won, "```", "", *ties, "  \n".join(facts), "", NOTE]
     )
+
+
+def _peaks(peaks: Peaks) -> str:
+    return f"Measured on it: {'; '.join(f'{name} {rate}' for name, rate in peak_texts(peaks).items())}."
+
+
+def peak_texts(peaks: Peaks) -> dict[str, str]:
+    """``1,234 GB/s (spread 2%)`` for each peak."""
+    rates = {"copy": (peaks.copy, "GB/s"), "read": (peaks.read, "GB/s"), "FMA float32": (peaks.fma32, "GFLOP/s"),
+             "FMA float64": (peaks.fma64, "GFLOP/s")}  # fmt: skip
+    return {name: f"{rate.best:,.4g} {unit} (spread {rate.spread:.0%})" for name, (rate, unit) in rates.items()}
 
 
 def check_writable(folder: Path) -> None:
@@ -168,8 +189,8 @@ def _write_csv(path: Path, record: dict[str, Any]) -> None:
     rows: list[dict[str, Any]] = []
     if path.exists():
         with path.open(newline="") as held:
-            known = set(COLUMNS) - {"asserted"}  # which reports of earlier versions lack
-            rows = [r for r in csv.DictReader(held) if known <= set(r) and not _same(r, record)]
+            # A report of an earlier looptune lacks columns, which stay empty.
+            rows = [r for r in csv.DictReader(held) if {*_KEY} <= set(r) and not _same(r, record)]
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

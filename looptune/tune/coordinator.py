@@ -192,7 +192,7 @@ class Coordinator:
                 case None:
                     stored = self._lookup(opened.key)
                     opened.same_as = next((o for o in self._opened if o.key == opened.key and o is not opened), None)
-                    self._settle_duplicate(opened, None if stored is None else stored.median_us)
+                    self._settle_duplicate(opened, None if stored is None else stored.cost_us)
                 case Row() as stored:
                     self._tally.resumed += 1
                     self._settle(opened, stored)
@@ -215,7 +215,7 @@ class Coordinator:
         earlier = next((other for other in known if other.key != opened.key and self._admitted(other.key)), None)
         if earlier is not None:
             self._store.record_duplicate(row, earlier.key)
-            self._settle_duplicate(opened, earlier.median_us)
+            self._settle_duplicate(opened, earlier.cost_us)
             return
         if known and not self._fresh:
             self._take(opened, known[0])
@@ -235,7 +235,8 @@ class Coordinator:
             other = self._store.claim(opened.row, fresh=self._fresh)
             if other is None:
                 built, opened.built = opened.built, None
-                best = self._tally.best
+                # What everything is compared with is measured whole, even if a better one happens to be ready first.
+                best = self._tally.best if opened.proposed else None
                 self._measurer.submit(opened, built, None if best is None else best.median_us)
                 self._measuring = opened, time.monotonic()
             elif other.outcome is None:
@@ -314,7 +315,7 @@ class Coordinator:
 
     def _settle(self, opened: _Open, row: Row) -> None:
         self._in_flight.pop(opened.row.emitted, None)
-        opened.settled, opened.cost_us = True, row.median_us
+        opened.settled, opened.cost_us = True, row.cost_us
         self._tally.add(row)
         self._progress(self._tally.progress(row))
 

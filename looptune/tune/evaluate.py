@@ -23,15 +23,18 @@ from typing import Any
 import numpy as np
 
 from looptune import interp
-from looptune.backends.base import Backend, Binary
+from looptune.backends.base import Backend, Binary, Program, Ran
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node, Scalar
-from looptune.mapping import Plan, plan
+from looptune.mapping import Plan, plan, repeats
 from looptune.rewrite import rewrite, walk
-from looptune.runtime.check import Doubt, Judge, nudged, padded, widened
+from looptune.runtime import peak
+from looptune.runtime.check import Doubt, Judge, Padded, nudged, padded, widened
+from looptune.runtime.compare import Comparison
 from looptune.runtime.machine import Cpu, Machine, Run
-from looptune.runtime.outcome import Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.outcome import CutOff, Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.roofline import Ceiling
 from looptune.runtime.sizes import Problem
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Analysis, Scheduled, bake, schedule
@@ -43,8 +46,12 @@ from looptune.tune.store import Context
 from looptune.tune.sweep import Prepared
 from looptune.tune.workers import Setup
 
+CUT = 3.0
+"""A version that takes this many times the best is not run to its end, or not again where it has only one launch."""
+WORTH_US = 10_000.0
+"""Below this nothing is cut off: looking costs as much, and of a short run the first may be a hiccup."""
 HOPELESS = 20.0
-"""A version whose verifying run takes this many times the best is not run again: that run is its time."""
+"""A version whose verifying run takes this many times the best, however short, is not run again either."""
 LONG_US = 1e6
 """A run this long is not repeated while screening."""
 
@@ -62,7 +69,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none."""
+    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none.
+
+    A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known.
+    """
 
     codelet: Codelet
     problem: Problem
@@ -71,6 +81,7 @@ class Job:
     cache: Path
     seed: int = 0
     reassociate: bool = True
+    ceiling: Ceiling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +164,7 @@ def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """``times_us`` of each round by name, paired by round; ``wrong``: why a hand-written kernel has none."""
+    """``times_us`` of each round by name, paired by round; ``wrong``: why others have none."""
 
     times_us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -174,21 +185,32 @@ class Bench:
     judge: Judge = field(init=False)
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
+    comparison: Comparison = field(init=False)
     odd_inputs: dict[str, np.ndarray] = field(init=False, default_factory=dict)
     odd_judge: Judge = field(init=False)
+    guarded: dict[str, Padded] = field(init=False, default_factory=dict)
+    odd_arrays: dict[str, Any] = field(init=False, default_factory=dict)
+    odd_originals: dict[str, Any] = field(init=False, default_factory=dict)
+    ceiling: Ceiling | None = field(init=False)
+    measured_again: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         job = self.job
+        self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
         host = job.problem.arrays(job.codelet, job.seed)
         expected = reference(job, job.codelet, host)
         self.judge = Judge(expected, reduction_terms(job.codelet, job.problem.values), self.doubt)
+        self.comparison = Comparison(self.machine, self.backend, self.judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
         self.originals = {name: self.machine.place(host[name]) for name in expected}
         if job.odd is not None:
             self.odd_inputs = job.odd.arrays(job.codelet, job.seed + 1)
             expected = self.interpreted(job.codelet, self.odd_inputs)
             self.odd_judge = Judge(expected, reduction_terms(job.codelet, job.odd.values), self.odd_doubt)
+            self.guarded = {name: padded(a) for name, a in self.odd_inputs.items()}
+            self.odd_arrays = {name: self.machine.place(p.whole) for name, p in self.guarded.items()}
+            self.odd_originals = {name: self.machine.place(p.whole) for name, p in self.guarded.items()}
 
     def doubt(self) -> Doubt:
         job = self.job
@@ -209,20 +231,50 @@ class Bench:
         if wrong is not None:
             return WrongResult(wrong)
         odd_s = time.monotonic() - start
-        sample = self.machine.sampler(self.run_of(built.timed), self.pairs())
+        program = self.backend.load(built.timed)
         start = time.monotonic()
-        first_us = sample()
+        ran = None if best_us is None or not repeats(built.timed.plan) else self.ran_within(limit_us(best_us), program)
+        if ran is not None and best_us is not None and ran.launched < ran.launches:
+            took = (("verify_s", round(odd_s, 4)), ("measure_s", round(time.monotonic() - start, 4)))
+            where = "not at the sizes timed" if self.job.odd is None else f"only at {_sizes(self.job.odd)}"
+            return CutOff(ran.us, best_us, ran.launched, ran.launches, where, (*_facts(built.timed), *took))
+        sample = self.machine.sampler(self.running(program), self.pairs())
+        first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
         if wrong is not None:
             return WrongResult(wrong)
         verified = time.monotonic()
-        hopeless = best_us is not None and first_us > HOPELESS * best_us
-        times = (first_us,) if hopeless or first_us > LONG_US else screen(sample, best_us)
+        once = once_is_enough(first_us, best_us)
+        times = screen(sample, best_us) if not once else (first_us,) if ran is None else (sample(),)
         s = summary(times)
+        # Launches made one by one were verified, but what was timed is replayed from a graph.
+        bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
+        if bad is not None:
+            return WrongResult(bad)
         where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
         took = (("verify_s", round(odd_s + verified - start, 4)), ("measure_s", round(time.monotonic() - verified, 4)))
         facts = (*_facts(built.timed), *took)
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", facts)
+
+    def ran_within(self, limit_us: float, program: Program) -> Ran:
+        """Its launches one after the other, until the limit; tried once more where that may have been a hiccup."""
+        for _ in range(2):
+            self.restore()
+            ran = program.run_within(limit_us, self.arrays, self.job.problem.values, self.machine.stream)
+            if ran.launched == ran.launches or limit_us > LONG_US:
+                break
+        return ran
+
+    def impossible(self, time_us: float) -> str | None:
+        """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
+        found = None if self.ceiling is None else self.ceiling.broken_by(time_us)
+        if found is None or self.ceiling is None or self.measured_again:
+            return found
+        self.measured_again = True
+        peaks = self.ceiling.peaks.best_of(peak.measure(self.machine, self.backend))
+        peak.keep(self.machine.facts, self.job.cache, peaks)
+        self.ceiling = replace(self.ceiling, peaks=peaks)
+        return self.ceiling.broken_by(time_us)
 
     def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
         """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library"."""
@@ -238,10 +290,15 @@ class Bench:
                 samplers[name] = self.machine.sampler(run, self.pairs())
             else:
                 wrong[name] = off
-        return Finals(finals(samplers, seed), wrong)
+        times = finals(samplers, seed)
+        fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
+        wrong |= {name: why for name, why in fast.items() if why is not None}
+        return Finals({name: us for name, us in times.items() if name not in wrong}, wrong)
 
     def run_of(self, binary: Binary) -> Run:
-        program = self.backend.load(binary)
+        return self.running(self.backend.load(binary))
+
+    def running(self, program: Program) -> Run:
         return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
 
     def handwritten(self, path: Path) -> dict[str, Run]:
@@ -263,23 +320,25 @@ class Bench:
         """The first element that differs at sizes no factor divides, or a write outside an array."""
         if self.job.odd is None:
             return None
-        guarded = {name: padded(a) for name, a in self.odd_inputs.items()}
-        placed = {name: self.machine.place(p.whole) for name, p in guarded.items()}
-        inside = {name: self.machine.inside(placed[name], p.pad, p.view.shape) for name, p in guarded.items()}
+        inside = {}
+        for name, p in self.guarded.items():
+            self.machine.copy(self.odd_originals[name], self.odd_arrays[name])
+            inside[name] = self.machine.inside(self.odd_arrays[name], p.pad, p.view.shape)
         program = self.backend.load(built.timed if built.odd is None else built.odd)
         values = self.job.odd.values
         self.machine.once(lambda stream: program.run(inside, values, stream))
-        for name, p in guarded.items():
-            whole = self.machine.fetch(placed[name])
+        left: dict[str, np.ndarray] = {}
+        for name, p in self.guarded.items():
+            whole = self.machine.fetch(self.odd_arrays[name])
             outside = p.check(whole)
             if outside is not None:
                 return f"{name}: {outside}"
-            p.view[...] = whole[p.pad : p.pad + p.view.size].reshape(p.view.shape)
-        off = self.odd_judge.wrong({name: guarded[name].view for name in self.odd_judge.expected})
+            left[name] = whole[p.pad : p.pad + p.view.size].reshape(p.view.shape)
+        off = self.odd_judge.wrong({name: left[name] for name in self.odd_judge.expected})
         return None if off is None else f"{off} at {_sizes(self.job.odd)}"
 
     def wrong(self) -> str | None:
-        return self.judge.wrong({n: self.machine.fetch(self.arrays[n]) for n in self.judge.expected})
+        return self.comparison.wrong(self.arrays)
 
     def interpreted(self, codelet: Codelet, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the loops make of inputs at the odd sizes."""
@@ -295,6 +354,17 @@ class Bench:
     def pairs(self) -> dict[str, tuple[Any, Any]]:
         """The arrays to put back before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
+
+
+def once_is_enough(first_us: float, best_us: float | None) -> bool:
+    """The verifying run is the time of a version: a long one, or so slow that it does not matter how slow."""
+    if first_us > LONG_US or best_us is None:
+        return first_us > LONG_US
+    return first_us > HOPELESS * best_us or first_us > limit_us(best_us)
+
+
+def limit_us(best_us: float) -> float:
+    return max(CUT * best_us, WORTH_US)
 
 
 def outputs(codelet: Codelet) -> set[str]:

@@ -29,7 +29,8 @@ class Lab(Protocol):
         work("build", task)            -> built | Outcome
 
     ``measure_setup()`` gives ``measure(built, best_us) -> Outcome``. An exception in work is NotBuilt, one in measure
-    is Crashed. Of a Timed's facts, ``verify_s`` and ``measure_s`` say where its time went.
+    is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and ``measure_s`` say where its time went. ``best_us``
+    is None where the version is to be measured whole, however slow it is.
     """
 
     @property

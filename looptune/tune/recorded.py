@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from looptune.errors import UsageError
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import CutOff, Timed
 from looptune.tune.axes import Scalar
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context, Row, Store
@@ -33,15 +33,17 @@ _FAILED_MS = 1e20
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``cost_us`` None: refused or failed. ``seconds``: compiling and measuring, None where the file does not say.
+    """``cost_us`` None: refused or failed; of a version that was cut off, what it took by then. ``seconds``: compiling
+    and measuring, None where the file does not say.
 
-    ``source``: equal ones are one version, measured once.
+    ``source``: equal ones are one version, measured once. Not ``whole``: it was cut off, and cannot be the best.
     """
 
     cost_us: float | None
     runs_us: tuple[float, ...] = ()
     seconds: float | None = None
     source: str = ""
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Recording:
 
     @property
     def best_us(self) -> float:
-        return min(m.cost_us for m in self.measured if m.cost_us is not None)
+        return min(m.cost_us for m in self.measured if m.cost_us is not None and m.whole)
 
     @property
     def versions(self) -> int:
@@ -88,7 +90,7 @@ def read(path: Path) -> list[Recording]:
         reason = getattr(error, "strerror", "it is neither a store nor JSON")
         raise UsageError(f"cannot read {path}: {reason}") from error
     found = _stored(path) if ours else [_foreign(path, _json(path, text))]
-    return [r for r in found if len({m.cost_us for m in r.measured} - {None}) > 1]
+    return [r for r in found if len({m.cost_us for m in r.measured if m.whole} - {None}) > 1]
 
 
 def select(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Recording]:
@@ -130,6 +132,10 @@ def _of_row(row: Row, keys: Mapping[str, Row]) -> Measured:
             compiled = dict(facts).get("compile_s")
             seconds = None if took is None or compiled is None else took + float(compiled)
             return Measured(median_us, times_us, seconds, source)
+        case CutOff(ran_us, facts=facts):
+            compiled = dict(facts).get("compile_s")
+            seconds = None if took is None or compiled is None else took + float(compiled)
+            return Measured(ran_us, (ran_us,), seconds, source, whole=False)
     return Measured(None, (), took, source)
 
 

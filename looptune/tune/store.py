@@ -1,6 +1,6 @@
 """The results database: one SQLite file, one row a configuration, written before it runs and after.
 
-    key = hash(context, directives, role)       a row:  running ──▶ timed | illegal | … | crashed | duplicate
+    key = hash(context, directives, role)       a row:  running ──▶ timed | cut_off | illegal | … | crashed | duplicate
 
 A row left ``running`` by a process that is gone reads as Crashed: it names the configuration that took the process or
 the machine down, and a resumed sweep does not run it again. Several processes may share the file (WAL, BEGIN
@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from looptune.runtime.outcome import Crashed, Outcome, Timed, from_json, to_json
+from looptune.runtime.outcome import Crashed, CutOff, Outcome, Timed, from_json, to_json
 from looptune.tune import owner
 from looptune.tune.database import connect, examine, refusals, version
 
@@ -79,6 +79,14 @@ class Row:
             case Timed(median_us=median_us):
                 return median_us
         return None
+
+    @property
+    def cost_us(self) -> float | None:
+        """What a strategy is told: of a version that was cut off, what it took by then. None: it failed."""
+        match self.outcome:
+            case CutOff(ran_us=ran_us):
+                return ran_us
+        return self.median_us
 
 
 # Every row of a sweep has one context.

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from looptune.runtime.outcome import CLASSES, Crashed, Outcome, Timed, TimedOut
+from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, TimedOut
 from looptune.tune.budget import Budget
 from looptune.tune.lab import Progress, Spent, SweepResult
 from looptune.tune.store import Row
@@ -69,7 +69,7 @@ class Tally:
     def measured(self, outcome: Outcome, took_s: float) -> None:
         """``took_s`` in the measuring worker: what the outcome says of it, the rest for getting it there."""
         match outcome:
-            case Timed(facts=facts):
+            case Timed(facts=facts) | CutOff(facts=facts):
                 said = {str(name): float(value) for name, value in facts if name in ("verify_s", "measure_s")}
                 self._measured["verify"] += said.get("verify_s", 0.0)
                 self._measured["measure"] += said.get("measure_s", 0.0)
