@@ -65,8 +65,8 @@ class EmittingLab:
         return partial(emitter, self.job, self.context)
 
     @property
-    def measure_setup(self) -> Setup:
-        return answerer
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (answerer,)
 
 
 def emitter(job: Job, context: Context) -> Callable[[str, Any], Any]:
@@ -92,8 +92,8 @@ class InstantLab:
         return instant
 
     @property
-    def measure_setup(self) -> Setup:
-        return answerer
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (answerer,)
 
 
 def instant() -> Callable[[str, Any], Any]:
@@ -133,7 +133,7 @@ def profiled() -> Iterator[Counter[str]]:
         ("look up", Store, ("lookup", "versions")),
         ("store", Store, ("claim", "finish", "record", "record_duplicate")),
         ("hand over", Pool, ("submit", "dispatch")), ("hand over", Worker, ("collect", "submit", "start")),
-        ("admit", Coordinator, ("_admit",)),
+        ("admit", Coordinator, ("admit",)),
     )  # fmt: skip
     patches = [mock.patch.object(c, m, timed(name, getattr(c, m))) for name, c, methods in watched for m in methods]
     for patch in patches:

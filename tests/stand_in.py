@@ -48,8 +48,8 @@ class Lab:
         return compiler
 
     @property
-    def measure_setup(self) -> Setup:
-        return partial(measurer, self.journal, self.measure_s)
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (partial(measurer, self.journal, self.measure_s),)
 
 
 def compiler() -> Callable[[str, Any], Any]:

@@ -76,8 +76,8 @@ class FaultyLab(KernelLab):
         return partial(faulty_compiler, self.job, self.context)
 
     @property
-    def measure_setup(self) -> Setup:
-        return partial(faulty_measurer, self.job)
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (partial(faulty_measurer, self.job),)
 
     def scheduled(self, configuration: Configuration) -> Scheduled:
         done = super().scheduled(configuration)

@@ -48,8 +48,8 @@ class FakeLab:
         return partial(compiler, self.journal, self.compile_s)
 
     @property
-    def measure_setup(self) -> Setup:
-        return partial(measurer, self.journal, self.measure_s)
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (partial(measurer, self.journal, self.measure_s),)
 
 
 def prepare(configuration: Configuration) -> Prepared | Outcome:
@@ -426,8 +426,8 @@ def test_a_laboratory_that_cannot_start_ends_the_sweep(lab: FakeLab, tmp_path: P
 
 class NoDevice(FakeLab):
     @property
-    def measure_setup(self) -> Setup:
-        return no_device
+    def measure_setups(self) -> tuple[Setup, ...]:
+        return (no_device,)
 
 
 def no_device() -> Any:

@@ -1,4 +1,4 @@
-"""The loop of a sweep, in one thread: it asks, compiles ahead, measures one version at a time, and tells.
+"""One model's part of a sweep: it asks, compiles ahead, measures a version on each device at a time, and tells.
 
     asked ─▶ waiting ──▶ admitted, in the order asked
                │           ├─ in the store ───────────────────────▶ settled
@@ -7,7 +7,7 @@
       judged, mapped and emitted by the pool
 
 The pool answers in any order, yet versions are admitted in the order asked: which of two with one source is the
-original does not depend on time. A few compiled versions are held whatever the size of the space; what grows is
+original does not depend on time. Nor do questions and answers of the strategy depend on how many devices measure. A few compiled versions are held whatever the size of the space; what grows is
 100 bytes for each configuration asked for.
 """
 
@@ -19,15 +19,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, TimedOut
+from looptune.runtime.outcome import Crashed, NotBuilt, Outcome
 from looptune.tune.budget import Budget
-from looptune.tune.interrupt import Gate
+from looptune.tune.executor import Answer, Executor
 from looptune.tune.lab import Lab, Prepared, Progress, SweepResult
+from looptune.tune.serving import Raised, Returned
 from looptune.tune.space import Configuration
 from looptune.tune.store import Row, Store
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.tally import Tally
-from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, replies, sleep
+from looptune.tune.workers import Reply
 
 ASKED_AT_ONCE = 64
 """So many are asked for before the loop looks after its workers again."""
@@ -59,25 +60,26 @@ class _Open:
 
 
 class Coordinator:
+    """``number``: of its lab in the executor, which other models may share."""
+
     def __init__(
         self,
         lab: Lab,
+        number: int,
         strategy: Strategy,
         store: Store,
         budget: Budget,
-        pool: Pool,
-        measurer: Worker,
+        executor: Executor,
         progress: Callable[[Progress], None],
         name: str,
-        gate: Gate,
         *,
         overlap: bool,
         fresh: bool,
         first: Sequence[Configuration],
     ) -> None:
-        self._lab, self._strategy, self._store, self._budget = lab, strategy, store, budget
-        self._pool, self._measurer, self._progress, self._name = pool, measurer, progress, name
-        self._gate, self._overlap, self._fresh = gate, overlap, fresh
+        self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
+        self._executor, self._progress, self._name = executor, progress, name
+        self._overlap, self._fresh = overlap, fresh
         self._first = deque(first)
         self._tally = Tally(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
@@ -87,36 +89,42 @@ class Coordinator:
         self._built: deque[_Open] = deque()
         self._parked: list[_Open] = []
         self._look_at = 0.0
-        self._measuring: tuple[_Open, float] | None = None
+        self._measuring: dict[str, float] = {}
+        self._result: SweepResult | None = None
         # 60 bits of each key asked for: a tenth of what the texts would take.
         self._seen: set[int] = set()
 
-    def run(self) -> None:
-        workers = (*self._pool.workers, self._measurer)
-        while True:
-            asked = self._ask_some()
-            self._measure_next()
-            if self._finished():
-                self._tell()
-                return
-            with self._gate.open():
-                sleep(workers, 0.0 if asked else self._nap_s())
-            for worker, opened, reply in replies(workers):
-                self._receive(worker, opened, reply)
-            self._admit()
-            self._pool.dispatch()
+    def advance(self) -> bool:
+        """Ask, and hand what is compiled to free devices; whether anything was asked."""
+        asked = self._ask_some()
+        self._measure_next()
+        return asked
 
-    def drain(self) -> None:
-        """Keep what the workers have said by now."""
-        for worker, opened, reply in replies((*self._pool.workers, self._measurer)):
-            self._receive(worker, opened, reply)
+    def ended(self) -> bool:
+        """Whether nothing is left to do; then nothing more is received."""
+        if self._result is None and self._finished():
+            self._tell()
+            self._result = self._tally.result(self._name, interrupted=False)
+        return self._result is not None
+
+    def receive(self, answer: Answer) -> None:
+        if self._result is not None:
+            return
+        if answer.measured:
+            self._receive_measured(answer.key, answer.reply)
+        elif answer.key.answer is None:
+            self._receive_prepared(answer.key, answer.reply)
+        else:
+            self._receive_built(answer.key, answer.reply)
 
     def abandon(self) -> None:
         """Forget what is being measured: it is stopped on purpose and will be run again."""
-        if self._measuring is not None:
-            self._store.abandon(self._measuring[0].key)
+        for key in self._measuring:
+            self._store.abandon(key)
 
     def result(self, interrupted: bool) -> SweepResult:
+        if self._result is not None and not interrupted:
+            return self._result
         return self._tally.result(self._name, interrupted)
 
     def _ask_some(self) -> bool:
@@ -124,14 +132,15 @@ class Coordinator:
         self._tell()
         while asked < ASKED_AT_ONCE and self._may_ask() and self._ask():
             asked += 1
-            self._admit()
+            self.admit()
             self._tell()
         return asked > 0
 
     def _may_ask(self) -> bool:
         held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
-        ahead = self._pool.load + held <= 2 * len(self._pool.workers)
-        apart = self._overlap or (self._measuring is None and not (self._built and self._pool.load == 0))
+        executor = self._executor
+        ahead = executor.load(self._number) + held < 2 * executor.compilers + executor.devices(self._number)
+        apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
         return ahead and apart and not self._done_asking() and len(self._opened) < self._strategy.window
 
     def _done_asking(self) -> bool:
@@ -142,10 +151,10 @@ class Coordinator:
 
     def _finished(self) -> bool:
         if self._tally.out_of_time:
-            return self._measuring is None
+            return not self._measuring
         return not self._in_flight and not self._waiting and self._done_asking()
 
-    def _nap_s(self) -> float | None:
+    def nap_s(self) -> float | None:
         """How long to sleep if nothing happens: to the end of the budget; after it, until the last measurement ends."""
         nap = None if self._budget.seconds is None or self._tally.out_of_time else self._tally.left_s()
         if not self._parked:
@@ -182,10 +191,11 @@ class Coordinator:
         if stored is not None and stored.outcome is not None:
             opened.answer = stored
         else:
-            self._pool.submit(opened, "prepare", configuration)
+            self._executor.compile(self._number, opened, "prepare", configuration)
         return True
 
-    def _admit(self) -> None:
+    def admit(self) -> None:
+        """Let in, in the order asked, what has been prepared."""
         while self._waiting and (self._waiting[0].repeated or self._waiting[0].answer is not None):
             opened = self._waiting.popleft()
             match opened.answer:
@@ -221,15 +231,15 @@ class Coordinator:
             self._take(opened, known[0])
             return
         self._in_flight[row.emitted] = opened
-        self._measurer.start()
-        self._pool.submit(opened, "build", task)
+        self._executor.warm(self._number, len(self._in_flight))
+        self._executor.compile(self._number, opened, "build", task)
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:
             self._built.extend(self._parked)
             self._parked.clear()
-        while self._built and self._measuring is None and not self._tally.out_of_time:
-            if not self._overlap and self._pool.load > 0:
+        while self._built and self._executor.free(self._number) and not self._tally.out_of_time:
+            if not self._overlap and self._executor.compiling > 0:
                 return
             opened = self._built.popleft()
             other = self._store.claim(opened.row, fresh=self._fresh)
@@ -237,8 +247,9 @@ class Coordinator:
                 built, opened.built = opened.built, None
                 # What everything is compared with is measured whole, even if a better one happens to be ready first.
                 best = self._tally.best if opened.proposed else None
-                self._measurer.submit(opened, built, None if best is None else best.median_us)
-                self._measuring = opened, time.monotonic()
+                self._executor.measure(self._number, opened, built, None if best is None else best.median_us)
+                self._tally.devices = max(self._tally.devices, self._executor.devices(self._number))
+                self._measuring[opened.key] = time.monotonic()
             elif other.outcome is None:
                 self._parked.append(opened)
                 self._look_at = time.monotonic() + PARKED_S
@@ -253,14 +264,6 @@ class Coordinator:
             self._settle(opened, other)
         else:
             self._record(opened, other.outcome)
-
-    def _receive(self, worker: Worker, opened: _Open, reply: Reply) -> None:
-        if worker is self._measurer:
-            self._receive_measured(opened, reply)
-        elif opened.answer is None:
-            self._receive_prepared(opened, reply)
-        else:
-            self._receive_built(opened, reply)
 
     def _receive_prepared(self, opened: _Open, reply: Reply) -> None:
         match reply:
@@ -299,13 +302,7 @@ class Coordinator:
             case other:
                 outcome = other
         self._store.finish(opened.key, outcome)
-        assert self._measuring is not None, "what was measured was begun"
-        self._tally.measured(outcome, time.monotonic() - self._measuring[1])
-        self._measuring = None
-        if isinstance(outcome, Crashed | TimedOut):
-            # After a device error every later call in the same process fails.
-            self._measurer.close()
-            self._measurer.start()
+        self._tally.measured(outcome, time.monotonic() - self._measuring.pop(opened.key))
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
 
     def _record(self, opened: _Open, outcome: Outcome) -> None:

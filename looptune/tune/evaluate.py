@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,11 +40,11 @@ from looptune.runtime.sizes import Problem
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Analysis, Scheduled, bake, schedule
 from looptune.simplify import is_integer
+from looptune.tune.lab import Prepared
 from looptune.tune.limits import exceeded
 from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
-from looptune.tune.sweep import Prepared
 from looptune.tune.workers import Setup
 
 CUT = 3.0
@@ -58,13 +59,15 @@ LONG_US = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to make the backend and the machine of a target, in whichever process needs them."""
+    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
+    devices of the same model, which share the measuring."""
 
     name: str
     backend: Callable[[], Backend]
     reference: Callable[[], Backend]
     machine: Callable[[], Machine]
     bakes: bool
+    others: tuple[Callable[[], Machine], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,10 @@ class KernelLab:
         return partial(compiler, self.job, self.context)
 
     @property
-    def measure_setup(self) -> Setup:
-        return partial(measurer, self.job)
+    def measure_setups(self) -> tuple[Setup, ...]:
+        target = self.job.target
+        each = (replace(target, machine=machine, others=()) for machine in (target.machine, *target.others))
+        return tuple(partial(measurer, replace(self.job, target=one)) for one in each)
 
     def scheduled(self, configuration: Configuration) -> Scheduled:
         placed = parse_lines(configuration.lines, "configuration")
@@ -158,7 +163,7 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Seal
 
 
 def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
-    """The set-up of the measuring worker."""
+    """The set-up of the worker that measures on the job's first device."""
     return Bench(job).measure
 
 
@@ -397,10 +402,16 @@ def reference(job: Job, codelet: Codelet, inputs: Mapping[str, np.ndarray], how:
     backend.load(backend.build(plain)).run(arrays, job.problem.values)
     written = {name: arrays[name] for name in sorted(outputs(codelet))}
     job.cache.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.npz")
-    np.savez(part, **written)  # type: ignore[arg-type]
-    part.replace(path)
+    # The workers of several devices come here at once, perhaps from several machines.
+    with tempfile.NamedTemporaryFile(dir=job.cache, prefix=path.stem, suffix=".part", delete=False) as part:
+        np.savez(part, **written)  # type: ignore[arg-type]
+    Path(part.name).replace(path)
     return written
+
+
+def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
+    """The set-up of a worker that times the original loops."""
+    return partial(sequential_us, job)
 
 
 def sequential_us(job: Job) -> tuple[float, ...]:

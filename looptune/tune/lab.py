@@ -28,9 +28,10 @@ class Lab(Protocol):
         work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
         work("build", task)            -> built | Outcome
 
-    ``measure_setup()`` gives ``measure(built, best_us) -> Outcome``. An exception in work is NotBuilt, one in measure
-    is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and ``measure_s`` say where its time went. ``best_us``
-    is None where the version is to be measured whole, however slow it is.
+    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best_us) -> Outcome``.
+    An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
+    ``measure_s`` say where its time went. ``best_us`` is None where the version is to be measured whole, however slow
+    it is.
     """
 
     @property
@@ -40,7 +41,7 @@ class Lab(Protocol):
     def compile_setup(self) -> Setup: ...
 
     @property
-    def measure_setup(self) -> Setup: ...
+    def measure_setups(self) -> tuple[Setup, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,9 @@ class Spent:
     """Seconds of a sweep.
 
     ``launch`` (getting a version to the device), ``verify``, ``measure``, ``failed`` (versions that crashed or were
-    killed) and ``waiting`` (nothing to measure) are the measuring worker's and make up the whole; ``judge`` and
-    ``compile`` are of all compiling processes together, ``own`` is the coordinator's CPU time.
+    killed) and ``waiting`` (nothing to measure) are the measuring worker's and make up the whole; of several
+    ``devices`` they are the mean. ``judge`` and ``compile`` are of all compiling processes together, ``own`` is the
+    coordinator's CPU time, for all models of device that it swept.
     """
 
     judge: float
@@ -74,6 +76,7 @@ class Spent:
     failed: float
     waiting: float
     own: float
+    devices: int = 1
 
 
 @dataclass(frozen=True, slots=True)

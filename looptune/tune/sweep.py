@@ -1,11 +1,12 @@
 """A search from its start to its result, resumed from the store where an earlier one stopped.
 
     strategy ──▶ compiling pool: prepare ──▶ compiling pool: build ──▶ measuring worker ──▶ store ──▶ strategy
-                 Illegal, or the             (jobs processes)          (one)
+                 Illegal, or the             (jobs processes)          (one a device)
                  same source again
 
 A sweep never dies of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured. Two
-sweeps at once on one store share the work: neither runs what the other has run or is running.
+sweeps at once on one store share the work: neither runs what the other has run or is running. Several models of device
+are searched at once, each by a strategy of its own, and share the compiling pool.
 StoreError where the store cannot be written, TargetError where a worker process cannot even start.
 """
 
@@ -13,17 +14,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.coordinator import Coordinator
-from looptune.tune.interrupt import deferred
+from looptune.tune.executor import Executor, Opening
+from looptune.tune.interrupt import Gate, deferred
 from looptune.tune.lab import Lab, Prepared, Progress, Spent, SweepResult
+from looptune.tune.local import Local
 from looptune.tune.space import DEFAULT, Configuration
 from looptune.tune.store import Store
 from looptune.tune.strategies.base import Strategy
-from looptune.tune.workers import Pool, Worker
 
-__all__ = ["Budget", "Lab", "Prepared", "Progress", "Spent", "SweepResult", "parse_budget", "sweep"]
+__all__ = ["Budget", "Lab", "Part", "Prepared", "Progress", "Spent", "SweepResult", "parse_budget", "sweep", "sweeps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One model of device: its laboratory and its strategy. ``command``: with directives added, it measures one of the
+    rows again; kept with them."""
+
+    lab: Lab
+    strategy: Strategy
+    command: str = ""
 
 
 def sweep(
@@ -40,29 +54,72 @@ def sweep(
     fresh: bool = False,
     command: str = "",
 ) -> SweepResult:
-    """Evaluate ``first``, then what the strategy asks for, until the budget or the space is used up, or Ctrl-C.
+    """``sweeps`` of one model, in processes here: ``jobs`` compile; ``timeout_s`` limits each compilation and each
+    measurement."""
+    (result,) = sweeps(
+        (Part(lab, strategy, command),), store, budget=budget, opening=partial(Local, jobs=jobs, timeout_s=timeout_s),
+        progress=progress, first=first, overlap=overlap, fresh=fresh,
+    )  # fmt: skip
+    return result
 
-    ``jobs`` processes compile; ``timeout_s`` limits each compilation and each measurement. Without ``overlap`` nothing
-    compiles while something is measured: for targets that run on the cores that compile. ``fresh`` runs again
-    what the store already has. ``command`` is kept with the rows: with directives added, it measures one of them again.
+
+def sweeps(
+    parts: Sequence[Part],
+    store: Store,
+    *,
+    budget: Budget,
+    opening: Opening,
+    progress: Callable[[Progress], None],
+    first: Sequence[Configuration] = (DEFAULT,),
+    overlap: bool = True,
+    fresh: bool = False,
+) -> tuple[SweepResult, ...]:
+    """For each part evaluate ``first``, then what its strategy asks for, until the budget or the space is used up, or
+    Ctrl-C; the results in the order of the parts.
+
+    Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
+    ``fresh`` runs again what the store already has. The budget is each part's.
     """
-    name = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
-    store.enlist(name, command)
+    begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
+    names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
+    for name, part in zip(names, parts, strict=True):
+        store.enlist(name, part.command)
     interrupted = False
-    with (
-        deferred() as gate,
-        Pool(lab.compile_setup, jobs, timeout_s) as pool,
-        Worker(lab.measure_setup, timeout_s) as measurer,
-    ):
-        coordinator = Coordinator(
-            lab, strategy, store, budget, pool, measurer, progress, name, gate,
-            overlap=overlap, fresh=fresh, first=first,
-        )  # fmt: skip
+    with deferred() as gate, opening(tuple(part.lab for part in parts)) as executor:
+        coordinators = [
+            Coordinator(
+                part.lab, number, part.strategy, store, budget, executor, progress, name,
+                overlap=overlap, fresh=fresh, first=first,
+            )
+            for number, (name, part) in enumerate(zip(names, parts, strict=True))
+        ]  # fmt: skip
         try:
-            coordinator.run()
+            _drive(coordinators, executor, gate)
         except KeyboardInterrupt:
             interrupted = True
-            coordinator.drain()
+            _receive(coordinators, executor)
         finally:
-            coordinator.abandon()
-    return coordinator.result(interrupted)
+            for coordinator in coordinators:
+                coordinator.abandon()
+    return tuple(coordinator.result(interrupted) for coordinator in coordinators)
+
+
+def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: Gate) -> None:
+    running = list(coordinators)
+    while True:
+        asked = [coordinator.advance() for coordinator in running]
+        running = [coordinator for coordinator in running if not coordinator.ended()]
+        if not running:
+            return
+        naps = [nap for coordinator in running if (nap := coordinator.nap_s()) is not None]
+        with gate.open():
+            executor.sleep(0.0 if any(asked) else min(naps, default=None))
+        _receive(coordinators, executor)
+        for coordinator in running:
+            coordinator.admit()
+
+
+def _receive(coordinators: Sequence[Coordinator], executor: Executor) -> None:
+    """Keep what has been said by now."""
+    for answer in executor.replies():
+        coordinators[answer.lab].receive(answer)

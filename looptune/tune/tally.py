@@ -22,7 +22,8 @@ KEPT = 1000
 
 @dataclass(slots=True)
 class Tally:
-    """``versions``: the size of the space; ``first``: texts whose rows are kept whatever they took."""
+    """``versions``: the size of the space; ``first``: texts whose rows are kept whatever they took; ``devices``: how
+    many measure."""
 
     versions: int
     first: Collection[str]
@@ -32,6 +33,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     resumed: int = 0
     best: Row | None = None
+    devices: int = 1
     judge_s: float = 0.0
     compile_s: float = 0.0
     _rows: list[Row] = field(default_factory=list)
@@ -91,11 +93,11 @@ class Tally:
         return Progress(done, total, self.resumed, dict(self.counts), last, self.best, elapsed_s, eta_s)
 
     def spent(self, elapsed_s: float) -> Spent:
-        busy = self._measured
+        busy: Counter[str] = Counter({name: s / self.devices for name, s in self._measured.items()})
         return Spent(
             judge=self.judge_s, compile=self.compile_s, launch=busy["launch"], verify=busy["verify"],
             measure=busy["measure"], failed=busy["failed"], waiting=max(0.0, elapsed_s - sum(busy.values())),
-            own=time.thread_time() - self.own_start,
+            own=time.thread_time() - self.own_start, devices=self.devices,
         )  # fmt: skip
 
     def result(self, sweep: str, interrupted: bool) -> SweepResult:

@@ -1,0 +1,100 @@
+"""The executor of one machine: a pool of processes that compile, and one process for each device that measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Self
+
+from looptune.errors import TargetError
+from looptune.tune.executor import Answer, compilers, spoiled
+from looptune.tune.lab import Lab
+from looptune.tune.workers import Pool, Worker, sleep
+
+
+class Local:
+    """``jobs`` processes compile for all labs; ``timeout_s`` limits each task."""
+
+    def __init__(self, labs: Sequence[Lab], jobs: int, timeout_s: float) -> None:
+        self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s)
+        self._measurers = tuple(tuple(Worker(s, timeout_s) for s in lab.measure_setups) for lab in labs)
+        self._loads: Counter[int] = Counter()
+        self._broken: TargetError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._pool.close()
+        for measurer in self._all_measurers():
+            measurer.close()
+
+    @property
+    def compilers(self) -> int:
+        return len(self._pool.workers)
+
+    @property
+    def compiling(self) -> int:
+        return self._loads.total()
+
+    @property
+    def measuring(self) -> int:
+        return sum(not measurer.idle for measurer in self._all_measurers())
+
+    def load(self, lab: int) -> int:
+        return self._loads[lab]
+
+    def devices(self, lab: int) -> int:
+        return len(self._measurers[lab])
+
+    def free(self, lab: int) -> bool:
+        return any(measurer.idle for measurer in self._measurers[lab])
+
+    def compile(self, lab: int, key: Any, step: str, given: Any) -> None:
+        self._loads[lab] += 1
+        self._pool.submit((lab, key), lab, step, given)
+
+    def warm(self, lab: int, count: int) -> None:
+        for measurer in self._measurers[lab][:count]:
+            measurer.start()
+
+    def measure(self, lab: int, key: Any, built: Any, best_us: float | None) -> None:
+        # Taken in order, so that a short sweep starts few processes.
+        idle = next(measurer for measurer in self._measurers[lab] if measurer.idle)
+        idle.submit((lab, key), built, best_us)
+
+    def sleep(self, timeout_s: float | None) -> None:
+        sleep((*self._pool.workers, *self._all_measurers()), timeout_s)
+
+    def replies(self) -> list[Answer]:
+        if self._broken is not None:
+            raise self._broken
+        # Measurements first: they are what must not be lost where another worker cannot start.
+        found = [answer for m in self._all_measurers() if (answer := self._collected(m, True)) is not None]
+        found += [answer for w in self._pool.workers if (answer := self._collected(w, False)) is not None]
+        self._pool.dispatch()
+        if self._broken is not None and not found:
+            raise self._broken
+        return found
+
+    def _collected(self, worker: Worker, measured: bool) -> Answer | None:
+        if worker.waiting_for is None:
+            return None
+        try:
+            said = worker.collect()
+        except TargetError as error:
+            self._broken = error
+            return None
+        if said is None:
+            return None
+        (lab, key), reply = said
+        if not measured:
+            self._loads[lab] -= 1
+        elif spoiled(reply):
+            worker.close()
+            worker.start()
+        return Answer(lab, key, reply, measured)
+
+    def _all_measurers(self) -> tuple[Worker, ...]:
+        return tuple(measurer for measurers in self._measurers for measurer in measurers)
