@@ -20,7 +20,15 @@ import click
 from looptune.cli_db import database, failures
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
-from looptune.options import STRATEGIES, configured, db_option, defines_of, directive_options, file_options
+from looptune.options import (
+    STRATEGIES,
+    configured,
+    db_option,
+    defines_of,
+    directive_options,
+    file_options,
+    place_options,
+)
 from looptune.version import __version__
 
 STOPPED = 130
@@ -48,6 +56,7 @@ def cli() -> None:
     "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
 )
 @click.option("--target", default="auto", show_default=True, help="auto, numba-cuda or numba-cpu.")
+@place_options
 @click.option(
     "--space",
     metavar="FILE",
@@ -96,8 +105,8 @@ def cli() -> None:
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
-    from looptune.experiment import Request, dump_outputs, prepare
-    from looptune.experiment import run as measure
+    from looptune import places
+    from looptune.experiment import Request, dump_outputs, prepare_all, run_all
     from looptune.report import tables
     from looptune.tune.store import Store
 
@@ -109,36 +118,49 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     tables.check_writable(reports)
     if len(files) > 1 and (options["data"] or options["dump"]):
         raise UsageError("--data and --dump are for one FILE")
+    if options["cluster"] and (options["dump"] or options["jobs"]):
+        raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
     requests = [
         Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=_alone(f, files, command), **options)
         for f in files
     ]
     say = click.echo if not (quiet or as_json) else _nothing
-    results = []
-    for prepared in [prepare(request) for request in requests]:
-        say(f"{prepared.name}: {max(1, prepared.space.versions)} versions, on {prepared.facts.name}")
-        for note in prepared.notes:
-            click.echo(f"note: {note}", err=True)
-        for message in prepared.unit.warnings:
-            _warn(message)
-        with Store.open(prepared.request.db) as store:
-            for warning in (*store.warnings, *prepared.space.warnings):
-                click.echo(f"warning: {warning}", err=True)
-            results.append(measure(prepared, store, _progress(quiet or as_json)))
-        dump_outputs(prepared, results[-1])
-        _show(results[-1], _failed(prepared, results[-1]), reports, say)
-        if results[-1].interrupted:
-            break
+    results: list[Any] = []
+    with places.at(options["cluster"], options["devices"], _warn) as place:
+        for prepared in [prepare_all(request, place) for request in requests]:
+            _announce(prepared, say)
+            with Store.open(prepared[0].request.db) as store:
+                for warning in (*store.warnings, *prepared[0].space.warnings):
+                    click.echo(f"warning: {warning}", err=True)
+                found = run_all(prepared, store, _progress(quiet or as_json), place)
+            dump_outputs(prepared[0], found[0])
+            for one, result in zip(prepared, found, strict=True):
+                _show(result, _failed(one, result), reports, say)
+            results += found
+            if any(result.interrupted for result in found):
+                break
     _summarise(
         [r for r in results if r.entries and not r.interrupted], shlex.join(["looptune", *command]), reports, say
     )
     if as_json:
         records = [r.record() for r in results]
-        click.echo(json.dumps(records[0] if len(files) == 1 else records, indent=1))
+        click.echo(json.dumps(records[0] if len(files) == len(records) == 1 else records, indent=1))
     if any(r.interrupted for r in results):
         click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
+    """What will be measured, and where."""
+    one = prepared[0]
+    counts = [len(p.model.numbers) for p in prepared]
+    models = [f"{n} {p.facts.name}" if n > 1 else p.facts.name for n, p in zip(counts, prepared, strict=True)]
+    say(f"{one.name}: {max(1, one.space.versions)} versions, on {' and on '.join(models)}")
+    for note in one.notes:
+        click.echo(f"note: {note}", err=True)
+    for message in one.unit.warnings:
+        _warn(message)
 
 
 def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> None:
@@ -181,15 +203,18 @@ def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
 
 
 def _summarise(results: Sequence[Any], command: str, reports: Path, say: Callable[[str], Any]) -> None:
-    """One page for several kernels, where all were measured on one device."""
-    from looptune.report import plots, summary
+    """One page for the several kernels of each model of device, and one for the models of each kernel."""
+    from looptune.report import models, plots, summary
 
-    if len(results) < 2:
-        return
-    page = summary.write(results, reports, command)
-    if plots.available():
-        plots.speedups(results, page.with_suffix(".png"))
-    say("\n".join(["", summary.plain(results), "", *summary.failures(results), f"summary: {page}"]))
+    by_device = models.grouped(results)
+    for same in by_device.values():
+        if len(same) > 1:
+            page = summary.write(same, reports, command)
+            if plots.available():
+                plots.speedups(same, page.with_suffix(".png"))
+            say("\n".join(["", summary.plain(same), "", *summary.failures(same), f"summary: {page}"]))
+    if len(by_device) > 1:
+        say(f"\n{models.plain(results)}\n\nmodels: {models.write(results, reports, command)}")
 
 
 def reproducible(arguments: Sequence[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """One file at one size on one target: sequential, default, hand-written and tuned, measured and put side by side.
 
 file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
+
+Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from looptune import compulsory, dump, finals, flops, pretty, targets, transforms
+from looptune import compulsory, dump, finals, flops, pretty, transforms
 from looptune.api import CACHE
 from looptune.bind import originals
 from looptune.defaults import DATABASE, TIMEOUT_S
@@ -24,6 +26,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
 from looptune.mapped import prove_plan
 from looptune.mapping import Plan
+from looptune.places import HERE, Place
 from looptune.poly.proof import prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
@@ -37,13 +40,14 @@ from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
 from looptune.schedule import Scheduled, schedule
 from looptune.simplify import is_integer
 from looptune.suggest import advised
+from looptune.targets import Model
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
 from looptune.tune.evaluate import Finals, Job, KernelLab, plans_of
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
-from looptune.tune.sweep import Progress, SweepResult, sweep
+from looptune.tune.sweep import Part, Progress, SweepResult, sweeps
 from looptune.tune.workers import default_jobs
 from looptune.tune.written import decided, written
 from looptune.version import LOWERING, toolchain
@@ -83,6 +87,8 @@ class Request:
     data: Path | None = None
     run_main: bool = False
     dump: Path | None = None
+    cluster: str | None = None
+    devices: str | None = None
     command: str = ""
 
 
@@ -93,7 +99,7 @@ class Prepared:
     request: Request
     unit: Unit
     job: Job
-    facts: Facts
+    model: Model
     context: Context
     space: Space
     budget: Budget
@@ -101,29 +107,49 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
     @property
+    def facts(self) -> Facts:
+        return self.model.facts
+
+    @property
     def name(self) -> str:
         """What reports call it: the file's name, or the kernel's where the user chose one of several."""
         return self.request.file.stem if self.request.kernel is None else self.unit.codelet.name
 
 
-def prepare(request: Request) -> Prepared:
-    """Read, analyse and choose the target; every user error shows here, before anything is measured."""
+def prepare(request: Request, place: Place = HERE) -> Prepared:
+    """``prepare_all`` for the first model."""
+    return prepare_all(request, place)[0]
+
+
+def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
+    """Read, analyse and choose the target; every user error shows here, before anything is measured. One for each model
+    of device that the place has for the target."""
     if request.strategy is not None:
         strategies.named(request.strategy).check()
-    target = targets.resolve(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
+    models = place.models(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
+    target = models[0].target
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
     size = _problem(request, unit)
-    facts = target.machine().facts
+    needed = (finals.handwritten(request.file), size.data)
+    place.require([path for path in needed if path is not None], target.name)
     job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
-    context = _context(request, unit, job, facts)
+    context = _context(request, unit, job, models[0].facts)
     lab = KernelLab(job, context)
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
-    return Prepared(request, unit, job, facts, context, space, budget, annotated, notes)
+    first = Prepared(request, unit, job, models[0], context, space, budget, annotated, notes)
+    return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _on(prepared: Prepared, model: Model) -> Prepared:
+    """The same on another model of device."""
+    job = replace(prepared.job, target=model.target)
+    context = _context(prepared.request, prepared.unit, job, model.facts)
+    return replace(prepared, job=job, model=model, context=context)
 
 
 def _load(request: Request, **more: None) -> Unit:
@@ -192,27 +218,40 @@ def _check_sizes(request: Request, unit: Unit) -> None:
             raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
 
 
-def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None]) -> Result:
-    """Sweep (or measure the file as annotated), then run the finals."""
-    prepared = _with_ceiling(prepared)
-    request, job = prepared.request, prepared.job
-    lab = KernelLab(job, prepared.context)
-    wanted = prepared.space if request.sweep else Space(())
-    budget = prepared.budget if request.sweep else Budget(count=1)
+def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], place: Place = HERE) -> Result:
+    """``run_all`` on one model."""
+    (result,) = run_all((prepared,), store, progress, place)
+    return result
+
+
+def run_all(
+    prepared: Sequence[Prepared], store: Store, progress: Callable[[Progress], None], place: Place = HERE
+) -> tuple[Result, ...]:
+    """Sweep (or measure the file as annotated) on every model at once, then run the finals of each."""
+    prepared = tuple(_with_ceiling(p, place) for p in prepared)
+    one = prepared[0]
+    request, target = one.request, one.job.target
+    wanted = one.space if request.sweep else Space(())
+    budget = one.budget if request.sweep else Budget(count=1)
     name = request.strategy if request.strategy is not None else _strategy(budget, wanted)
-    searched = sweep(
-        lab, strategies.ALL[name](wanted, request.seed), store, budget=budget,
-        jobs=_jobs(request, job), timeout_s=request.timeout_s,
-        progress=progress, first=(prepared.annotated,), overlap=job.target.bakes, fresh=request.fresh,
-        command=single(prepared),
+    labs = [KernelLab(p.job, p.context) for p in prepared]
+    parts = [
+        Part(lab, strategies.ALL[name](wanted, request.seed), single(p)) for lab, p in zip(labs, prepared, strict=True)
+    ]
+    searched = sweeps(
+        parts, store, budget=budget,
+        opening=place.opening([p.model for p in prepared], _jobs(request, one.job), request.timeout_s),
+        progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
     )  # fmt: skip
-    return finish(prepared, lab, store, searched)
+    return tuple(finish(p, lab, store, s, place) for p, lab, s in zip(prepared, labs, searched, strict=True))
 
 
-def _with_ceiling(prepared: Prepared) -> Prepared:
-    """What the device can do is measured before the first sweep on it, and then known."""
-    job = prepared.job
-    machine = job.target.machine()
+def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
+    """What the device can do is measured before the first sweep on it, and then known; where it is another machine's, it
+    is not."""
+    job, machine = prepared.job, place.machine(prepared.model)
+    if machine is None:
+        return prepared
     peaks = peak.of(machine, job.target.backend(), job.cache)
     least = compulsory.work(KernelLab(job, prepared.context).analysis.model, _sizes(prepared))
     ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
@@ -231,6 +270,8 @@ def single(prepared: Prepared) -> str:
     given += [a for folder in request.include_dirs for a in ("-I", folder)]
     given += [] if request.dtype is None else ["--dtype", request.dtype]
     given += ["--target", prepared.job.target.name]
+    given += [] if request.cluster is None else ["--cluster", request.cluster]
+    given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
     given += [] if request.data is None else ["--data", request.data]
     flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
     given += [flag for flag, said in flags.items() if said]
@@ -251,7 +292,7 @@ def _strategy(budget: Budget, space: Space) -> str:
     return "random" if budget.count is not None and budget.count < space.size else "exhaustive"
 
 
-def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Result:
+def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult, place: Place) -> Result:
     """The finals, and the result with its tables' entries. A sweep that was stopped has no finals."""
     request, default = prepared.request, prepared.annotated.text
     texts = finals.chosen(searched.timed)
@@ -264,10 +305,11 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         known = any(row.directives == default for row in searched.timed)
         others = (default,) if known and default not in texts else ()
         by_hand = finals.handwritten(request.file)
-        found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh)
+        where = (place, prepared.model)
+        found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh, *where)
         right = tuple(t for t in (*texts, *others) if t in found.times_us)
         best, ties = finals.winner(found.times_us, right) if right else (default, ())
-        alone = finals.sequential(lab, store, searched.sweep, request.fresh) if _affordable(prepared) else ()
+        alone = finals.sequential(lab, store, searched.sweep, request.fresh, *where) if _affordable(prepared) else ()
     finals_s = time.monotonic() - start
     verified = {row.directives: _verified(row) for row in searched.timed}
     asserted = {text: bool(_scheduled(lab, text).asserted) for text in (default, best)}

@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import Path
 
 from looptune.errors import TargetError
+from looptune.places import Place
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import speedup, summary
-from looptune.tune.evaluate import Finals, KernelLab, Plans, finalist, plans_of, sequential_us
+from looptune.targets import Model
+from looptune.tune.evaluate import Finals, KernelLab, Plans, finalist, plans_of
+from looptune.tune.serving import Raised, Returned
 from looptune.tune.space import Configuration
 from looptune.tune.store import Role, Row, Store
-from looptune.tune.workers import Raised, Returned, Worker, wait
+from looptune.tune.workers import Reply
 
 FINALISTS, NEAR, MOST = 5, 1.10, 12
 """At least this many versions, all within this ratio of the best, at most so many."""
@@ -38,12 +41,20 @@ def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
 
 def handwritten(file: Path) -> Path | None:
     """``handwritten/<name>.py`` beside the C file, where there is one."""
-    path = file.parent / "handwritten" / f"{file.stem.replace('-', '_')}.py"
+    path = file.parent.resolve() / "handwritten" / f"{file.stem.replace('-', '_')}.py"
     return path if path.exists() else None
 
 
 def run(
-    lab: KernelLab, store: Store, sweep: str, texts: Sequence[str], by_hand: Path | None, seed: int, fresh: bool
+    lab: KernelLab,
+    store: Store,
+    sweep: str,
+    texts: Sequence[str],
+    by_hand: Path | None,
+    seed: int,
+    fresh: bool,
+    place: Place,
+    model: Model,
 ) -> Finals:
     """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there."""
     rows = {text: _row(lab, text, by_hand, sweep) for text in (*texts, "hand-written", "library")}
@@ -53,7 +64,7 @@ def run(
     plans: dict[str, Plans] = {}
     for text in texts:
         plans[text] = plans_of(lab.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    found = _measure(lab, plans, by_hand, seed)
+    found = _measured(place.alone(model, partial(finalist, lab.job), LIMIT_S, dict(plans), by_hand, seed))
     for name, us in found.times_us.items():
         store.record(rows[name], timed(us))
     for name, why in found.wrong.items():
@@ -89,29 +100,25 @@ def _impossible(lab: KernelLab, found: Finals) -> bool:
     return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
-def _measure(lab: KernelLab, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
-    with Worker(partial(finalist, lab.job), limit_s=LIMIT_S) as worker:
-        worker.submit("finals", dict(plans), by_hand, seed)
-        while True:
-            for _, _, reply in wait([worker]):
-                match reply:
-                    case Returned(found):
-                        assert isinstance(found, Finals), f"the finals gave {type(found).__name__}"
-                        return found
-                    case Raised(message, trace):
-                        raise AssertionError(f"the finals failed: {message}\n{trace}")
-                    case other:
-                        raise TargetError(f"the finals did not end: {other.message}")
+def _measured(reply: Reply) -> Finals:
+    match reply:
+        case Returned(found):
+            assert isinstance(found, Finals), f"the finals gave {type(found).__name__}"
+            return found
+        case Raised(message, trace):
+            raise AssertionError(f"the finals failed: {message}\n{trace}")
+        case other:
+            raise TargetError(f"the finals did not end: {other.message}")
 
 
-def sequential(lab: KernelLab, store: Store, sweep: str, fresh: bool) -> tuple[float, ...]:
+def sequential(lab: KernelLab, store: Store, sweep: str, fresh: bool, place: Place, model: Model) -> tuple[float, ...]:
     """The times of the original loops on one core, kept like the others."""
     row = Row(lab.context, "", "sequential", sweep)
     held = None if fresh else store.lookup([row.key]).get(row.key)
     match held:
         case Row(outcome=Timed(times_us=times)):
             return times
-    times = sequential_us(lab.job)
+    times = place.sequential_us(model, lab.job)
     store.record(row, timed(times))
     return times
 

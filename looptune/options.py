@@ -63,6 +63,22 @@ def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return lines(config(command))
 
 
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where a sweep runs; see ``looptune.places``."""
+    devices = click.option(
+        "--devices",
+        metavar="LIST",
+        help="GPUs: all, or numbers and model names (0,1 or h100); several of one model share the work, several models "
+        "are tuned each; default: the first.",
+    )
+    cluster = click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Compile and measure on a Dask cluster: its scheduler's address, or local[:N] for one of N processes.",
+    )
+    return devices(cluster(command))
+
+
 def db_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which database; the same for every command that has to do with one."""
     return click.option(

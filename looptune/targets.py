@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from looptune.backends.base import Backend
 from looptune.backends.numba_cpu import NumbaCpu
@@ -22,29 +25,111 @@ DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
 
 
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Devices that are alike, on which a version takes one time. ``numbers``: which of this machine's GPUs they are."""
+
+    target: Target
+    facts: Facts
+    numbers: tuple[int, ...] = ()
+
+
 def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, warm: bool = False) -> Target:
     """The target called ``name``; "auto" is the GPU where there is one, else the CPU.
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
+    chosen = _available(name)
+    facts = _gpu().Gpu(device).facts if chosen == "numba-cuda" else Cpu().facts
+    return target(facts, (device,), cache, fastmath=fastmath, warm=warm)
+
+
+def target(facts: Facts, numbers: Sequence[int], cache: Path, *, fastmath: bool = True, warm: bool = False) -> Target:
+    """The target of a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
+
+    TargetError where it is a GPU and nothing here can compile for it.
+    """
+    strict = partial(NumbaCpu, cache, False)
+    if facts.target == "numba-cpu":
+        return Target("numba-cpu", partial(NumbaCpu, cache, fastmath), strict, Cpu, bakes=False)
+    if not cuda_installed():
+        raise TargetError(f"the target numba-cuda needs the package numba-cuda; {_INSTALL}")
+    backend = partial(importlib.import_module("looptune.backends.numba_cuda").NumbaCuda, facts.arch, cache=cache)
+    first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
+    return Target("numba-cuda", backend, strict, first, bakes=True, others=tuple(others))
+
+
+def models(
+    name: str, cache: Path, devices: str | None = None, *, fastmath: bool = True, warm: bool = False
+) -> tuple[Model, ...]:
+    """The models to measure on, in the order of their first devices: of the GPUs ``devices`` names, None the first.
+
+    UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
+    """
+    target_name = _available(name)
+    if target_name == "numba-cpu":
+        if devices is not None:
+            why = "the target is numba-cpu" if name == "numba-cpu" else f"none can be used here: {gpu_missing()}"
+            raise UsageError(f"--devices {devices} chooses GPUs, and {why}")
+        facts = Cpu().facts
+        return (Model(target(facts, (), cache, fastmath=fastmath, warm=warm), facts),)
+    found = [_gpu().facts(number) for number in range(_gpu().count())]
+    numbers = (0,) if devices is None else numbered(devices, found)
+    kinds = dict.fromkeys(found[n].model for n in numbers)
+    alike = [tuple(n for n in numbers if found[n].model == kind) for kind in kinds]
+    return tuple(
+        Model(target(found[own[0]], own, cache, fastmath=fastmath, warm=warm), found[own[0]], own) for own in alike
+    )
+
+
+def numbered(devices: str, found: Sequence[Facts]) -> tuple[int, ...]:
+    """The numbers that ``all``, numbers and names of models mean, separated by commas.
+
+    A name is how a model's begins, without the vendor, in any case: ``h100`` means every H100.
+    """
+    chosen: list[int] = []
+    for part in (text.strip() for text in devices.split(",")):
+        meant = [n for n, facts in enumerate(found) if part == "all" or _means(part, n, facts)]
+        if not meant:
+            there = ", ".join(f"{n} ({facts.name})" for n, facts in enumerate(found))
+            raise UsageError(f"--devices {devices}: no GPU is meant by '{part}'; there are {there}, or all")
+        twice = [n for n in meant if n in chosen]
+        if twice:
+            raise UsageError(f"--devices {devices}: GPU {twice[0]} is named twice")
+        chosen += meant
+    return tuple(chosen)
+
+
+def _means(part: str, number: int, facts: Facts) -> bool:
+    if part.isdecimal() and part.isascii():
+        return int(part) == number
+    asked = replace(facts, name=part).slug
+    return asked != "" and any(own.startswith(asked) for own in (facts.slug, facts.slug.removeprefix("nvidia-")))
+
+
+def _available(name: str) -> str:
+    """numba-cuda or numba-cpu: what the target is on this machine."""
+    check_name(name)
+    if name == "numba-cpu":
+        return name
+    missing = gpu_missing()
+    if missing and name == "numba-cuda":
+        raise TargetError(f"the target numba-cuda needs an NVIDIA GPU: {missing}")
+    return "numba-cpu" if missing else "numba-cuda"
+
+
+def check_name(name: str) -> None:
     if name not in NAMES:
         raise UsageError(f"unknown target '{name}': choose one of {', '.join(NAMES)}")
-    missing = gpu_missing() if name != "numba-cpu" else "not asked for"
-    strict = partial(NumbaCpu, cache, False)
-    if name == "numba-cpu" or (name == "auto" and missing):
-        return Target("numba-cpu", partial(NumbaCpu, cache, fastmath), strict, Cpu, bakes=False)
-    if missing:
-        raise TargetError(f"the target numba-cuda needs an NVIDIA GPU: {missing}")
-    gpu, cuda = importlib.import_module("looptune.runtime.gpu"), importlib.import_module("looptune.backends.numba_cuda")
-    facts = gpu.Gpu(device).facts
-    machine = partial(gpu.Gpu, device, warm)
-    return Target("numba-cuda", partial(cuda.NumbaCuda, facts.arch, cache=cache), strict, machine, bakes=True)
+
+
+def _gpu() -> Any:
+    return importlib.import_module("looptune.runtime.gpu")
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
     """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
-    if name not in NAMES:
-        raise UsageError(f"unknown target '{name}': choose one of {', '.join(NAMES)}")
+    check_name(name)
     if name == "numba-cpu":
         return NumbaCpu(cache)
     if not cuda_installed():

@@ -18,7 +18,7 @@ RANKS = {
     "transforms": 8, "parts": 8, "reductions": 9, "dealt": 9, "bind": 9, "schedule": 10, "mapping": 10, "flops": 11,
     "mapped": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12, "runtime": 12,
     "tune": 13, "compulsory": 13, "targets": 14, "api": 15, "report": 15, "dump": 16, "source_to_source": 16,
-    "finals": 16, "doctor": 16, "experiment": 17, "options": 17, "cli_db": 18, "cli": 19, "__main__": 20,
+    "places": 16, "doctor": 16, "finals": 17, "experiment": 18, "options": 18, "cli_db": 19, "cli": 20, "__main__": 21,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 
@@ -33,6 +33,9 @@ OWNERS = {
     "optuna": ("tune.strategies.optuna",),
     "pyatf": ("tune.strategies.pyatf",),
     "sqlite3": ("tune",),
+    "distributed": ("tune.cluster", "tune.bench"),
+    "tornado": ("tune.bench",),
+    "dask": (),
 }
 
 OPTIONAL = ("matplotlib", "optuna", "pyatf")

@@ -14,26 +14,35 @@ PLAIN_EVERY_S = 10.0
 
 
 class Live:
-    """Called with each progress; writes to ``stream``."""
+    """Called with each progress; writes to ``stream``. Of several models of device swept at once each has a line, on a
+    terminal a part of the line."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.live = stream.isatty()
         self.last = time.monotonic()
-        self.best: float | None = None
+        self.best: dict[str, float | None] = {}
+        self.latest: dict[str, Progress] = {}
 
     def __call__(self, progress: Progress) -> None:
+        device = progress.last.context.device
+        self.latest[device] = progress
         done = progress.done >= progress.total
         if self.live:
             width = shutil.get_terminal_size().columns - 1
-            self.stream.write(f"\r\x1b[2K{line(progress)[:width]}" + ("\n" if done else ""))
+            text = "  ".join(self._named(p) for p in self.latest.values())
+            ended = all(p.done >= p.total for p in self.latest.values())
+            self.stream.write(f"\r\x1b[2K{text[:width]}" + ("\n" if ended else ""))
             self.stream.flush()
             return
         best = None if progress.best is None else progress.best.median_us
-        if not done and best == self.best and time.monotonic() - self.last < PLAIN_EVERY_S:
+        if not done and best == self.best.get(device) and time.monotonic() - self.last < PLAIN_EVERY_S:
             return
-        self.best, self.last = best, time.monotonic()
-        print(line(progress), file=self.stream, flush=True)
+        self.best[device], self.last = best, time.monotonic()
+        print(self._named(progress), file=self.stream, flush=True)
+
+    def _named(self, progress: Progress) -> str:
+        return line(progress) if len(self.latest) == 1 else f"{progress.last.context.device}: {line(progress)}"
 
 
 def line(progress: Progress) -> str:

@@ -131,6 +131,12 @@ def count() -> int:
     return int(check(driver.cuDeviceGetCount()))
 
 
+def facts(index: int) -> Facts:
+    """Of GPU number ``index``, as ``Gpu(index).facts``, without making a context on it."""
+    assert index < count(), f"there is a GPU number {index}"
+    return _facts(check(driver.cuDeviceGet(index)))
+
+
 def _facts(device: Any) -> Facts:
     attribute = driver.CUdevice_attribute
 

@@ -39,6 +39,11 @@ class Facts:
     driver: str
 
     @property
+    def model(self) -> tuple[str, str, int]:
+        """Devices that are equal in this share their times."""
+        return self.name, self.arch, self.cores
+
+    @property
     def slug(self) -> str:
         """The name as a folder: ``NVIDIA H200`` is ``nvidia-h200``."""
         kept = "".join(ch.lower() if ch.isalnum() else "-" for ch in self.name)

@@ -7,8 +7,8 @@
       judged, mapped and emitted by the pool
 
 The pool answers in any order, yet versions are admitted in the order asked: which of two with one source is the
-original does not depend on time. Nor do questions and answers of the strategy depend on how many devices measure. A few compiled versions are held whatever the size of the space; what grows is
-100 bytes for each configuration asked for.
+original does not depend on time, nor do the strategy's questions depend on how many devices measure. A few compiled
+versions are held whatever the size of the space; what grows is 100 bytes for each configuration asked for.
 """
 
 from __future__ import annotations

@@ -134,6 +134,13 @@ class Worker:
         os.close(life.log)
         life.log_path.unlink(missing_ok=True)
 
+    def kill(self) -> None:
+        """End the process, from any thread; whoever waits for its reply gets a crash."""
+        life = self._life
+        if life is not None:
+            with contextlib.suppress(ValueError):
+                life.process.kill()
+
     def _send(self, life: _Life) -> None:
         assert self._task is not None, "there is a task to send"
         life.deadline = time.monotonic() + self.limit_s
@@ -194,6 +201,14 @@ def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tupl
     those = tuple(workers)
     sleep(those, timeout_s)
     return replies(those)
+
+
+def alone(worker: Worker, *task: Any) -> Reply:
+    """The reply to one task, waited for."""
+    worker.submit(None, *task)
+    while True:
+        for _, _, reply in wait((worker,)):
+            return reply
 
 
 def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> None:

@@ -1,0 +1,144 @@
+"""Where a sweep runs: on the devices of this machine, or in a Dask cluster.
+
+Here          one process a GPU, all fed by one pool of compiling processes
+Elsewhere     the workers of a cluster, see tune/distributed.py
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from looptune import targets
+from looptune.errors import TargetError, UsageError
+from looptune.targets import Model
+from looptune.tune.evaluate import Job, sequential_us, sequentialist
+from looptune.tune.executor import Opening
+from looptune.tune.local import Local
+from looptune.tune.serving import Raised, Returned
+from looptune.tune.workers import Reply, Setup, Worker, alone
+
+SEQUENTIAL_S = 600.0
+INSTALL = "install it with: pip install 'looptune[distributed]'"
+
+
+class Place(Protocol):
+    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
+        """The models of device that ``target`` means here; every version is measured on each."""
+
+    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+        """What makes the executor of a sweep on these models; ``jobs`` is for a place that has its own processes."""
+
+    def overlaps(self, target: str) -> bool:
+        """Whether versions may compile while others are measured."""
+
+    def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
+        """The reply to one task, in a process of its own where the model's first device is, nothing else on it."""
+
+    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
+        """The times of the original loops on one core of the machine that has the model."""
+
+    def machine(self, model: Model) -> Any:
+        """The model's first device, None where it is not this process's to measure."""
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        """TargetError where one of these files cannot be read where it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """``devices``: as --devices has them; None is the first GPU, or the CPU where there is none."""
+
+    devices: str | None = None
+
+    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
+        return targets.models(target, cache, self.devices, fastmath=fastmath, warm=warm)
+
+    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+        return partial(Local, jobs=jobs, timeout_s=timeout_s)
+
+    def overlaps(self, target: str) -> bool:
+        return target == "numba-cuda"
+
+    def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
+        with Worker(setup, limit_s) as worker:
+            return alone(worker, *task)
+
+    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
+        return sequential_us(job)
+
+    def machine(self, model: Model) -> Any:
+        return model.target.machine()
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        """They were read here before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """``cluster``: a tune.cluster.Cluster."""
+
+    cluster: Any = field(repr=False)
+
+    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
+        targets.check_name(target)
+        chosen = self.cluster.wait_for(target)
+        return tuple(
+            Model(targets.target(facts, range(count), cache, fastmath=fastmath, warm=warm), facts)
+            for facts, count in self.cluster.models(chosen)
+        )
+
+    def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
+        distributed = importlib.import_module("looptune.tune.distributed").Distributed
+        name, facts = models[0].target.name, tuple(model.facts for model in models)
+        apart = name == "numba-cpu" and self.cluster.apart(name)
+        return partial(
+            distributed, cluster=self.cluster, target=name, models=facts, timeout_s=timeout_s, apart=apart
+        )  # fmt: skip
+
+    def overlaps(self, target: str) -> bool:
+        return bool(target == "numba-cuda" or self.cluster.apart(target))
+
+    def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
+        reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)
+        return reply
+
+    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
+        match self.alone(model, partial(sequentialist, job), SEQUENTIAL_S):
+            case Returned(times):
+                return tuple(times)
+            case Raised(message, trace):
+                raise AssertionError(f"the sequential loops failed: {message}\n{trace}")
+            case other:
+                raise TargetError(f"the sequential loops did not end: {other.message}")
+
+    def machine(self, model: Model) -> Any:
+        return None
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        self.cluster.require(paths, target)
+
+
+HERE = Here()
+
+
+@contextmanager
+def at(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[Place]:
+    """The place that --cluster and --devices mean; ``warn`` hears of workers that a cluster leaves out."""
+    if cluster is None:
+        yield Here(devices)
+        return
+    if devices is not None:
+        raise UsageError("--devices chooses GPUs of this machine: the workers of a cluster declare theirs")
+    if importlib.util.find_spec("distributed") is None:
+        raise TargetError(
+            "--cluster needs the package distributed; install it with: pip install 'looptune[distributed]'"
+        )
+    with importlib.import_module("looptune.tune.cluster").connect(cluster, warn) as connected:
+        yield Elsewhere(connected)
