@@ -200,7 +200,7 @@ def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
 def _checked(address: str) -> str:
     """A client that is given nonsense does not say so until it has tried for long."""
     try:
-        get_address_host_port(address, strict=True)
+        get_address_host_port(address)
     except ValueError as error:
         raise UsageError(f"--cluster {address}: expected a scheduler's address, as tcp://host:8786: {error}") from error
     return address

@@ -1,0 +1,132 @@
+"""Stand-ins for several devices: laboratories whose measurements say where and when they ran.
+
+A journal has a line ``begin NUMBER PID TIME`` and ``end NUMBER PID TIME`` for each measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import stand_in
+from stand_in import CONTEXT
+
+from looptune.runtime.outcome import Outcome, Timed
+from looptune.tune.space import Configuration
+from looptune.tune.store import Context
+from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.workers import Setup
+
+
+@dataclass(frozen=True)
+class Lab:
+    """`unroll U` takes U * ``factor`` us on each of ``devices``; ``fault`` is what U = 5 does there."""
+
+    journal: Path
+    devices: int = 2
+    measure_s: float = 0.05
+    factor: float = 1.0
+    fault: str = ""
+    context: Context = CONTEXT
+
+    @property
+    def compile_setup(self) -> Setup:
+        return stand_in.compiler
+
+    @property
+    def measure_setups(self) -> tuple[Setup, ...]:
+        one = partial(measurer, self.journal, self.measure_s, self.factor, self.fault)
+        return (one,) * self.devices
+
+
+def measurer(journal: Path, seconds: float, factor: float, fault: str) -> Callable[[Any, float | None], Outcome]:
+    def measure(number: int, best_us: float | None) -> Outcome:
+        write(journal, f"begin {number}")
+        if number == 5:
+            misbehave(fault, journal)
+        time.sleep(seconds)
+        write(journal, f"end {number}")
+        return Timed((number * factor,), number * factor, number * factor, number * factor, "not at all")
+
+    return measure
+
+
+def misbehave(fault: str, journal: Path) -> None:
+    match fault:
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "raises":
+            raise RuntimeError("the context is lost")
+        case "hangs":
+            time.sleep(60)
+        case "machine dies":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+        case "machine dies once" if not journal.with_suffix(".died").exists():
+            journal.with_suffix(".died").touch()
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+
+
+def write(journal: Path, text: str) -> None:
+    with journal.open("a") as file:
+        file.write(f"{text} {os.getpid()} {time.monotonic()}\n")
+
+
+@dataclass(frozen=True)
+class Run:
+    number: int
+    pid: int
+    begin: float
+    end: float
+
+
+def runs(journal: Path) -> list[Run]:
+    """The measurements that ended, in the order they began."""
+    begun: dict[tuple[int, int], float] = {}
+    found = []
+    for line in journal.read_text().splitlines():
+        what, number, pid, moment = re.split(" ", line)
+        key = int(number), int(pid)
+        if what == "begin":
+            begun[key] = float(moment)
+        else:
+            found.append(Run(*key, begun.pop(key), float(moment)))
+    return sorted(found, key=lambda run: run.begin)
+
+
+def together(done: list[Run]) -> int:
+    """How many measurements ran while another one did."""
+    return sum(any(a is not b and a.begin < b.end and b.begin < a.end for b in done) for a in done)
+
+
+def on(lab: Lab, device: str, factor: float) -> Lab:
+    """The same kernel on another model."""
+    context = replace(lab.context, device=device)
+    return replace(lab, context=context, factor=factor, journal=lab.journal.with_name(device))
+
+
+class Learner(Exhaustive):
+    """Remembers the order of questions and answers."""
+
+    name: ClassVar[str] = "learner"
+    window: ClassVar[int] = 4
+
+    def __init__(self, space: Any, seed: int = 0) -> None:
+        super().__init__(space, seed)
+        self.log: list[tuple[str, float | None]] = []
+
+    def ask(self) -> Configuration | None:
+        configuration = super().ask()
+        self.log += [] if configuration is None else [(f"ask {configuration.text}", None)]
+        return configuration
+
+    def tell(self, configuration: Configuration, cost_us: float | None) -> None:
+        self.log.append((f"tell {configuration.text}", cost_us))

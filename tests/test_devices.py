@@ -1,0 +1,334 @@
+"""Several devices: one sweep's versions shared among those of a model, and several models swept at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from devices import Lab, Learner, on, runs, together
+
+from looptune import places, targets
+from looptune.cli import cli
+from looptune.errors import LooptuneError, UsageError
+from looptune.runtime.machine import Cpu, Facts
+from looptune.runtime.outcome import Crashed, Outcome, TimedOut
+from looptune.tune.budget import Budget
+from looptune.tune.evaluate import Finals
+from looptune.tune.lab import Progress, SweepResult
+from looptune.tune.local import Local
+from looptune.tune.serving import Returned
+from looptune.tune.space import parse
+from looptune.tune.store import Store
+from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.sweep import Part, sweeps
+
+SPACE = parse("loop k: unroll {1..12}", "s")
+TESTS = Path(__file__).parent
+
+
+def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **options: Any) -> tuple[SweepResult, ...]:
+    chosen = strategies if strategies else [Exhaustive(SPACE) for _ in labs]
+    parts = [Part(lab, strategy) for lab, strategy in zip(labs, chosen, strict=True)]
+    given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
+    limit_s = options.pop("timeout_s", 5.0)
+    with Store.open(folder / "store") as store:
+        return sweeps(parts, store, opening=partial(Local, jobs=1, timeout_s=limit_s), **{**given, **options})
+
+
+def rows(folder: Path) -> dict[tuple[str, int], Outcome | None]:
+    with Store.open(folder / "store") as store:
+        return {(row.context.device, int(row.directives.rpartition(" ")[2])): row.outcome for row in store.rows()}
+
+
+def test_devices_of_a_model_share_the_work(tmp_path: Path) -> None:
+    """Each version runs once, on one of two processes that measure at the same time most of the time."""
+    (result,) = swept(tmp_path, [Lab(tmp_path / "journal", measure_s=0.15)])
+    done = runs(tmp_path / "journal")
+    assert sorted(run.number for run in done) == [n for n in range(1, 13) if n % 7]
+    shares = Counter(run.pid for run in done)
+    assert len(shares) == 2
+    assert min(shares.values()) >= 3
+    assert together(done) >= 7
+    spent = result.spent
+    assert spent.devices == 2
+    whole = spent.launch + spent.verify + spent.measure + spent.failed + spent.waiting
+    assert whole == pytest.approx(result.elapsed_s, rel=0.01)
+
+
+def test_one_device_measures_one_version_at_a_time(tmp_path: Path) -> None:
+    """Neither process of two runs two versions at once."""
+    swept(tmp_path, [Lab(tmp_path / "journal")])
+    done = runs(tmp_path / "journal")
+    for pid in {run.pid for run in done}:
+        own = [run for run in done if run.pid == pid]
+        assert all(a.end <= b.begin for a, b in pairwise(own))
+
+
+def test_two_devices_find_what_one_does(tmp_path: Path) -> None:
+    """The strategy is asked and told the same in the same order, rows and counts are equal, and a sweep on one device
+    goes on from one on two."""
+    found = []
+    for devices in (1, 2, 3):
+        folder = tmp_path / str(devices)
+        folder.mkdir()
+        learner = Learner(SPACE)
+        (result,) = swept(folder, [Lab(folder / "journal", devices, 0.02)], [learner])
+        found.append((learner.log, result.counts, result.times_us, rows(folder)))
+    assert found[0] == found[1] == found[2]
+    (again,) = swept(tmp_path / "3", [Lab(tmp_path / "3" / "journal", 1)])
+    assert again.resumed == again.counts["timed"] + again.counts["illegal"] == 12
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        ("killed", Crashed("SIGKILL")),
+        ("raises", Crashed("RuntimeError: the context is lost")),
+        ("hangs", TimedOut(0.5)),
+    ],
+)
+def test_a_fault_on_one_device_costs_one_version(tmp_path: Path, fault: str, outcome: Outcome) -> None:
+    """The process that was measuring is replaced; the other device's measurements stand."""
+    (result,) = swept(tmp_path, [Lab(tmp_path / "journal", fault=fault)], timeout_s=0.5)
+    assert rows(tmp_path)["nowhere", 5] == outcome
+    assert (result.counts["timed"], result.counts["illegal"]) == (10, 1)
+    done = runs(tmp_path / "journal")
+    assert sorted(run.number for run in done) == [1, 2, 3, 4, 6, 8, 9, 10, 11, 12]
+    (culprit,) = re.findall(r"begin 5 (\d+) (.*)", (tmp_path / "journal").read_text())
+    assert all(run.begin < float(culprit[1]) for run in done if run.pid == int(culprit[0]))
+
+
+def test_ctrl_c_drops_what_every_device_measures(tmp_path: Path) -> None:
+    """Two versions in progress are no crashes but run again; what was finished is not."""
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 4:
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    (result,) = swept(tmp_path, [Lab(tmp_path / "journal", measure_s=0.3)], progress=interrupt)
+    assert result.interrupted
+    before = rows(tmp_path)
+    assert all(outcome is not None and not isinstance(outcome, Crashed) for outcome in before.values())
+    (again,) = swept(tmp_path, [Lab(tmp_path / "journal", measure_s=0.0)])
+    assert (again.resumed, again.counts["timed"], again.counts["crashed"]) == (len(before), 11, 0)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_devices import *
+if __name__ == "__main__":
+    swept(Path(sys.argv[2]), [Lab(Path(sys.argv[2]) / "journal", measure_s=1.0)])
+"""
+
+
+def test_kill_9_costs_what_was_being_measured(tmp_path: Path) -> None:
+    """Killed while two devices measure: those two read as crashed, and the others run when it is repeated."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    process = subprocess.Popen([sys.executable, str(tmp_path / "killed.py"), str(TESTS), str(tmp_path)])
+    deadline = time.monotonic() + 60
+    journal = tmp_path / "journal"
+    while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("begin") < 4):
+        time.sleep(0.02)
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    (result,) = swept(tmp_path, [Lab(journal, measure_s=0.0)])
+    assert (result.counts["timed"], result.counts["crashed"], result.counts["illegal"]) == (9, 2, 1)
+
+
+def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
+    """Each of two models measures every version, learns its own times, and goes on where it stopped; the faster one
+    does not wait for the slower."""
+    fast = on(Lab(tmp_path / "j", 1, 0.02), "fast", 1.0)
+    slow = on(Lab(tmp_path / "j", 1, 0.1), "slow", 3.0)
+    learners = [Learner(SPACE), Learner(SPACE)]
+    first, second = swept(tmp_path, [fast, slow], learners)
+    assert [r.times_us[:3] for r in (first, second)] == [(1.0, 2.0, 3.0), (3.0, 6.0, 9.0)]
+    assert first.counts == second.counts
+    assert [text for text, _ in learners[0].log] == [text for text, _ in learners[1].log]
+    assert ("tell loop k: unroll 2", 6.0) in learners[1].log
+    assert runs(fast.journal)[-1].end < runs(slow.journal)[-1].begin
+    assert runs(fast.journal)[-1].end > runs(slow.journal)[0].begin
+    assert first.elapsed_s < second.elapsed_s
+    again = swept(tmp_path, [fast, slow])
+    assert [result.resumed for result in again] == [12, 12]
+    assert len(rows(tmp_path)) == 24
+
+
+# -- from the command line ------------------------------------------------------------------------------------------
+
+GPUS = [
+    Facts("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
+    Facts("NVIDIA A100-SXM4-40GB", "numba-cuda", "sm_80", 108, 40 << 30, 40 << 20, "13000"),
+    Facts("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
+    Facts("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "numba-cuda", "sm_90", 16, 10 << 30, 50 << 20, "13000"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("all", (0, 1, 2, 3)),
+        ("0", (0,)),
+        ("2,0", (2, 0)),
+        (" 1 , 3 ", (1, 3)),
+        ("a100", (1,)),
+        ("NVIDIA A100", (1,)),
+        ("h100", (0, 2, 3)),
+        ("A100-SXM4,0", (1, 0)),
+    ],
+)
+def test_what_devices_names(text: str, numbers: tuple[int, ...]) -> None:
+    """Numbers, models by how their names begin, all; in the order given."""
+    assert targets.numbered(text, GPUS) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("4", "--devices 4: no GPU is meant by '4'; there are 0 (NVIDIA H100 80GB HBM3), 1 (NVIDIA A100-SXM4-40GB)"),
+        ("0,,1", "no GPU is meant by ''"),
+        ("", "no GPU is meant by ''"),
+        ("-1", "no GPU is meant by '-1'"),
+        ("0-2", "no GPU is meant by '0-2'"),
+        ("0 1", "no GPU is meant by '0 1'"),
+        ("v100", "no GPU is meant by 'v100'"),
+        ("0,0", "GPU 0 is named twice"),
+        ("h100,2", "GPU 2 is named twice"),
+        ("all,1", "GPU 1 is named twice"),
+        ("²", "no GPU is meant by '²'"),
+    ],
+)
+def test_what_devices_refuses(text: str, message: str) -> None:
+    """What names no GPU, or one twice, is the user's mistake and says what there is."""
+    with pytest.raises(UsageError) as found:
+        targets.numbered(text, GPUS)
+    assert message in found.value.message
+
+
+@pytest.mark.skipif(not targets.cuda_installed(), reason="needs the package numba-cuda")
+def test_gpus_are_taken_together_by_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A model is a name, an architecture and a number of cores; each of its GPUs measures, and code is for its own
+    architecture. Without --devices it is the first GPU alone."""
+    made = SimpleNamespace(count=lambda: len(GPUS), facts=GPUS.__getitem__, Gpu=Cpu)
+    monkeypatch.setattr(targets, "_gpu", lambda: made)
+    monkeypatch.setattr(targets, "gpu_missing", lambda: "")
+    models = targets.models("auto", tmp_path, "all", warm=True)
+    assert [(m.facts, m.numbers) for m in models] == [(GPUS[0], (0, 2)), (GPUS[1], (1,)), (GPUS[3], (3,))]
+    machines = [(m.target.machine, *m.target.others) for m in models]
+    assert [[machine.args for machine in own] for own in machines] == [[(0, True), (2, True)], [(1, True)], [(3, True)]]
+    assert [m.target.backend.args[0] for m in models] == ["sm_90", "sm_80", "sm_90"]
+    assert [m.numbers for m in targets.models("numba-cuda", tmp_path)] == [(0,)]
+    assert [m.numbers for m in targets.models("numba-cuda", tmp_path, "a100,h100")] == [(1,), (0, 2), (3,)]
+
+
+@pytest.mark.parametrize("target", ["auto", "numba-cpu", "numba-cuda"])
+def test_devices_are_gpus(target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """--devices on the CPU, or where there is no GPU, is refused with the reason."""
+    monkeypatch.setattr(targets, "gpu_missing", lambda: "the driver finds no GPU")
+    with pytest.raises(LooptuneError) as found:
+        targets.models(target, tmp_path, "all")
+    said = {
+        "auto": "--devices all chooses GPUs, and none can be used here: the driver finds no GPU",
+        "numba-cpu": "--devices all chooses GPUs, and the target is numba-cpu",
+        "numba-cuda": "the target numba-cuda needs an NVIDIA GPU: the driver finds no GPU",
+    }
+    assert found.value.message == said[target]
+
+
+class StandIn(Cpu):
+    """The CPU under another name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.facts = replace(self.facts, name=name)
+
+
+def stand_ins(name: str, cache: Path, devices: str | None = None, **options: Any) -> tuple[targets.Model, ...]:
+    """Two of one model and one of another."""
+    made = []
+    for model, numbers in (("Model A", (0, 2)), ("Model B", (1,))):
+        machine = partial(StandIn, model)
+        target = replace(targets.resolve("numba-cpu", cache), machine=machine, others=(machine,) * (len(numbers) - 1))
+        made.append(targets.Model(target, machine().facts, numbers))
+    return tuple(made)
+
+
+KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n"
+
+
+def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite on two models: per kernel a result, a report and a row for each, and commands that name the GPU."""
+    finals: list[tuple[str, str]] = []
+
+    def alone(place: places.Here, model: targets.Model, setup: Any, limit_s: float, *task: Any) -> Returned:
+        finals.append((model.facts.name, setup.args[0].target.machine().facts.name))
+        return Returned(Finals({text: (float(1 + len(text)),) * 3 for text in task[0]}))
+
+    monkeypatch.setattr(targets, "models", stand_ins)
+    monkeypatch.setattr(places.Here, "alone", alone)
+    monkeypatch.setattr(places.Here, "sequential_us", lambda place, model, job: (1.0,))
+    monkeypatch.chdir(tmp_path)
+    Path("f.c").write_text(KERNEL)
+    Path("f.space").write_text("loop i: unroll {2..3}\n")
+    line = "run f.c -D n=300 --sweep --space f.space --db db --reports r --devices all --json"
+    done = CliRunner().invoke(cli, line.split(), standalone_mode=False)
+    assert done.exception is None, done.output
+    records = json.loads(done.stdout)
+    assert [(r["kernel"], r["device"], r["versions"]["timed"]) for r in records] == [
+        ("f", "Model A", 3),
+        ("f", "Model B", 3),
+    ]
+    assert all(r["tuned_us"] is not None for r in records)
+    assert finals == [("Model A", "Model A"), ("Model B", "Model B")]
+    page = Path("r/models-float32.md").read_text()
+    assert [row.split(" | ")[2] for row in page.splitlines() if row.startswith("| f ")] == [
+        "[Model A](model-a/f.md)",
+        "[Model B](model-b/f.md)",
+    ]
+    assert ", the mean of 2 devices: " in Path("r/model-a/f.md").read_text()
+    assert "devices: " not in Path("r/model-b/f.md").read_text()
+    with Store.read("db") as store:
+        commands = set(store.commands().values())
+        assert Counter(row.context.device for row in store.rows(role="version")) == {"Model A": 2, "Model B": 2}
+    assert sorted("--devices 1" in command for command in commands) == [False, True]
+
+
+def test_ctrl_c_reaches_every_model(tmp_path: Path) -> None:
+    """SIGINT in a process that sweeps two models: both results are interrupted, and no row is in doubt."""
+    code = (
+        "import sys\nfrom pathlib import Path\nsys.path.insert(0, sys.argv[1])\nfrom test_devices import *\n"
+        "if __name__ == '__main__':\n"
+        "    lab = Lab(Path(sys.argv[2]) / 'j', 1, 0.4)\n"
+        "    print([r.interrupted for r in swept(Path(sys.argv[2]), [on(lab, 'a', 1.0), on(lab, 'b', 1.0)])])\n"
+    )
+    (tmp_path / "both.py").write_text(code)
+    command = [sys.executable, str(tmp_path / "both.py"), str(TESTS), str(tmp_path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not all((tmp_path / name).exists() for name in "ab"):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (out, err) == ("[True, True]\n", "")
+    assert all(outcome is not None for outcome in rows(tmp_path).values())
