@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,21 +19,29 @@ import stand_in
 from stand_in import CONTEXT
 
 from looptune.runtime.outcome import Outcome, Timed
-from looptune.tune.space import Configuration
-from looptune.tune.store import Context
+from looptune.tune.budget import Budget
+from looptune.tune.lab import SweepResult
+from looptune.tune.local import Local
+from looptune.tune.space import Configuration, parse
+from looptune.tune.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.sweep import Part, sweeps
 from looptune.tune.workers import Setup
+
+SPACE = parse("loop k: unroll {1..12}", "s")
 
 
 @dataclass(frozen=True)
 class Lab:
-    """`unroll U` takes U * ``factor`` us on each of ``devices``; ``fault`` is what U = 5 does there."""
+    """`unroll U` takes U * ``factor`` us on each of ``devices``; ``fault`` is what U = 5 does there;
+    ``meet``: 1 and 2 wait for each other, so that two devices are known to measure at once."""
 
     journal: Path
     devices: int = 2
     measure_s: float = 0.05
     factor: float = 1.0
     fault: str = ""
+    meet: bool = False
     context: Context = CONTEXT
 
     @property
@@ -42,20 +50,28 @@ class Lab:
 
     @property
     def measure_setups(self) -> tuple[Setup, ...]:
-        one = partial(measurer, self.journal, self.measure_s, self.factor, self.fault)
+        one = partial(measurer, self)
         return (one,) * self.devices
 
 
-def measurer(journal: Path, seconds: float, factor: float, fault: str) -> Callable[[Any, float | None], Outcome]:
+def measurer(lab: Lab) -> Callable[[Any, float | None], Outcome]:
     def measure(number: int, best_us: float | None) -> Outcome:
-        write(journal, f"begin {number}")
+        write(lab.journal, f"begin {number}")
         if number == 5:
-            misbehave(fault, journal)
-        time.sleep(seconds)
-        write(journal, f"end {number}")
-        return Timed((number * factor,), number * factor, number * factor, number * factor, "not at all")
+            misbehave(lab.fault, lab.journal)
+        deadline = time.monotonic() + 20.0
+        while lab.meet and number in (1, 2) and time.monotonic() < deadline and not met(lab.journal):
+            time.sleep(0.01)
+        time.sleep(lab.measure_s)
+        write(lab.journal, f"end {number}")
+        us = number * lab.factor
+        return Timed((us,), us, us, us, "not at all")
 
     return measure
+
+
+def met(journal: Path) -> bool:
+    return all(f"begin {number} " in journal.read_text() for number in (1, 2))
 
 
 def misbehave(fault: str, journal: Path) -> None:
@@ -130,3 +146,17 @@ class Learner(Exhaustive):
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
         self.log.append((f"tell {configuration.text}", cost_us))
+
+
+def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **options: Any) -> tuple[SweepResult, ...]:
+    chosen = strategies if strategies else [Exhaustive(SPACE) for _ in labs]
+    parts = [Part(lab, strategy) for lab, strategy in zip(labs, chosen, strict=True)]
+    given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
+    limit_s = options.pop("timeout_s", 5.0)
+    with Store.open(folder / "store") as store:
+        return sweeps(parts, store, opening=partial(Local, jobs=1, timeout_s=limit_s), **{**given, **options})
+
+
+def rows(folder: Path) -> dict[tuple[str, int], Outcome | None]:
+    with Store.open(folder / "store") as store:
+        return {(row.context.device, int(row.directives.rpartition(" ")[2])): row.outcome for row in store.rows()}

@@ -57,7 +57,7 @@ class Bench(WorkerPlugin):
             self._close(lane)
 
     def reap(self) -> None:
-        """End the processes that nobody has used for IDLE_S."""
+        """End the processes that have had nothing to do for IDLE_S."""
         with self.lock:
             lanes = list(self.lanes.values())
         for lane in lanes:
@@ -77,6 +77,9 @@ class Bench(WorkerPlugin):
             lane.used = time.monotonic()
             if self.closed or spoiled(reply):
                 lane.worker.close()
+            if not self.closed:
+                # After a death it sets up again before the next task comes.
+                lane.worker.start()
             return reply
 
     def _close(self, lane: _Lane) -> None:

@@ -220,7 +220,10 @@ def _local(count: int) -> Iterator[SpecCluster]:
     """A cluster of this machine: the first worker measures, on every GPU or on the cores, all of them compile."""
     found, _ = gpus(None)
     resources = {"GPU": len(found)} if found else {"MEASURE": 1}
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": ":0"},
+    }
     common = {"host": "127.0.0.1", "dashboard": False, "silence_logs": logging.CRITICAL}
     first = {"nthreads": 1 + max(len(found), 1), "resources": resources}
     options = [{**common, **(first if n == 0 else {"nthreads": 1})} for n in range(count)]

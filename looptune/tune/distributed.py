@@ -126,7 +126,7 @@ class Distributed:
         if self._broken is not None:
             raise self._broken
         self._news.clear()
-        found = []
+        found: list[Answer] = []
         while self._said:
             task = self._said.popleft()
             reply = self._reply(task)
@@ -138,10 +138,11 @@ class Distributed:
             self._place()
         except TargetError as error:
             self._broken = error
+        found += self._crashed
+        self._crashed = []
         if self._broken is not None and not found:
             raise self._broken
-        crashed, self._crashed = self._crashed, []
-        return [*found, *crashed]
+        return found
 
     def _reply(self, task: _Task) -> Reply | None:
         """None where it has to run again, which the next look finds out, or never will."""
@@ -172,7 +173,7 @@ class Distributed:
         complete = all(self._slots(lab) for lab in range(len(self._models))) and any(
             map(self._threads, self._members())
         )
-        if complete or self._running:
+        if complete or self._running or gone:
             self._peopled = now
         elif now > self._peopled + DESERTED_S:
             raise TargetError(
@@ -194,7 +195,6 @@ class Distributed:
         first, second = task.lost
         message = f"the worker {second} left the cluster while it ran this, and so did {first} before"
         self._crashed.append(Answer(task.lab, task.key, Crashed(message), task.measured))
-        self._news.set()
 
     def _place(self) -> None:
         """Hand on, in their order, the tasks that there is a place for."""
