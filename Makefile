@@ -25,7 +25,7 @@ $(VENV)/run.stamp: pyproject.toml $(BIN)/python
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install -q -e '.[test,plot,cuda]'
+	$(BIN)/python -m pip install -q -e '.[test,plot,cuda,distributed]'
 	touch $@ $(VENV)/run.stamp
 
 $(BIN)/python:

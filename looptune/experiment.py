@@ -47,7 +47,7 @@ from looptune.tune.derive import derive
 from looptune.tune.evaluate import Finals, Job, KernelLab, plans_of
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, Row, Store, packed
-from looptune.tune.sweep import Part, Progress, SweepResult, sweeps
+from looptune.tune.sweep import Part, Progress, Spent, SweepResult, sweeps
 from looptune.tune.workers import default_jobs
 from looptune.tune.written import decided, written
 from looptune.version import LOWERING, toolchain
@@ -247,8 +247,7 @@ def run_all(
 
 
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
-    """What the device can do is measured before the first sweep on it, and then known; where it is another machine's, it
-    is not."""
+    """What the device can do is measured before the first sweep on it, and then known; not of another machine's."""
     job, machine = prepared.job, place.machine(prepared.model)
     if machine is None:
         return prepared
@@ -320,7 +319,8 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         entries=_entries(prepared, found, alone, default, best, verified, asserted), directives=won, ties=ties,
         proof=_proof(prepared, lab, best), versions=_counts(searched.counts, found, texts), command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
-        times_us=searched.times_us, seconds=asdict(searched.spent) | {"finals": finals_s}, ceiling=lab.job.ceiling,
+        times_us=searched.times_us, seconds=_seconds(searched.spent) | {"finals": finals_s},
+        devices=searched.spent.devices, ceiling=lab.job.ceiling,
     )  # fmt: skip
 
 
@@ -328,6 +328,10 @@ def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> M
     """With the versions that were timed while screening, and that the finals found to be wrong, among the wrong."""
     wrong = sum(text in found.wrong for text in texts)
     return dict(counts) | {"timed": counts["timed"] - wrong, "wrong": counts["wrong"] + wrong}
+
+
+def _seconds(spent: Spent) -> dict[str, float]:
+    return {name: seconds for name, seconds in asdict(spent).items() if name != "devices"}
 
 
 def _entries(

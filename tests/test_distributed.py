@@ -32,6 +32,7 @@ from looptune.tune import members
 from looptune.tune.budget import Budget
 from looptune.tune.lab import Progress, SweepResult
 from looptune.tune.members import Member
+from looptune.tune.space import parse
 from looptune.tune.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from looptune.tune.sweep import Part, sweeps
@@ -212,12 +213,24 @@ def test_ctrl_c_on_a_cluster(shared: clusters.Cluster, tmp_path: Path) -> None:
 
 
 def test_another_version_of_the_program_is_refused(shared: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers with another numba than ours are an error that has both versions, before anything is measured."""
+    """A scheduler or workers with another numba than ours are an error that has both versions, before anything is
+    measured; a worker that comes later is left out."""
     other = members.versions() | {"numba": "0.1.2"}
-    monkeypatch.setattr(clusters, "versions", lambda: other)
-    late = clusters.Cluster(shared.client, shared.address, print)
+    monkeypatch.setattr(clusters, "skew", lambda ours, theirs: members.skew(other, theirs))
+    heard: list[str] = []
+    late = clusters.Cluster(shared.client, shared.address, heard.append)
+    with pytest.raises(TargetError, match=r"the scheduler at tcp://.*: numba .* \(here 0\.1\.2\); install the same"):
+        late.wait_for("numba-cpu")
+    monkeypatch.setattr(late, "_check_scheduler", lambda: None)
     with pytest.raises(TargetError, match=r"do not fit: tcp://.* on .*: it has numba .* \(here 0\.1\.2\)"):
         late.wait_for("numba-cpu")
+    first, second = sorted(shared.members)
+    later = clusters.Cluster(shared.client, shared.address, heard.append)
+    later.members = {first: shared.members[first]}
+    assert later.refresh() == ()
+    assert later.members.keys() == {first}
+    (said,) = heard
+    assert said.startswith(f"a worker is left out: {second} on ")
 
 
 def test_a_cluster_without_a_device(shared: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,11 +268,12 @@ def test_a_version_that_two_workers_die_of(tmp_path: Path, monkeypatch: pytest.M
     """It is crashed, and names both; with no worker left and none to come the sweep ends in an error that says so, and
     what was measured is kept."""
     monkeypatch.setattr("looptune.tune.distributed.DESERTED_S", 2.0)
-    lab = Lab(tmp_path / "journal", 1, 0.02, fault="machine dies")
+    lab = Lab(tmp_path / "journal", 1, 0.1, fault="machine dies")
+    many = Exhaustive(parse("loop k: unroll {1..100}", "s"))
     with machines(tmp_path, "MEASURE=1", "MEASURE=1") as made, connected(made, 2) as cluster:
         there = {member.named for member in cluster.members.values()}
         with pytest.raises(TargetError, match="the workers left in the cluster cannot go on: for 2 s"):
-            remote(cluster, tmp_path, lab)
+            remote(cluster, tmp_path, lab, many)
     found = rows(tmp_path)
     outcome = found["nowhere", 5]
     assert isinstance(outcome, Crashed)

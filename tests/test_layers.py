@@ -33,7 +33,7 @@ OWNERS = {
     "optuna": ("tune.strategies.optuna",),
     "pyatf": ("tune.strategies.pyatf",),
     "sqlite3": ("tune",),
-    "distributed": ("tune.cluster", "tune.bench"),
+    "distributed": ("tune.cluster", "tune.distributed", "tune.bench"),
     "tornado": ("tune.bench",),
     "dask": (),
 }

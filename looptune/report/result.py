@@ -42,8 +42,8 @@ class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
     ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
-    names of ``tune.lab.Spent``, and the finals'. ``ceiling``: what the device can do, and the bytes that any version
-    has to move; None where it was not measured.
+    names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
+    the bytes that any version has to move; None where it was not measured.
     """
 
     kernel: str
@@ -62,6 +62,7 @@ class Result:
     seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     ceiling: Ceiling | None = None
+    devices: int = 1
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)

@@ -96,8 +96,7 @@ def time_spent(result: Result) -> str:
         return ""
     line = [f"{name} {s[name]:.1f}" for name in TIMELINE if s.get(name, 0.0) >= 0.05 or name == "measure"]
     whole = sum(s.get(name, 0.0) for name in TIMELINE)
-    devices = int(s.get("devices", 1))
-    each = f", the mean of {devices} devices" if devices > 1 else ""
+    each = f", the mean of {result.devices} devices" if result.devices > 1 else ""
     return (
         f"time: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: judge {s['judge']:.1f}, "
         f"compile {s['compile']:.1f}; looptune itself {s['own']:.1f}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
 from distributed.client import ClosedClientError
@@ -43,7 +43,7 @@ class Cluster:
         self.client, self.address = client, address
         self.members: dict[str, Member] = {}
         self._warn = warn
-        self._refused: set[str] = set()
+        self._refused: dict[str, str] = {}
 
     def check(self) -> None:
         if self.client.status != "running":
@@ -61,15 +61,21 @@ class Cluster:
             self._gone()
         gone = tuple(member for address, member in self.members.items() if address not in there)
         self.members = {a: m for a, m in self.members.items() if a in there}
-        self._refused &= there
-        for member in self._probed(sorted(there - self.members.keys() - self._refused)):
-            why = _unfit(member)
-            if why:
-                self._refused.add(member.address)
-                self._warn(f"the worker {member.named} is left out: {why}")
-            else:
-                self.members[member.address] = member
+        self._refused = {a: why for a, why in self._refused.items() if a in there}
+        for address, found in self._run(probe, sorted(there - self.members.keys() - self._refused.keys())).items():
+            match found:
+                case Member() if not _unfit(found):
+                    self.members[address] = found
+                case Member():
+                    self._refuse(address, f"{found.named}: {_unfit(found)}")
+                case _:
+                    self._refuse(address, f"{address} does not run this looptune: {found}")
         return gone
+
+    def _refuse(self, address: str, why: str) -> None:
+        self._refused[address] = why
+        if self.members:
+            self._warn(f"a worker is left out: {why}")
 
     def wait_for(self, target: str) -> str:
         """Until there are workers and one that can be measured on; the target, chosen where it is "auto".
@@ -77,10 +83,12 @@ class Cluster:
         TargetError after APPEAR_S, or for a worker that cannot take part.
         """
         deadline = time.monotonic() + APPEAR_S
+        self._check_scheduler()
         while True:
             self.refresh()
             if self._refused:
-                raise TargetError(f"the workers of the cluster at {self.address} do not fit: {self._misfits()}")
+                misfits = "; ".join(self._refused.values())
+                raise TargetError(f"the workers of the cluster at {self.address} do not fit: {misfits}")
             wanted = RESOURCES if target == "auto" else (target,)
             found = next((t for t in wanted if any(m.devices[t] for m in self.members.values())), None)
             if found is not None:
@@ -107,11 +115,12 @@ class Cluster:
         """TargetError where a worker that measures lacks one of the files."""
         measuring = [m.address for m in self.members.values() if m.devices[target]]
         for address, lacks in self._run(missing, measuring, paths=list(paths)).items():
-            if lacks:
-                raise TargetError(
-                    f"the worker {self.members[address].named} has no {lacks[0]}: it measures with that file, "
-                    "so both need one file system"
-                )
+            match lacks:
+                case [first, *_]:
+                    raise TargetError(
+                        f"the worker {self.members[address].named} has no {first}: it measures with that file, "
+                        "so both need one file system"
+                    )
 
     @contextmanager
     def bench(self, setups: dict[str, Setup], limit_s: float) -> Iterator[str]:
@@ -144,36 +153,35 @@ class Cluster:
                 self._gone()
             return reply
 
-    def _gone(self) -> Any:
+    def _gone(self) -> NoReturn:
         """A failed call is one of a scheduler that is gone, or the client's own state says what."""
         self.check()
         raise TargetError(f"the scheduler at {self.address} does not answer; what was measured is kept")
 
-    def _probed(self, addresses: list[str]) -> list[Member]:
-        found = self._run(probe, addresses)
-        return [found[a] for a in addresses if a in found]
+    def _check_scheduler(self) -> None:
+        """It reads the tasks that it hands on, so it needs the same looptune."""
+        try:
+            differs = skew(versions(), self.client.run_on_scheduler(versions))
+        except ImportError as error:
+            differs = str(error)
+        except LOST:
+            self._gone()
+        if differs:
+            raise TargetError(
+                f"the scheduler at {self.address} does not run this looptune: {differs}; install the same versions"
+            )
 
     def _run(self, function: Callable[..., Any], addresses: list[str], **given: Any) -> dict[str, Any]:
+        """What the function gives on each worker, or the exception it ended in."""
         if not addresses:
             return {}
         try:
-            answers = self.client.run(function, workers=addresses, on_error="return", **given)
-        except ImportError as error:
-            raise TargetError(
-                f"the workers of the cluster at {self.address} do not run this looptune: {error}"
-            ) from error
+            answers: dict[str, Any] = self.client.run(function, workers=addresses, on_error="return", **given)
+            there = set(self.client.nthreads())
         except LOST:
             self._gone()
-        for address, answer in answers.items():
-            match answer:
-                case ImportError():
-                    raise TargetError(f"the worker {address} does not run this looptune: {answer}")
-        # A worker that went away meanwhile answers with an exception; it is missed at the next look.
-        return {address: answer for address, answer in answers.items() if not isinstance(answer, Exception)}
-
-    def _misfits(self) -> str:
-        found = self._run(probe, sorted(self._refused)[:1])
-        return "; ".join(f"{m.named}: {_unfit(m)}" for m in found.values())
+        # A worker that went away meanwhile is missed at the next look.
+        return {address: answer for address, answer in answers.items() if address in there}
 
 
 def _unfit(member: Member) -> str:

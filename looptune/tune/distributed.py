@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
+from distributed import KilledWorker
+
 from looptune.errors import TargetError
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Crashed
@@ -148,17 +150,25 @@ class Distributed:
         """None where it has to run again, which the next look finds out, or never will."""
         if task not in self._running:
             return None
+        if task.future.status == "error":
+            self._fail(task, task.future.exception())
+            return None
         try:
             reply: Reply = task.future.result(timeout=LOOK_S)
         except LOST:
             # The worker is gone, with what it had found; or else the scheduler is.
             self._look_at = 0.0
             return None
-        except Exception as error:
-            member = task.at[0].named if task.at is not None else "a worker"
-            self._broken = TargetError(f"{member}: {error}")
-            return None
         return reply
+
+    def _fail(self, task: _Task, error: BaseException) -> None:
+        """A task's own failure is a reply; this one is the worker's, the scheduler's, or of a set-up."""
+        match error, task.at:
+            case KilledWorker(), _:
+                self._lose(task)
+            case _, (member, _):
+                first = str(error).partition("\n")[0]
+                self._broken = TargetError(f"the worker {member.named} cannot run its tasks: {first}")
 
     def _look(self) -> None:
         """Give back what was running on workers that are gone; TargetError where the scheduler is, or all workers."""
