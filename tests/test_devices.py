@@ -145,7 +145,6 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
     assert [text for text, _ in learners[0].log] == [text for text, _ in learners[1].log]
     assert ("tell loop k: unroll 2", 6.0) in learners[1].log
     assert runs(fast.journal)[-1].end < runs(slow.journal)[-1].begin
-    assert runs(fast.journal)[-1].end > runs(slow.journal)[0].begin
     assert first.elapsed_s < second.elapsed_s
     again = swept(tmp_path, [fast, slow])
     assert [result.resumed for result in again] == [12, 12]
