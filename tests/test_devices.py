@@ -21,11 +21,13 @@ from devices import SPACE, Lab, Learner, on, rows, runs, swept, together
 
 from looptune import places, targets
 from looptune.cli import cli
-from looptune.errors import LooptuneError, UsageError
+from looptune.errors import LooptuneError, TargetError, UsageError
 from looptune.runtime.machine import Cpu, Facts
 from looptune.runtime.outcome import Crashed, Outcome, TimedOut
+from looptune.tune import members
 from looptune.tune.evaluate import Finals
 from looptune.tune.lab import Progress
+from looptune.tune.members import Member
 from looptune.tune.serving import Returned
 from looptune.tune.store import Store
 
@@ -288,3 +290,40 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         commands = set(store.commands().values())
         assert Counter(row.context.device for row in store.rows(role="version")) == {"Model A": 2, "Model B": 2}
     assert sorted("--devices 1" in command for command in commands) == [False, True]
+
+
+# -- of a cluster, without Dask -------------------------------------------------------------------------------------
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--cluster without Dask is one line with the command that installs it; --devices has no meaning there."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    needs = r"--cluster needs .* pip install 'looptune\[distributed\]'"
+    with pytest.raises(TargetError, match=needs), places.at("tcp://127.0.0.1:8786", None, print):
+        pass
+    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), places.at("local", "0", print):
+        pass
+
+
+def member(address: str, *devices: Facts, **versions: str) -> Member:
+    return Member(address, "host", 2, {"numba-cuda": devices, "numba-cpu": ()}, versions)
+
+
+def test_a_cluster_has_the_models_of_its_workers() -> None:
+    """Workers with one model share it; the number of its devices is that of the worker that has most."""
+    big = Facts("NVIDIA H200", "numba-cuda", "sm_90", 132, 1, 1, "13000")
+    small = Facts("NVIDIA A100", "numba-cuda", "sm_80", 108, 1, 1, "13000")
+    there = [member("a", big, big), member("b", small), member("c", big), member("d")]
+    assert members.models(there, "numba-cuda") == ((small, 1), (big, 2))
+    assert members.models(there, "numba-cpu") == ()
+
+
+def test_versions_that_differ_are_named() -> None:
+    """Each package that is another one there, or missing on either side, with both versions."""
+    ours = {"looptune": "0.1.0 (aa)", "numba": "0.68.1", "numpy": "2.4"}
+    assert members.skew(ours, dict(ours)) == ""
+    theirs = {"looptune": "0.1.0 (bb)", "numba": "0.61.0", "islpy": "1"}
+    assert members.skew(ours, theirs) == (
+        "looptune 0.1.0 (bb) (here 0.1.0 (aa)), numba 0.61.0 (here 0.68.1), numpy missing (here 2.4), "
+        "islpy 1 (here missing)"
+    )
