@@ -17,6 +17,8 @@ from click.testing import CliRunner
 from programs import Program
 from test_cut import STEPS
 from test_reductions import CASES, Case
+from test_stage import CASES as STAGED
+from test_stage import Case as Staged
 
 import looptune
 from looptune import targets
@@ -50,6 +52,18 @@ def test_a_kernel_computes_what_c_means(program: Program) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_teams_compute_what_the_loops_do(case: Case) -> None:
     """Sums, products, minima and maxima shared out to a block's threads, for blocks of every shape."""
+    kernel = looptune.compile(case.text, target="numba-cuda", directives=case.lines)
+    for seed, sizes in enumerate(case.sizes):
+        given = oracle.arguments(kernel.codelet, sizes, seed)
+        got = oracle.copied(given)
+        kernel(*got.values())
+        off = oracle.off(oracle.interpreted(kernel.codelet, given), oracle.arrays(got), REASSOCIATED)
+        assert off is None, f"{sizes}: {off}\n{kernel.source}"
+
+
+@pytest.mark.parametrize("case", STAGED.values(), ids=STAGED.keys())
+def test_staged_arrays_compute_what_the_loops_do(case: Staged) -> None:
+    """Tiles in shared memory, for blocks that sizes do not fill."""
     kernel = looptune.compile(case.text, target="numba-cuda", directives=case.lines)
     for seed, sizes in enumerate(case.sizes):
         given = oracle.arguments(kernel.codelet, sizes, seed)
