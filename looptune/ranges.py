@@ -55,8 +55,9 @@ def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -
 def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
     match stmt:
         case Loop(_, lo, hi, body):
-            low, high = _decided(lo, env), _decided(hi, env)
-            return replace(stmt, lo=low, hi=high, body=narrowed(body, inside(replace(stmt, lo=low, hi=high), env)))
+            loop = replace(stmt, lo=_decided(lo, env), hi=_decided(hi, env))
+            inner = inside(loop, env)
+            return replace(loop, body=narrowed(body, inner), reduces=_decided(loop.reduces, inner))
         case If(cond, then, other):
             return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
         case While(_, body):

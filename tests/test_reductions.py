@@ -332,6 +332,17 @@ DEALT = {
         sized((3, 4, 5), (2, 2, 0)),
         ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part"),
     ),
+    "parts of copies, one column left over": Case(
+        SCALED,
+        ("loop j: unroll 2, split, jam", "loop k: split 3", SMALL),
+        sized((3, 5, 5), (2, 4, 3)),
+        (
+            "grid i, j, parts k_part 4x2, in the thread k",
+            "grid i, j 4x2, in the thread k_part, k_part",
+            "grid i, j, parts k_part1 4x2, in the thread k",
+            "grid i, j 4x2, in the thread k_part1",
+        ),
+    ),
     "parts, a launch a row": Case(
         SCALED,
         ("loop i: noParallel", "loop k: split k:3", SMALL),
