@@ -99,6 +99,8 @@ SMALL = "codelet: grid blocksize 4x2"
 CASES = {
     "product": Case(PRODUCT, ("loop k: tile 4", "loop k: stage A, B", SMALL),
                     sized((4, 8, 8), (5, 7, 9), (1, 1, 1), (2, 4, 3)), ((2, 4), (4, 4))),
+    "16 bytes at a time, to an edge": Case(PRODUCT, ("loop k: tile 4", "loop k: stage A, B", SMALL),
+                                           sized((5, 14, 10), (3, 2, 6)), ((2, 4), (4, 4))),
     "one of two": Case(PRODUCT, ("loop k: tile 3", "loop k: stage B", SMALL), sized((5, 7, 9)), ((3, 4),)),
     "several elements a thread": Case(
         PRODUCT, ("loop k: tile 4", "loop k: stage A, B", "loop i: unroll 2, jam", "loop j: unroll 3, jam", SMALL),
@@ -106,7 +108,8 @@ CASES = {
     "split copies": Case(
         PRODUCT, ("loop k: tile 4", "loop k: stage A, B", "loop j: unroll 2, split, jam", SMALL),
         sized((4, 16, 8), (5, 21, 9)), ()),
-    "itself": Case(ITSELF, ("loop k: tile 4", "loop k: stage A", SMALL), sized((8, 8), (5, 6)), ((2, 4), (4, 5))),
+    "itself": Case(ITSELF, ("loop k: tile 4", "loop k: stage A", SMALL), sized((8, 8), (5, 6), (6, 12)),
+                   ((2, 4), (4, 4))),
     "stencil": Case(STENCIL, ("nest i: stage A", SMALL), sized((6, 10), (9, 7), (3, 3), (2, 2)), ((4, 6),)),
     "stencil, several": Case(STENCIL, ("nest i: stage A", "loop i: unroll 3, jam", SMALL), sized((11, 10), (9, 7)), ()),
     "stencil, far copies": Case(STENCIL, ("nest i: stage A", "loop i: unroll 2, split, jam", SMALL),
@@ -158,8 +161,8 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_tiles_are_what_a_block_reads(case: Case) -> None:
     """Shapes as worked out by hand; and machine code without local memory."""
-    from looptune.backends.cuda_stage import staged
     from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.tiles import staged
 
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]

@@ -24,7 +24,8 @@ from numba import cuda, types
 
 from looptune.backends.base import Binary, Program, Ran
 from looptune.backends.stopping import stopped
-from looptune.errors import ResourceError
+from looptune.backends.tiles import WIDE, unaligned, wide
+from looptune.errors import ResourceError, UsageError
 from looptune.ir import Array, Scalar, Var
 from looptune.mapping import Kernel, Plan, count, launches, sized, value
 
@@ -74,6 +75,7 @@ class CudaProgram(Program):
             for name, m in self.modules.items()
         }
         self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}
+        self.wide = wide(binary.plan)
         self.resident: dict[str, Any] = {}
         self.last: object = None
         self.graph: Graph | None = None
@@ -111,6 +113,9 @@ class CudaProgram(Program):
     ) -> tuple[dict[str, _Layout], dict[str, _Frame]]:
         everything = {**arrays, **self._residents(scalars)}
         layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
+        for name in self.wide:
+            if layouts[name][DATA] % WIDE:
+                raise UsageError(unaligned(name))
         return layouts, {k.name: _Frame(self.plan, k, layouts, scalars) for k in self.plan.kernels}
 
     def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
@@ -164,6 +169,7 @@ def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: i
 
 _Layout = tuple[int, ...]
 """An array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
+DATA = 4
 
 
 class _Frame:

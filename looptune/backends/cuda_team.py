@@ -37,6 +37,10 @@ class Strided(Writer):
     def unsigned_index(self, e: Expr) -> str: ...
 
     @abstractmethod
+    def place(self, load: Load) -> Expr:
+        """Where an element is in its array, in elements."""
+
+    @abstractmethod
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
     ) -> Iterator[str]: ...

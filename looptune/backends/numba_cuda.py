@@ -15,6 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cuda_stage
+from looptune.backends import cuda_stage, tiles
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
 from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
+from looptune.backends.repeated import PLACE, once
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
-from looptune.ir import Array, Bin, Const, Expr, Load, Loop, Var
+from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.simplify import add, mul
 
@@ -48,16 +50,44 @@ class _Writer(Strided):
         self.plan = plan
         self.unsigned = set(unsigned)
         self.tiles: frozenset[str] = frozenset()
+        self.made = 0
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.unsigned_index(load.index[0])}]"
+        return f"{ident(load.array)}[{self.unsigned_index(self.place(load))}]"
+
+    def place(self, load: Load) -> Expr:
+        """Where an element is in its array, in elements; a single subscript says that."""
+        if len(load.index) == 1:
+            return load.index[0]
         array = self.plan.array(load.array)
         flat: Expr = load.index[0] if load.index else Const(0)
         for i, n in zip(load.index[1:], array.shape[1:], strict=True):
             assert n is not None, f"{load.array}: an inner extent is always declared"
             flat = add(mul(flat, n), i)
-        return f"{ident(load.array)}[{self.unsigned_index(flat)}]"
+        return flat
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        """Runs of assignments with what they share computed once."""
+        held: list[str] = []
+        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
+            for stmt in once(tuple(run), self.place, self.fresh):
+                match stmt:
+                    case Assign(Var(name), place) if name.endswith(PLACE):
+                        yield f"{indent}{name} = {self.unsigned_index(place)}"
+                        self.bind(name, True)
+                        held.append(name)
+                    case _:
+                        yield from self.statement(stmt, indent)
+        for name in held:
+            self.unbind(name)
+        if not body:
+            yield f"{indent}pass"
+
+    def fresh(self, ending: str) -> str:
+        self.made += 1
+        return f"v{self.made}{ending}"
 
     def unsigned_index(self, e: Expr) -> str:
         match e:
@@ -232,6 +262,9 @@ def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
     imports = ["import math", "", "import numpy as np", f"from numba import cuda, {', '.join(DTYPES)}", "", ""]
+    if any(cuda_stage.COPY in text for text in kernels.values()):
+        imports[-2:-2] = cuda_stage.COPY_IMPORTS
+        helpers = [cuda_stage.COPY_TEXT, "", *helpers]
     return "\n".join([*imports, *helpers]), kernels
 
 
@@ -250,8 +283,8 @@ def numba_stream(handle: Any) -> Any:
 
 def _shared_bytes(plan: Plan, kernel: Kernel) -> int:
     """Bytes of shared memory that a block needs."""
-    stage = cuda_stage.staged(kernel, plan)
-    return shared_bytes(kernel) + (cuda_stage.shared_bytes(stage.tiles) if stage is not None else 0)
+    stage = tiles.staged(kernel, plan)
+    return shared_bytes(kernel) + (tiles.shared_bytes(stage.tiles) if stage is not None else 0)
 
 
 def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
@@ -268,7 +301,8 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     writer.unsigned &= extent_names(plan)
-    stage = cuda_stage.staged(kernel, plan)
+    writer.made = 0
+    stage = tiles.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:
         var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
@@ -280,11 +314,11 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
         lo = writer.bound(axis.lo)
         yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
         if stage is not None and axis is not kernel.deep:
-            yield f"    {axis.var}{cuda_stage.THREAD} = uint32(cuda.threadIdx.{dim})"
-            back = f"{axis.var}{cuda_stage.THREAD} * {axis.step}" if axis.step > 1 else axis.var + cuda_stage.THREAD
-            yield f"    {axis.var}{cuda_stage.FIRST} = {kind}({var} - {back})"
-            writer.bind(axis.var + cuda_stage.THREAD, True)
-            writer.bind(axis.var + cuda_stage.FIRST, unsigned)
+            yield f"    {axis.var}{tiles.THREAD} = uint32(cuda.threadIdx.{dim})"
+            back = f"{axis.var}{tiles.THREAD} * {axis.step}" if axis.step > 1 else axis.var + tiles.THREAD
+            yield f"    {axis.var}{tiles.FIRST} = {kind}({var} - {back})"
+            writer.bind(axis.var + tiles.THREAD, True)
+            writer.bind(axis.var + tiles.FIRST, unsigned)
         if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
             bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
@@ -302,7 +336,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
             yield "        return"
         yield from writer.block(kernel.body, "    ")
     for axis in kernel.loops:
-        for name in (axis.var, axis.var + cuda_stage.THREAD, axis.var + cuda_stage.FIRST):
+        for name in (axis.var, axis.var + tiles.THREAD, axis.var + tiles.FIRST):
             writer.unbind(name)
     yield ""
     yield ""
@@ -324,6 +358,10 @@ def _host(plan: Plan, writer: _Writer) -> Iterator[str]:
     for p in plan.codelet.params:
         if isinstance(p, Array) and len(p.shape) > 1:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
+    own = {local.name for local in plan.resident}
+    for array in (name for name in tiles.wide(plan) if name not in own):
+        yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {tiles.WIDE}:"
+        yield f'        raise ValueError("{tiles.unaligned(array)}")'
     for local in plan.resident:
         count = " * ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = cuda.device_array({count}, np.{local.dtype})"

@@ -1,0 +1,109 @@
+"""What a run of assignments computes several times, computed once: places in arrays, and values.
+
+    C[4*i*n + j]     = C[4*i*n + j] * b                   p = 4*i*n + j;   C[p] = C[p] * b
+    C[4*i*n + j + 1] = C[4*i*n + j + 1] * b      ==>                       C[p + 1] = C[p + 1] * b
+
+    s0 = s0 + a * x[i]; s1 = s1 + a * x[i] * y   ==>      v = a * x[i];    s0 = s0 + v; s1 = s1 + v * y
+
+A compiler would find them itself; Numba's type inference, which comes first, takes time in proportion to what is
+written. Only of what no assignment of the run changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from looptune.ir import Assign, Bin, Cast, Const, Expr, Load, Node, Stmt, Un, Var
+from looptune.ranges import linear
+from looptune.rewrite import rewrite, walk
+from looptune.scope import names_in, written
+from looptune.simplify import add, mul
+
+PLACE, VALUE = "__at", "__once"
+"""What the names of the variables end with."""
+
+Flat = Callable[[Load], Expr]
+"""The place of an element in its array, in elements."""
+
+
+def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Stmt]:
+    """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
+    a run of assignments stays as it is.
+
+    A load whose place is held has one subscript: the place.
+    """
+    run = tuple(s for s in body if isinstance(s, Assign))
+    if len(run) < len(body):
+        yield from body
+        return
+    changed = written(run)
+    yield from _valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh)
+
+
+def _placed(body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Assign]:
+    places = {n: _split(flat(n)) for n in walk(body) if isinstance(n, Load)}
+    often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
+    held: dict[Expr, Var] = {}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Load() if n in places and places[n][0] in held:
+                base, constant = places[n]
+                return replace(n, index=(add(held[base], Const(constant)),))
+        return None
+
+    for stmt in body:
+        for n in walk((stmt.target, stmt.value)):
+            base = places[n][0] if isinstance(n, Load) else Const(0)
+            if often[base] > 1 and base not in held and _place(base, changed):
+                held[base] = Var(fresh(PLACE), "uint32")
+                yield Assign(held[base], base, span=stmt.span)
+        yield Assign(rewrite(rule, stmt.target), rewrite(rule, stmt.value), span=stmt.span)
+
+
+def _place(e: Expr, changed: set[str]) -> bool:
+    """It is worth a variable, and no assignment changes it."""
+    loads = any(isinstance(n, Load) for n in walk(e))
+    return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
+
+
+def _split(e: Expr) -> tuple[Expr, int]:
+    """What varies, and what is added to it; no constant is negative, for places are unsigned."""
+    terms, constant = linear(e)
+    if constant < 0 or any(factor < 0 for factor in terms.values()):
+        return e, 0
+    base: Expr = Const(0)
+    for term, factor in terms.items():
+        base = add(base, mul(Const(factor), term))
+    return base, constant
+
+
+def _valued(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    often = Counter(e for s in body for e in walk(s.value) if _apart(e, changed))
+    held: dict[Node, Var] = {}
+    for stmt in body:
+        for e in _largest(stmt.value, often):
+            if e not in held:
+                held[e] = Var(fresh(VALUE), e.dtype)
+                yield Assign(held[e], e, span=stmt.span)
+        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+
+
+def _apart(e: Node, changed: set[str]) -> bool:
+    return isinstance(e, (Bin, Un, Cast, Load)) and not names_in(e) & changed
+
+
+def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
+    """The largest expressions that occur several times, of those that are computed whatever the values are."""
+    if often[e] > 1:
+        return [e]
+    match e:
+        case Bin("&&" | "||"):
+            return []
+        case Bin(_, lhs, rhs):
+            return [*_largest(lhs, often), *_largest(rhs, often)]
+        case Un(_, arg) | Cast(_, arg):
+            return _largest(arg, often)
+    return []

@@ -1,0 +1,396 @@
+"""Tiles: what a block reads of an array in a loop, to be copied to shared memory before it runs the loop.
+
+    A[3*i + r][k - 1], r in 0..3, of i in i0 .. i0 + 8, k in k0 .. k0 + 16
+        tile     origin (3*i0, k0 - 1), 24 x 16 elements
+        access   A_tile[3*(i - i0) + r][k - k0]
+
+A subscript is a sum of multiples of the grid's variables, whose values in a block follow its threads; of the variables
+of the loop and of those inside, whose ranges have to be known; and of what is the same for all threads of the block.
+Accesses that differ by constants share a tile where their tiles would overlap or touch. Loops in a staged one count
+from 0, so that an access is a multiple of what they count. A tile whose rows begin and end at multiples of 16 bytes, in
+the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import gcd, prod
+
+import numpy as np
+
+from looptune.errors import DirectiveError
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.mapping import Kernel, Plan
+from looptune.ranges import linear
+from looptune.rewrite import map_blocks, rewrite, substitute, walk
+from looptune.scope import names_in, written
+from looptune.simplify import add, mul, sub
+
+FIRST, THREAD = "__first", "__thread"
+"""What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
+WIDE = 16
+"""Bytes of the widest load that a thread makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
+    apart; ``vector``: so many elements are copied at once, and where one of them is in the array all are."""
+
+    name: str
+    array: str
+    dtype: str
+    origin: tuple[Expr, ...]
+    shape: tuple[int, ...]
+    pitch: int
+    vector: int = 1
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the last dimension it has."""
+        return prod(self.shape[:-1])
+
+    @property
+    def size(self) -> int:
+        """Elements of shared memory."""
+        return self.rows * self.pitch
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity; ``all`` those of the kernel's
+    own loops, to be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle."""
+
+    body: tuple[Stmt, ...]
+    at: Mapping[int, tuple[Tile, ...]]
+    all: tuple[Tile, ...]
+    when: Expr | None = None
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        return (*self.all, *(t for tiles in self.at.values() for t in tiles))
+
+
+def staged(kernel: Kernel, plan: Plan) -> Staged | None:
+    """None where nothing is staged; DirectiveError where it cannot be."""
+    asked = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop) and f.staged]
+    if asked and kernel.team is not None:
+        raise _refused(asked[0], asked[0].staged, "a team of threads shares a loop that reduces in this kernel")
+    return _Stager(kernel, plan).run() if asked else None
+
+
+def wide(plan: Plan) -> tuple[str, ...]:
+    """The arrays that a kernel reads 16 bytes at a time."""
+    tiles = [t for kernel in plan.kernels if (s := staged(kernel, plan)) is not None for t in s.tiles]
+    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
+
+
+def unaligned(array: str) -> str:
+    return f"{array} is read {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A subscript: ``axes`` and ``inner`` are multiples of variables, ``rest`` of what the block's threads share."""
+
+    axes: tuple[tuple[str, int], ...]
+    inner: tuple[tuple[str, int], ...]
+    rest: frozenset[tuple[Expr, int]]
+    constant: int
+
+
+@dataclass(slots=True)
+class _Stager:
+    kernel: Kernel
+    plan: Plan
+    at: dict[int, tuple[Tile, ...]] = field(default_factory=dict)
+    made: int = 0
+    whole: tuple[str, ...] = ()
+    around: tuple[Loop, ...] = ()
+
+    def run(self) -> Staged:
+        self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
+        body, when = self.kernel.body, None
+        match body:
+            case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+                body, when = then, cond
+        body = self.block(body, True)
+        tiles: tuple[Tile, ...] = ()
+        if self.whole:
+            nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
+            done, tiles = self.tiled(nest, self.whole)
+            body = done.body
+        return Staged(body, self.at, tiles, when)
+
+    def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
+        """``together``: all threads of the block come here."""
+        return tuple(self.statement(s, together) for s in body)
+
+    def statement(self, stmt: Stmt, together: bool) -> Stmt:
+        match stmt:
+            case Loop() if self.mine(stmt):
+                arrays = self.mine(stmt)
+                if not together or not self.same((stmt.lo, stmt.hi)):
+                    raise _refused(stmt, arrays, "threads of a block do not come to it together")
+                done, tiles = self.tiled(stmt, arrays)
+                self.at[id(done)] = tiles
+                return done
+            case Loop(body=body):
+                self.around, around = (*self.around, stmt), self.around
+                done = replace(stmt, body=self.block(body, together and self.same((stmt.lo, stmt.hi))))
+                self.around = around
+                return done
+            case If(cond, then, other):
+                here = together and self.same((cond,))
+                return replace(stmt, then=self.block(then, here), other=self.block(other, here))
+        return stmt
+
+    def mine(self, loop: Loop) -> tuple[str, ...]:
+        """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
+        inside = {a for n in walk(loop.body) if isinstance(n, Loop) for a in n.staged}
+        return tuple(a for a in loop.staged if a not in self.whole and a not in inside)
+
+    def same(self, exprs: tuple[Expr, ...]) -> bool:
+        """They have one value in all threads of the block."""
+        own = {a.var for a in self.kernel.loops if a is not self.kernel.deep} | {v.name for v in self.kernel.locals}
+        return not names_in(exprs) & own and not any(isinstance(n, Load) for n in walk(exprs))
+
+    def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
+        """The loop reading tiles of the arrays."""
+        loop = _counted(loop)
+        ranges = self.ranges(loop)
+        tiles: list[Tile] = []
+        env: dict[Load, Load] = {}
+        for array in arrays:
+            if array in written(self.kernel.body):
+                raise _refused(loop, (array,), "the kernel writes it")
+            if None in self.plan.array(array).shape:
+                raise _refused(loop, (array,), "how long it is has to be declared")
+            accesses = list(dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load) and n.array == array))
+            places = [tuple(self.place(e, ranges, loop, array) for e in a.index) for a in accesses]
+            for group in self.groups(places, ranges):
+                tile = self.tile(array, [places[k] for k in group], ranges)
+                tiles.append(tile)
+                env |= {accesses[k]: self.access(tile, places[k], [places[g] for g in group], ranges) for k in group}
+
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Load():
+                    return env.get(n)
+                case Loop():
+                    return _wide(n, tiles)
+            return None
+
+        done = rewrite(rule, loop)
+        return done, tuple(tiles)
+
+    def ranges(self, loop: Loop) -> dict[str, tuple[Expr, int, int]]:
+        """Start, step and most iterations of the loop and of those inside."""
+        found = {}
+        for f in (n for n in walk((loop,)) if isinstance(n, (Loop, While))):
+            if isinstance(f, While):
+                continue
+            if f.var:
+                found[f.var] = f.lo, f.step, _most(f)
+        return found
+
+    def place(self, e: Expr, ranges: Mapping[str, tuple[Expr, int, int]], loop: Loop, array: str) -> _Place:
+        terms, constant = linear(e)
+        axes: dict[str, int] = {}
+        inner: dict[str, int] = {}
+        rest: dict[Expr, int] = {}
+        threads = {a.var for a in self.kernel.loops if a is not self.kernel.deep}
+        while terms:
+            term, factor = terms.popitem()
+            match term:
+                case Var(name) if name in threads:
+                    axes[name] = axes.get(name, 0) + factor
+                case Var(name) if name in ranges:
+                    lo, _, most = ranges[name]
+                    if most < 1:
+                        raise _refused(loop, (array,), f"how often loop {name} runs is not known: tile it")
+                    inner[name] = inner.get(name, 0) + factor
+                    more, start = linear(lo)
+                    constant += factor * start
+                    for t, k in more.items():
+                        terms[t] = terms.get(t, 0) + factor * k
+                case _ if names_in(term) & (threads | ranges.keys()) or not self.same((term,)):
+                    raise _refused(loop, (array,), "a subscript of it is not affine")
+                case _:
+                    rest[term] = rest.get(term, 0) + factor
+        return _Place(_known(axes), _known(inner), frozenset((t, k) for t, k in rest.items() if k), constant)
+
+    def extent(self, p: _Place, ranges: Mapping[str, tuple[Expr, int, int]]) -> int:
+        """So many elements one access touches along a dimension, from the least to the greatest."""
+        return 1 + sum(abs(step) * (count - 1) for step, count in self.steps(p, ranges))
+
+    def steps(self, p: _Place, ranges: Mapping[str, tuple[Expr, int, int]]) -> Iterator[tuple[int, int]]:
+        for name, factor in p.axes:
+            dim, axis = next((d, a) for d, a in self.kernel.sides if a.var == name)
+            yield factor * axis.step, self.kernel.threads(dim)
+        for name, factor in p.inner:
+            _, step, most = ranges[name]
+            yield factor * step, most
+
+    def groups(
+        self, places: Sequence[tuple[_Place, ...]], ranges: Mapping[str, tuple[Expr, int, int]]
+    ) -> list[list[int]]:
+        """The accesses that share a tile."""
+        groups: list[list[int]] = []
+        for k, place in enumerate(places):
+            near = [g for g in groups if any(self.near(place, places[m], ranges) for m in g)]
+            groups = [g for g in groups if g not in near] + [[*(m for g in near for m in g), k]]
+        return [sorted(g) for g in groups]
+
+    def near(self, a: tuple[_Place, ...], b: tuple[_Place, ...], ranges: Mapping[str, tuple[Expr, int, int]]) -> bool:
+        return all(
+            (p.axes, p.inner, p.rest) == (q.axes, q.inner, q.rest)
+            and abs(p.constant - q.constant) <= self.extent(p, ranges)
+            for p, q in zip(a, b, strict=True)
+        )
+
+    def tile(
+        self, array: str, group: Sequence[tuple[_Place, ...]], ranges: Mapping[str, tuple[Expr, int, int]]
+    ) -> Tile:
+        first = group[0]
+        spread = [max(p[d].constant for p in group) - min(p[d].constant for p in group) for d in range(len(first))]
+        shape = tuple(self.extent(p, ranges) + s for p, s in zip(first, spread, strict=True))
+        origin = tuple(self.origin(p, min(g[d].constant for g in group), ranges) for d, p in enumerate(first))
+        x = next((axis.var for dim, axis in self.kernel.sides if dim == "x"), "")
+        across = any(name == x for p in first[:-1] for name, _ in p.axes)
+        dtype = self.plan.array(array).dtype
+        vector = self.vector(array, dtype, origin[-1], shape[-1])
+        pitch = shape[-1] + (vector if across and shape[-1] // vector % 2 == 0 else 0)
+        name = f"{array}_{self.made}__tile"
+        self.made += 1
+        return Tile(name, array, dtype, origin, shape, pitch, vector)
+
+    def vector(self, array: str, dtype: str, start: Expr, count: int) -> int:
+        """So many elements are 16 bytes, if rows of the array and of the tile begin and end at multiples of that."""
+        width = WIDE // np.dtype(dtype).itemsize
+        match self.plan.array(array).shape:
+            case (*_, Const(int(extent))) if gcd(extent, count, self.divisor(start)) % width == 0:
+                return width
+        return 1
+
+    def divisor(self, e: Expr) -> int:
+        """A number that divides every value of ``e``; 0 where that is 0 alone."""
+        terms, constant = linear(e)
+        return gcd(constant, *(factor * self.stride(term) for term, factor in terms.items()))
+
+    def stride(self, term: Expr) -> int:
+        """A divisor of what the threads of a block share: the first value of an axis, or a loop's variable."""
+        for dim, axis in self.kernel.sides:
+            if term == Var(axis.var + FIRST, axis.dtype):
+                return gcd(self.divisor(axis.lo), axis.step * self.kernel.threads(dim))
+            if axis is self.kernel.deep and term == Var(axis.var, axis.dtype):
+                return gcd(self.divisor(axis.lo), axis.step)
+        around = [f for f in self.around if isinstance(term, Var) and f.var == term.name]
+        return gcd(self.divisor(around[-1].lo), around[-1].step) if around else 1
+
+    def origin(self, p: _Place, constant: int, ranges: Mapping[str, tuple[Expr, int, int]]) -> Expr:
+        """The least subscript in the block."""
+        back = sum(min(0, step) * (count - 1) for step, count in self.steps(p, ranges))
+        e: Expr = Const(0)
+        for name, factor in sorted(p.axes, key=lambda a: -a[1]):
+            axis = next(a for a in self.kernel.loops if a.var == name)
+            e = _plus(e, factor, Var(name + FIRST, axis.dtype))
+        for term, factor in sorted(p.rest, key=lambda t: (-t[1], str(t[0]))):
+            e = _plus(e, factor, term)
+        return _plus(e, constant + back, Const(1))
+
+    def access(
+        self, tile: Tile, mine: tuple[_Place, ...], group: Sequence[tuple[_Place, ...]],
+        ranges: Mapping[str, tuple[Expr, int, int]],
+    ) -> Load:  # fmt: skip
+        """The element of the tile, by its place in shared memory."""
+        flat: Expr = Const(0)
+        for d, p in enumerate(mine):
+            forth = sum(max(0, -step) * (count - 1) for step, count in self.steps(p, ranges))
+            e: Expr = Const(p.constant - min(g[d].constant for g in group) + forth)
+            for name, factor in sorted(p.axes, key=lambda a: -a[1]):
+                axis = next(a for a in self.kernel.loops if a.var == name)
+                e = _plus(e, factor * axis.step, Var(name + THREAD, axis.dtype))
+            for name, factor in sorted(p.inner, key=lambda a: -a[1]):
+                e = _plus(e, factor, Var(name))
+            width = tile.pitch if d == len(mine) - 1 else tile.shape[d]
+            flat = add(mul(flat, Const(width)), e)
+        return Load(tile.name, (flat,), tile.dtype)
+
+
+def _plus(e: Expr, factor: int, term: Expr) -> Expr:
+    """``e + factor * term`` without a negative constant, for unsigned arithmetic."""
+    if factor < 0:
+        return sub(e, mul(Const(-factor), term))
+    return add(e, mul(Const(factor), term)) if factor else e
+
+
+def _counted(loop: Loop) -> Loop:
+    """The loop, and those inside it, each from 0."""
+    if loop.lo != Const(0, loop.dtype):
+        env: Mapping[str, Expr] = {loop.var: add(loop.lo, Var(loop.var, loop.dtype))}
+        body = tuple(substitute(s, env) for s in loop.body)
+        loop = replace(loop, lo=Const(0, loop.dtype), hi=_apart(loop.hi, loop.lo), body=body)
+    return replace(loop, body=_all_counted(loop.body))
+
+
+def _wide(loop: Loop, tiles: Sequence[Tile]) -> Loop:
+    """With as many iterations written out as fit 16 bytes of the elements of a tile that it reads one after another."""
+    vectors = {t.name: t.vector for t in tiles}
+    along = [
+        vectors[n.array] for n in walk(loop.body)
+        if isinstance(n, Load) and n.array in vectors and linear(n.index[0])[0].get(Var(loop.var, loop.dtype)) == 1
+    ]  # fmt: skip
+    copies = max(along, default=1)
+    match loop:
+        case Loop(_, Const(0), Const(int(hi)), body) if loop.step == 1 and hi % copies == 0 and _straight(body):
+            here = Var(loop.var, loop.dtype)
+            moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))
+            return replace(loop, step=copies, body=tuple(substitute(s, env) for env in moved for s in body))
+    return loop
+
+
+def _straight(body: tuple[Stmt, ...]) -> bool:
+    return all(isinstance(s, Assign) for s in body)
+
+
+def _all_counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    return tuple(_counted(s) if isinstance(s, Loop) else map_blocks(_all_counted, s) for s in body)
+
+
+def _apart(hi: Expr, lo: Expr) -> Expr:
+    """``hi - lo``, a number where it is one."""
+    match hi:
+        case Bin("min" | "max" as op, lhs, rhs):
+            return Bin(op, _apart(lhs, lo), _apart(rhs, lo), span=hi.span)
+    (p, c), (q, d) = linear(hi), linear(lo)
+    return Const(c - d, hi.dtype) if p == q else sub(hi, lo)
+
+
+def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, factor) for name, factor in terms.items() if factor))
+
+
+def _most(loop: Loop) -> int:
+    """The most iterations it may have; 0 where that is not known."""
+    ends = [loop.hi]
+    found = []
+    while ends:
+        match ends.pop():
+            case Bin("min", lhs, rhs):
+                ends += [lhs, rhs]
+            case hi:
+                (p, c), (q, d) = linear(hi), linear(loop.lo)
+                if p == q:
+                    found.append(max(0, -(-(c - d) // loop.step)))
+    return min(found, default=0)
+
+
+def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:
+    return DirectiveError(f"stage {', '.join(arrays)} at loop {loop.var}: {why}", loop.span)
+
+
+def shared_bytes(tiles: Sequence[Tile]) -> int:
+    """Of a block; each tile begins at a multiple of 16 bytes."""
+    return sum(-(-t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)

@@ -1,0 +1,54 @@
+"""Places and values that a run of assignments shares are computed once; what the run changes is not held."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from looptune.backends.repeated import once
+from looptune.frontend import load
+from looptune.ir import Assign, Const, Expr, Load, Loop
+from looptune.pretty import assignment
+from looptune.rewrite import walk_stmts
+from looptune.simplify import add, mul
+
+TEXT = """
+void f(int n, float a, float x[10][10], float y[10], float s, float t) {{ for (int i = 0; i < n; i++) {{ {} }} }}
+"""
+
+
+def flat(element: Load) -> Expr:
+    """In rows of ten."""
+    place = element.index[0]
+    for column in element.index[1:]:
+        place = add(mul(place, Const(10)), column)
+    return place
+
+
+def drawn(body: str) -> list[str]:
+    (loop,) = (s for s in walk_stmts(load(TEXT.format(body)).codelet.body) if isinstance(s, Loop))
+    number = count()
+    held = once(loop.body, flat, lambda ending: f"v{next(number)}{ending}")
+    return [assignment(s.target, s.value).rstrip(";").replace("_2", "") for s in held if isinstance(s, Assign)]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("x[i][2] = 1; x[i][3] = 2;", ["v0__at = 10 * i", "x[v0__at + 2] = 1", "x[v0__at + 3] = 2"]),
+        ("y[i] = 1; y[i + 1] = 2;", ["y[i] = 1", "y[i + 1] = 2"]),
+        ("x[i][i] = 1;", ["x[i][i] = 1"]),
+        (
+            "s = s + a * y[i]; t = t + a * y[i] * 2;",
+            ["v0__once = a * y[i]", "s += v0__once", "t += v0__once * 2"],
+        ),
+        ("y[i] = y[i] * a; s = y[i] * a;", ["y[i] *= a", "s = y[i] * a"]),
+        ("a = a + 1; s = a * t; t = a * t;", ["a += 1", "s = a * t", "t = a * t"]),
+        ("s = i > 0 && y[i] > a ? 1 : 2; t = i > 0 ? y[i] : 0;", ["s = (i > 0 && y[i] > a ? 1 : 2)",
+                                                                 "t = (i > 0 ? y[i] : (float)0)"]),
+    ],
+)  # fmt: skip
+def test_what_is_held(body: str, lines: list[str]) -> None:
+    """A place with its constant apart, the largest value that occurs twice, and nothing that is read on a condition."""
+    assert drawn(body) == lines
