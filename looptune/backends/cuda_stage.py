@@ -56,6 +56,9 @@ def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Itera
     live = " and ".join(c for c in asked if c)
     if live:
         yield f"    live = {live}"
+    if stage.when is not None:  # of a triangle about half the blocks have nothing to do
+        yield "    if not cuda.syncthreads_or(int32(live)):"
+        yield "        return"
     emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
     yield from emission.fill(stage.all, "    ", emission.blocks())
     yield from emission.block(stage.body, "    ", emission.blocks())
