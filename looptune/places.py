@@ -1,6 +1,6 @@
 """Where a sweep runs: on the devices of this machine, or in a Dask cluster.
 
-Here          one process a GPU, all fed by one pool of compiling processes
+Here          one process a GPU, all fed by one pool of compiling processes; kept from kernel to kernel
 Elsewhere     the workers of a cluster, see tune/distributed.py
 """
 
@@ -19,9 +19,10 @@ from looptune import targets
 from looptune.errors import TargetError, UsageError
 from looptune.targets import Model
 from looptune.tune.evaluate import Job, sequential_us, sequentialist
-from looptune.tune.executor import Opening
+from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
+from looptune.tune.spares import Spares
 from looptune.tune.workers import Reply, Setup, Worker, alone
 
 SEQUENTIAL_S = 600.0
@@ -39,7 +40,7 @@ class Place(Protocol):
         """Whether versions may compile while others are measured."""
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        """The reply to one task, in a process of its own where the model's first device is, nothing else on it."""
+        """The reply to one task, in a process where the model's first device is, nothing else on it."""
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
         """The times of the original loops on one core of the machine that has the model."""
@@ -53,22 +54,30 @@ class Place(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """``devices``: as --devices has them; None is the first GPU, or the CPU where there is none."""
+    """``devices``: as --devices has them; None is the first GPU, or the CPU where there is none.
+
+    ``spares``: the processes that go from kernel to kernel; None starts new ones for each.
+    """
 
     devices: str | None = None
+    spares: Spares | None = None
 
     def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
         return targets.models(target, cache, self.devices, fastmath=fastmath, warm=warm)
 
     def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
-        return partial(Local, jobs=jobs, timeout_s=timeout_s)
+        named = tuple(model.devices for model in models)
+        return partial(Local, jobs=jobs, timeout_s=timeout_s, spares=self.spares, devices=named)
 
     def overlaps(self, target: str) -> bool:
         return target == "numba-cuda"
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        with Worker(setup, limit_s) as worker:
-            return alone(worker, *task)
+        with Worker(setup, limit_s, spares=self.spares, kind=model.devices[0]) as worker:
+            reply = alone(worker, *task)
+            if spoiled(reply):
+                worker.end()
+            return reply
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
         return sequential_us(job)
@@ -132,7 +141,8 @@ HERE = Here()
 def at(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[Place]:
     """The place that --cluster and --devices mean; ``warn`` hears of workers that a cluster leaves out."""
     if cluster is None:
-        yield Here(devices)
+        with Spares() as spares:
+            yield Here(devices, spares)
         return
     if devices is not None:
         raise UsageError("--devices chooses GPUs of this machine: the workers of a cluster declare theirs")

@@ -33,6 +33,12 @@ class Model:
     facts: Facts
     numbers: tuple[int, ...] = ()
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """A name for each, which no other device of this machine has."""
+        own = tuple(f"{self.target.name} {number}" for number in self.numbers)
+        return own if own else (self.target.name,)
+
 
 def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, warm: bool = False) -> Target:
     """The target called ``name``; "auto" is the GPU where there is one, else the CPU.

@@ -225,6 +225,7 @@ ORPHANS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_workers import *
+from looptune.tune.spares import Spares
 pool = Pool(setup, 3, 60.0)
 pids = []
 for n in range(3):
@@ -233,6 +234,9 @@ while pool.load:
     wait(pool.workers)
 for n, worker in enumerate(pool.workers):
     pids.append(one(worker, "pid").value)
+spare = Worker(setup, 60.0, spares=Spares())
+pids.append(one(spare, "pid").value)
+spare.close()
 pool.workers[1].submit(1, "sleep", 60)
 pool.workers[2].submit(2, "spin", 60)
 wait(pool.workers, 0.3)
@@ -249,13 +253,13 @@ def gone(pid: int) -> bool:
 
 
 def test_workers_die_with_a_killed_coordinator():
-    """kill -9 of the coordinator: idle, busy in Python and stuck in native code, no worker outlives it."""
+    """kill -9 of the coordinator: idle, spare, busy in Python and stuck in native code, no worker outlives it."""
     process = subprocess.Popen(
         [sys.executable, "-c", ORPHANS, str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
-    assert len(pids) == 3
+    assert len(pids) == 4
     assert not any(gone(pid) for pid in pids)
     process.kill()
     process.wait()

@@ -10,15 +10,31 @@ from typing import Any, Self
 from looptune.errors import TargetError
 from looptune.tune.executor import Answer, compilers, spoiled
 from looptune.tune.lab import Lab
+from looptune.tune.spares import Spares
 from looptune.tune.workers import Pool, Worker, sleep
 
 
 class Local:
-    """``jobs`` processes compile for all labs; ``timeout_s`` limits each task."""
+    """``jobs`` processes compile for all labs; ``timeout_s`` limits each task.
 
-    def __init__(self, labs: Sequence[Lab], jobs: int, timeout_s: float) -> None:
-        self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s)
-        self._measurers = tuple(tuple(Worker(s, timeout_s) for s in lab.measure_setups) for lab in labs)
+    Where processes are to outlive it, they come from ``spares`` and go back to them; ``devices`` then names the devices
+    of each lab.
+    """
+
+    def __init__(
+        self,
+        labs: Sequence[Lab],
+        jobs: int,
+        timeout_s: float,
+        spares: Spares | None = None,
+        devices: Sequence[Sequence[str]] = (),
+    ) -> None:
+        self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s, spares)
+        names = devices if spares is not None else [("",) * len(lab.measure_setups) for lab in labs]
+        self._measurers = tuple(
+            tuple(Worker(s, timeout_s, spares=spares, kind=d) for s, d in zip(lab.measure_setups, own, strict=True))
+            for lab, own in zip(labs, names, strict=True)
+        )
         self._loads: Counter[int] = Counter()
         self._broken: TargetError | None = None
 
@@ -92,7 +108,7 @@ class Local:
         if not measured:
             self._loads[lab] -= 1
         elif spoiled(reply):
-            worker.close()
+            worker.end()
             worker.start()
         return Answer(lab, key, reply, measured)
 

@@ -1,9 +1,11 @@
-"""The inside of a worker process: set up once, then run task after task until the coordinator is gone."""
+"""The inside of a worker process: set up, run task after task, let go, set up anew, until the coordinator is gone."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
+import gc
 import os
 import pickle
 import signal
@@ -19,6 +21,8 @@ from typing import Any
 
 READY = "ready"
 BROKEN = "broken"
+LET_GO = b""
+"""In the place of a task: the end of a set-up. What comes next is another one."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -57,20 +61,29 @@ def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -
     _die_with_parent()
     _redirect(log)
     faulthandler.enable(all_threads=False)
+    # Where the pipe has ended the coordinator is gone.
+    with contextlib.suppress(EOFError, OSError):
+        while _served(link, setup):
+            # Arrays on a device are often held in a circle with the programs that use them.
+            gc.collect()
+            given = link.recv_bytes()
+            os.ftruncate(2, 0)
+            setup = pickle.loads(given)
+
+
+def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
+    """One set-up and all its tasks; whether there may be another one in this process."""
     try:
         run = setup()
     except Exception as error:
         link.send((BROKEN, _raised(error).message))
-        return
+        return False
     link.send((READY, ""))
-    while True:
-        try:
-            task = link.recv_bytes()
-        except (EOFError, OSError):
-            return
+    while (task := link.recv_bytes()) != LET_GO:
         # The last lines kept for a crash are then those of the task that crashed.
         os.ftruncate(2, 0)
         link.send_bytes(_answer(run, task))
+    return True
 
 
 def _answer(run: Callable[..., Any], task: bytes) -> bytes:

@@ -6,7 +6,8 @@
 
 ``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
 the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running. Workers ignore
-Ctrl-C, which is the coordinator's to handle, and die with it even when it is killed.
+Ctrl-C, which is the coordinator's to handle, and die with it even when it is killed. The process of a worker that is
+closed may serve another one, where both have the same Spares.
 """
 
 from __future__ import annotations
@@ -15,49 +16,44 @@ import contextlib
 import os
 import pickle
 import signal
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from multiprocessing import connection, get_context, resource_tracker
-from multiprocessing.context import SpawnProcess
-from pathlib import Path
+from collections.abc import Iterable
+from multiprocessing import connection
 from typing import Any, Self
 
 from looptune.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.serving import BROKEN, READY, Raised, Returned, serve
+from looptune.tune.process import Life, Setup, spawn
+from looptune.tune.serving import BROKEN, READY, Raised, Returned
+from looptune.tune.spares import COMPILING, Spares
 
-Setup = Callable[[], Callable[..., Any]]
 Reply = Returned | Raised | Crashed | TimedOut
 
 RESTARTS = 2
 """So often a process is started again that was killed while it set up: by the system, short of memory, or by a user."""
-_LAST_LINES = 24
-_LAST_BYTES = 8192
-
-
-@dataclass(slots=True)
-class _Life:
-    """One process of a worker, from spawn to death; ``log`` is what it writes on stdout and stderr."""
-
-    process: SpawnProcess
-    link: connection.Connection
-    log: int
-    log_path: Path
-    deadline: float
-    ready: bool = False
 
 
 class Worker:
-    """One process, started when first needed and again after its death; one task at a time."""
+    """One process, started when first needed and again after its death; one task at a time.
 
-    def __init__(self, setup: Setup, limit_s: float, start_limit_s: float = 300.0) -> None:
+    With ``spares`` it takes an idle process of its ``kind`` where there is one, and leaves its own to them when closed.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        limit_s: float,
+        start_limit_s: float = 300.0,
+        *,
+        spares: Spares | None = None,
+        kind: str = COMPILING,
+    ) -> None:
         self.limit_s = limit_s
         self.start_limit_s = start_limit_s
         self._setup = setup
-        self._life: _Life | None = None
+        self._spares, self._kind = spares, kind
+        self._life: Life | None = None
         self._task: tuple[Any, bytes] | None = None
         self._killed = 0
 
@@ -72,7 +68,7 @@ class Worker:
         return self._task is None
 
     @property
-    def waiting_for(self) -> _Life | None:
+    def waiting_for(self) -> Life | None:
         """The process something is expected from: its readiness or its reply."""
         life = self._life
         return life if life is not None and (self._task is not None or not life.ready) else None
@@ -80,8 +76,13 @@ class Worker:
     def start(self) -> None:
         """Begin setting up, so that it is done when the first task comes."""
         if self._life is None or not self._life.process.is_alive():
-            self.close()
-            self._life = _spawn(self._setup, time.monotonic() + self.start_limit_s)
+            self.end()
+            spare = None if self._spares is None else self._spares.take(self._kind)
+            if spare is None:
+                self._began(spawn(self._setup))
+            else:
+                spare.begin(self._setup)
+                self._began(spare)
 
     def submit(self, key: Any, *task: Any) -> None:
         """Run the task; its reply will bear ``key``."""
@@ -98,41 +99,31 @@ class Worker:
         if not life.link.poll() and time.monotonic() < life.deadline:
             return None
         message = self._receive(life)
-        match message:
-            case (code, text) if code == READY:
-                life.ready, self._killed = True, 0
-                if self._task is not None:
-                    self._send(life)
-                return None
-            case (code, text) if code == BROKEN:
-                self.close()
-                raise TargetError(f"a worker process cannot start: {text}")
-            case Crashed() if not life.ready and self._killed < RESTARTS and life.process.exitcode == -signal.SIGKILL:
-                task, self._killed = self._task, self._killed + 1
-                self.start()
-                self._task = task
-                return None
-            case Crashed() | TimedOut() if not life.ready:
-                self.close()
-                raise TargetError(f"a worker process cannot start: {message.message}")
+        if not life.ready:
+            self._set_up(life, message)
+            return None
         assert self._task is not None, "a reply follows a task"
         key = self._task[0]
         self._task = None
         if isinstance(message, Crashed | TimedOut):
-            self.close()
+            self.end()
         return key, message
 
     def close(self) -> None:
+        """Be rid of the process: left to the spares where it is sound and idle, else killed. The worker may be used
+        again."""
+        life = self._life
+        if self._spares is None or life is None or not (life.ready and self.idle and life.process.is_alive()):
+            self.end()
+            return
+        self._life = None
+        self._spares.keep(self._kind, life)
+
+    def end(self) -> None:
         """Kill the process, and with it whatever it runs. The worker may be used again."""
         life, self._life, self._task = self._life, None, None
-        if life is None:
-            return
-        life.link.close()
-        life.process.kill()
-        life.process.join()
-        life.process.close()
-        os.close(life.log)
-        life.log_path.unlink(missing_ok=True)
+        if life is not None:
+            life.end()
 
     def kill(self) -> None:
         """End the process, from any thread; whoever waits for its reply gets a crash."""
@@ -141,14 +132,45 @@ class Worker:
             with contextlib.suppress(ValueError):
                 life.process.kill()
 
-    def _send(self, life: _Life) -> None:
+    def _set_up(self, life: Life, message: Any) -> None:
+        """What the process says of its set-up."""
+        match message:
+            case (code, _) if code == READY:
+                life.ready, self._killed = True, 0
+                if self._task is not None:
+                    self._send(life)
+            case _ if life.used:
+                # The fault may be in what it did before: for a new process this is its own.
+                self._again()
+            case Crashed() if self._killed < RESTARTS and life.process.exitcode == -signal.SIGKILL:
+                self._killed += 1
+                self._again()
+            case (code, text) if code == BROKEN:
+                self.end()
+                raise TargetError(f"a worker process cannot start: {text}")
+            case Crashed() | TimedOut():
+                self.end()
+                raise TargetError(f"a worker process cannot start: {message.message}")
+            case _:
+                raise AssertionError(f"before it is ready a process says so, and not {message!r}")
+
+    def _again(self) -> None:
+        """Set up in a new process; the task is kept."""
+        task = self._task
+        self.end()
+        self._task = task
+        self._began(spawn(self._setup))
+
+    def _began(self, life: Life) -> None:
+        life.deadline = time.monotonic() + self.start_limit_s
+        self._life = life
+
+    def _send(self, life: Life) -> None:
         assert self._task is not None, "there is a task to send"
         life.deadline = time.monotonic() + self.limit_s
-        # A process that died since it was last heard of shows as the end of its pipe when its reply is read.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            life.link.send_bytes(self._task[1])
+        life.run(self._task[1])
 
-    def _receive(self, life: _Life) -> Any:
+    def _receive(self, life: Life) -> Any:
         if not life.link.poll():
             return TimedOut(self.limit_s if life.ready else self.start_limit_s)
         try:
@@ -157,14 +179,14 @@ class Worker:
             life.process.join(timeout=5.0)
             life.process.kill()
             life.process.join()
-            return Crashed(_epitaph(life))
+            return Crashed(life.epitaph())
 
 
 class Pool:
     """``size`` workers and a queue of tasks before them."""
 
-    def __init__(self, setup: Setup, size: int, limit_s: float) -> None:
-        self.workers = tuple(Worker(setup, limit_s) for _ in range(size))
+    def __init__(self, setup: Setup, size: int, limit_s: float, spares: Spares | None = None) -> None:
+        self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
         self._queue: deque[tuple[Any, tuple[Any, ...]]] = deque()
 
     def __enter__(self) -> Self:
@@ -232,36 +254,3 @@ def replies(workers: Iterable[Worker]) -> list[tuple[Worker, Any, Reply]]:
 def default_jobs() -> int:
     """All cores this process may use but one, which the coordinator and the measured program need."""
     return max(1, len(os.sched_getaffinity(0)) - 1)
-
-
-def _spawn(setup: Setup, deadline: float) -> _Life:
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    log, path = tempfile.mkstemp(prefix="looptune-worker-")
-    process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
-    resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
-    # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
-        theirs.close()
-    return _Life(process, ours, log, Path(path), deadline)
-
-
-def _epitaph(life: _Life) -> str:
-    """``SIGSEGV`` or ``exit code 3``, and the last lines the process wrote."""
-    code = life.process.exitcode
-    assert code is not None, "the process was waited for"
-    size = os.fstat(life.log).st_size
-    written = os.pread(life.log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
-    lines: Sequence[str] = [line for line in written.splitlines() if line.strip()][-_LAST_LINES:]
-    return "\n".join((_signal(-code) if code < 0 else f"exit code {code}", *lines))
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -1,0 +1,102 @@
+"""A process that serves one set-up after the other: how it is spawned, let go and ended, and what its death was.
+
+spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── let_go ─▶ idle ── begin(setup) ─▶ ready …
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from looptune.tune.serving import LET_GO, serve
+
+Setup = Callable[[], Callable[..., Any]]
+
+_LAST_LINES = 24
+_LAST_BYTES = 8192
+
+
+@dataclass(slots=True)
+class Life:
+    """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
+
+    ``deadline``: of what is expected from it, on the monotonic clock; ``ready``: it is set up; ``used``: it has served
+    another set-up before.
+    """
+
+    process: SpawnProcess
+    link: connection.Connection
+    log: int
+    log_path: Path
+    deadline: float = 0.0
+    ready: bool = False
+    used: bool = False
+
+    def begin(self, setup: Setup) -> None:
+        """Set up anew what was let go."""
+        self._send(pickle.dumps(setup))
+
+    def run(self, task: bytes) -> None:
+        """A pickled task for what is set up."""
+        self._send(task)
+
+    def let_go(self) -> None:
+        """Drop the set-up and all it holds, as memory on a device."""
+        assert self.ready, "only what is set up can be let go"
+        self.ready, self.used = False, True
+        self._send(LET_GO)
+
+    def end(self) -> None:
+        """Kill the process, and with it whatever it runs."""
+        self.link.close()
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        os.close(self.log)
+        self.log_path.unlink(missing_ok=True)
+
+    def epitaph(self) -> str:
+        """Of a process that was waited for: ``SIGSEGV`` or ``exit code 3``, and the last lines it wrote."""
+        code = self.process.exitcode
+        assert code is not None, "the process was waited for"
+        size = os.fstat(self.log).st_size
+        written = os.pread(self.log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
+        lines: Sequence[str] = [line for line in written.splitlines() if line.strip()][-_LAST_LINES:]
+        return "\n".join((_signal(-code) if code < 0 else f"exit code {code}", *lines))
+
+    def _send(self, message: bytes) -> None:
+        # A process that died since it was last heard of shows as the end of its pipe when its reply is read.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.link.send_bytes(message)
+
+
+def spawn(setup: Setup) -> Life:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    log, path = tempfile.mkstemp(prefix="looptune-worker-")
+    process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
+    resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
+    # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        theirs.close()
+    return Life(process, ours, log, Path(path))
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
