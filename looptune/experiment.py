@@ -305,8 +305,11 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         others = (default,) if known and default not in texts else ()
         by_hand = finals.handwritten(request.file)
         where = (place, prepared.model)
-        found = finals.run(lab, store, searched.sweep, (*texts, *others), by_hand, request.seed, request.fresh, *where)
-        right = tuple(t for t in (*texts, *others) if t in found.times_us)
+        among = (*texts, *others)
+        found = finals.run(
+            lab, store, searched.sweep, among, default, by_hand, request.seed, request.fresh, *where
+        )  # fmt: skip
+        right = tuple(t for t in among if t in found.times_us)
         best, ties = finals.winner(found.times_us, right) if right else (default, ())
         alone = finals.sequential(lab, store, searched.sweep, request.fresh, *where) if _affordable(prepared) else ()
     finals_s = time.monotonic() - start

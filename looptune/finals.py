@@ -50,13 +50,17 @@ def run(
     store: Store,
     sweep: str,
     texts: Sequence[str],
+    default: str,
     by_hand: Path | None,
     seed: int,
     fresh: bool,
     place: Place,
     model: Model,
 ) -> Finals:
-    """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there."""
+    """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there.
+
+    ``default``: which of the versions all are compared with.
+    """
     rows = {text: _row(lab, text, by_hand, sweep) for text in (*texts, "hand-written", "library")}
     held = None if fresh else _held(store, rows, texts, by_hand)
     if held is not None and not _impossible(lab, held):
@@ -64,7 +68,7 @@ def run(
     plans: dict[str, Plans] = {}
     for text in texts:
         plans[text] = plans_of(lab.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    found = _measured(place.alone(model, partial(finalist, lab.job), LIMIT_S, dict(plans), by_hand, seed))
+    found = _measured(place.alone(model, partial(finalist, lab.job), LIMIT_S, dict(plans), by_hand, seed, default))
     for name, us in found.times_us.items():
         store.record(rows[name], timed(us))
     for name, why in found.wrong.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from looptune.runtime import timing
 from looptune.runtime.outcome import (
     Crashed,
     Illegal,
@@ -85,15 +87,61 @@ def test_finals_are_paired_and_shuffled():
     [
         (20_000, 0.0, 30, 30),  # quiet: the minimum of rounds
         (100, 0.0, 5000, 5600),  # short: until 0.5 s of runs
-        (20_000, 0.5, 595, 700),  # noisy: until 15 s
+        (20_000, 0.5, 30, 30),  # noisy: beside no other there is no verdict to wait for
         (30e6, 0.0, 5, 5),  # 30 s a run: patience ends before 30 rounds
     ],
 )
 def test_finals_stop(base_us: float, noise: float, least: int, most: int):
-    """At least 30 rounds and 0.5 s, then until quiet or 15 s; very slow runs end at the fewest rounds."""
+    """One version: at least 30 rounds and 0.5 s; very slow runs end at the fewest rounds."""
     bench = Bench()
     found = finals({"a": bench.sampler("a", base_us, noise)}, 1, clock=bench.clock)
     assert least <= len(found["a"]) <= most
+
+
+def rounds_of(us: dict[str, float], noise: float, default: str | None = None) -> int:
+    bench = Bench()
+    found = finals({n: bench.sampler(n, t, noise) for n, t in us.items()}, 1, default, clock=bench.clock)
+    return len(next(iter(found.values())))
+
+
+@pytest.mark.parametrize(
+    ("other_us", "noise", "least", "most"),
+    [
+        (20_000, 0.005, 30, 30),  # quiet
+        (40_000, 0.5, 30, 30),  # FAST at once
+        (20_000, 0.1, 60, 150),  # SAME when there are enough runs, though the spread stays at 8 %
+        (20_000, 0.5, 295, 340),  # AMBIGUOUS: until 15 s
+        (20_200, 0.02, 350, 400),  # at the very margin the most rounds do not tell: until 15 s
+        (10, 0.005, 10_000, 11_000),  # short: the most rounds come before 0.5 s of runs
+    ],
+)
+def test_finals_stop_when_every_verdict_is_decided(other_us: float, noise: float, least: int, most: int) -> None:
+    """Two versions, one of 20 ms unless the other is short: rounds end where more of them would tell nothing."""
+    assert least <= rounds_of({"a": min(20_000, other_us), "b": other_us}, noise) <= most
+
+
+def test_finals_decide_beside_the_default_too() -> None:
+    """Two versions far behind the fastest, and alike but for the noise: that matters where one is the default."""
+    us = {"best": 5_000.0, "default": 20_000.0, "other": 20_000.0}
+    assert rounds_of(us, 0.5) == rounds_of(us, 0.5, "no version") < 110
+    assert rounds_of(us, 0.5, "default") > 200
+    assert rounds_of(us, 0.5, "best") < 110
+
+
+def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten versions that cannot be told apart: as rounds pile up, ever fewer pairs are looked at for each."""
+    made = []
+
+    def counted(*args: Any, **options: Any) -> timing.Speedup:
+        made.append(len(args[0]))
+        return speedup(*args, **options)
+
+    monkeypatch.setattr(timing, "speedup", counted)
+    rounds = rounds_of({f"v{n}": 500.0 + n for n in range(10)}, 1.0, "v0")
+    assert rounds > 1_500
+    assert min(made) >= 500
+    assert len(set(made)) <= 14
+    assert len(made) <= 60
 
 
 def test_finals_of_nothing():

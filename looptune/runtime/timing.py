@@ -1,7 +1,8 @@
 """From single runs to a verdict: how often to run, what to report, when two versions differ.
 
     screen     up to 5 runs of one version, given up early where it is hopeless         every configuration
-    finals     rounds; in each round every finalist runs once, in shuffled order        the best, default, hand-written
+    finals     rounds; in each round every finalist runs once, in shuffled order, until  the best, default, hand-written
+               every verdict is decided
     speedup    median(a) / median(b), bootstrap 95 % interval over the paired rounds    the verdict
 
 A sampler is a callable that runs its version once and returns microseconds. All times are microseconds, limits seconds.
@@ -17,6 +18,9 @@ from statistics import median_low
 from typing import Literal
 
 import numpy as np
+
+LOOKS = 200
+"""Draws for an interval that says only whether to go on: a fifth of what is reported."""
 
 Sampler = Callable[[], float]
 Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
@@ -70,6 +74,7 @@ def screen(
 def finals(
     samplers: Mapping[str, Sampler],
     seed: int,
+    default: str | None = None,
     *,
     rounds: int = 30,
     seconds: float = 0.5,
@@ -83,8 +88,9 @@ def finals(
     """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
 
     At least ``rounds`` rounds, and ``seconds`` of run time for each version, until the spread from minimum to third
-    quartile of each is below ``spread``; after ``limit_s`` the rounds alone suffice. Runs so slow that these take over
-    ``patience_s`` stop after ``fewest`` rounds, and very short ones after ``most``: no interval needs more.
+    quartile of each is below ``spread`` or every verdict beside the fastest, and beside ``default``, is decided; after
+    ``limit_s`` the rounds alone suffice. Runs so slow that these take over ``patience_s`` stop after ``fewest`` rounds,
+    and very short ones after ``most``: no interval needs more.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -104,9 +110,21 @@ def finals(
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
         enough = all(sum(t) >= seconds * 1e6 for t in times.values())
-        if done >= most or elapsed >= limit_s or (enough and all(_spread(t) < spread for t in times.values())):
+        if done >= most or elapsed >= limit_s:
+            break
+        if enough and (all(_spread(t) < spread for t in times.values()) or _decided(times, default, seed)):
             break
     return {name: tuple(times[name]) for name in samplers}
+
+
+def _decided(times: Mapping[str, Sequence[float]], default: str | None, seed: int) -> bool:
+    """Whether none is AMBIGUOUS beside the fastest, or beside ``default`` where that is one of them."""
+    # The nearest first: where something is not decided it is most likely that.
+    fastest, *others = sorted(times, key=lambda name: float(np.median(times[name])))
+    pairs = [(name, fastest) for name in others]
+    if default is not None and default in times:
+        pairs += [(default, name) for name in (fastest, *others) if name != default]
+    return all(speedup(times[a], times[b], seed, resamples=LOOKS).verdict != "AMBIGUOUS" for a, b in pairs)
 
 
 def summary(times_us: Sequence[float]) -> Summary:

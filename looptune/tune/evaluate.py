@@ -281,8 +281,11 @@ class Bench:
         self.ceiling = replace(self.ceiling, peaks=peaks)
         return self.ceiling.broken_by(time_us)
 
-    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int) -> Finals:
-        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library"."""
+    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int, default: str) -> Finals:
+        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library".
+
+        All are compared with the fastest, and with the version ``default``.
+        """
         samplers, wrong = {}, {}
         for text, planned in plans.items():
             binary = self.backend.build(planned.timed)
@@ -295,7 +298,7 @@ class Bench:
                 samplers[name] = self.machine.sampler(run, self.pairs())
             else:
                 wrong[name] = off
-        times = finals(samplers, seed)
+        times = finals(samplers, seed, default)
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         return Finals({name: us for name, us in times.items() if name not in wrong}, wrong)
