@@ -14,6 +14,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from looptune import compulsory, dump, finals, flops, pretty, transforms
@@ -25,9 +26,8 @@ from looptune.frontend import Unit, directive, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
 from looptune.mapped import prove_plan
-from looptune.mapping import Plan
 from looptune.places import HERE, Place
-from looptune.poly.proof import prove
+from looptune.poly.proof import Proof, prove
 from looptune.report.result import Entry, Result
 from looptune.rewrite import walk
 from looptune.runtime import inputs, peak
@@ -314,13 +314,15 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         alone = finals.sequential(lab, store, searched.sweep, request.fresh, *where) if _affordable(prepared) else ()
     finals_s = time.monotonic() - start
     verified = {row.directives: _verified(row) for row in searched.timed}
-    asserted = {text: bool(_scheduled(lab, text).asserted) for text in (default, best)}
+    done = {text: _scheduled(lab, text) for text in (default, best)}
+    asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}
     won = best if request.sweep else ""
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
         entries=_entries(prepared, found, alone, default, best, verified, asserted), directives=won, ties=ties,
-        proof=_proof(prepared, lab, best), versions=_counts(searched.counts, found, texts), command=request.command,
+        proof=_proof(prepared, lab, done[best]), versions=_counts(searched.counts, found, texts),
+        command=request.command,
         flops=flops.count(prepared.unit.codelet.body, _sizes(prepared)), interrupted=searched.interrupted,
         times_us=searched.times_us, seconds=_seconds(searched.spent) | {"finals": finals_s},
         devices=searched.spent.devices, ceiling=lab.job.ceiling,
@@ -393,15 +395,11 @@ def _verified(row: Row) -> str:
     return ""
 
 
-def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
+def _proof(prepared: Prepared, lab: KernelLab, done: Scheduled) -> str:
     """What the winner's legality rests on: the judgement of each directive, the proof of the loops and of the plan."""
-    job, sizes = lab.job, _sizes(prepared)
-    done = _scheduled(lab, directives)
-    launched = plans_of(job, done.codelet, "").timed
-    loops = prove(prepared.unit.codelet, done.codelet, sizes, reassociate=job.reassociate)
-    found = prove_plan(
-        prepared.unit.codelet, launched, sizes, reassociate=job.reassociate, blocks=job.target.bakes
-    )  # fmt: skip
+    job = lab.job
+    loops = prove(prepared.unit.codelet, done.codelet, _sizes(prepared), reassociate=job.reassociate)
+    found, order = _launched(prepared, lab, done)
     judged = "every directive proved"
     if done.asserted:
         judged = f"asserted by the user, not proved: {', '.join(done.asserted)}"
@@ -413,16 +411,20 @@ def _proof(prepared: Prepared, lab: KernelLab, directives: str) -> str:
                    f"the finished loops proved, the kernels as launched could not be compared ({found.reason})",
     }  # fmt: skip
     said = finished[found.verdict] if loops.verdict != "failed" else f"THE FINISHED LOOPS ARE WRONG: {loops.reason}"
-    return f"{judged}; {said}; {_order(prepared, done, launched)}"
+    return f"{judged}; {said}; {order}"
 
 
-def _order(prepared: Prepared, done: Scheduled, launched: Plan) -> str:
-    """The sums that the winner adds up in another order than the original loops, by the proof in the strict order."""
-    sums = ", ".join(map(str, done.sums))
-    original, blocks = prepared.unit.codelet, prepared.job.target.bakes
-    if sums and prove_plan(original, launched, _sizes(prepared), reassociate=False, blocks=blocks).verdict != "proved":
-        return f"rests on reordering {sums}"
-    return "holds without reordering any sum"
+def _launched(prepared: Prepared, lab: KernelLab, done: Scheduled) -> tuple[Proof, str]:
+    """The proof of the plan, and the sums that the winner adds up in another order than the original loops.
+
+    What is proved with every sum in its order is proved in any, so that one proof is often enough for both.
+    """
+    plan, sums = plans_of(replace(lab.job, odd=None), done.codelet, "").timed, ", ".join(map(str, done.sums))
+    proved = partial(prove_plan, prepared.unit.codelet, plan, _sizes(prepared), blocks=lab.job.target.bakes)
+    found = proved(reassociate=lab.job.reassociate and not sums)
+    if not sums or found.verdict == "proved":
+        return found, "holds without reordering any sum"
+    return proved() if lab.job.reassociate else found, f"rests on reordering {sums}"
 
 
 def _scheduled(lab: KernelLab, directives: str) -> Scheduled:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ FINALISTS, NEAR, MOST = 5, 1.10, 12
 """At least this many versions, all within this ratio of the best, at most so many."""
 LIMIT_S = 600.0
 KEPT = 2000
-"""Rounds kept in the database: enough for any interval, and rows stay small."""
+"""Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
 Times = Mapping[str, tuple[float, ...]]
 """Microseconds of each round, by directive text, "hand-written" or "library"."""
@@ -66,14 +67,17 @@ def run(
     if held is not None and not _impossible(lab, held):
         return held
     plans: dict[str, Plans] = {}
+    # They were verified at odd sizes when they were screened.
+    job = replace(lab.job, odd=None)
     for text in texts:
-        plans[text] = plans_of(lab.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    found = _measured(place.alone(model, partial(finalist, lab.job), LIMIT_S, dict(plans), by_hand, seed, default))
-    for name, us in found.times_us.items():
-        store.record(rows[name], timed(us))
+        plans[text] = plans_of(job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
+    found = _measured(place.alone(model, partial(finalist, job), LIMIT_S, dict(plans), by_hand, seed, default))
+    kept = {name: timed(us) for name, us in found.times_us.items()}
+    for name, outcome in kept.items():
+        store.record(rows[name], outcome)
     for name, why in found.wrong.items():
         store.record(rows[name], WrongResult(why))
-    return found
+    return Finals({name: outcome.times_us for name, outcome in kept.items()}, found.wrong)
 
 
 def _row(lab: KernelLab, text: str, by_hand: Path | None, sweep: str) -> Row:

@@ -15,8 +15,9 @@ Nothing is taken from the transforms but ``Assign.at``. What cannot be compared 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import islpy as isl
@@ -113,22 +114,38 @@ def _begun(copies: Copies, reassociate: bool) -> Proof | None:
 def _once(copies: Copies, reassociate: bool) -> Proof | None:
     """The copies' iterations are the original's, and no two of them are the same one."""
     for name, statement in copies.original.statements.items():
-        domain = copies.original.space.domain(name)
         runs = copies.named(name)
         ranges = [copies.at[c].range() for c in runs]
-        left = domain
-        for ran in ranges:
-            twice = ran.subtract(left)
-            if not twice.is_empty():
-                outside = not twice.is_subset(domain)
-                return _failed(copies, statement, twice, "runs, and must not" if outside else "runs twice")
-            left = left.subtract(ran)
-        if not left.is_empty():
-            return _failed(copies, statement, left, "does not run")
+        failure = None if _divided(copies.original.space.domain(name), ranges) else _amiss(copies, statement, ranges)
+        if failure is not None:
+            return failure
         for c in runs:
             if not copies.at[c].is_injective():
                 return _failed(copies, statement, copies.at[c].range(), "may run twice")
     return None
+
+
+def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
+    """Each point of ``whole`` is in one of the parts, no point in two, and no other is in any."""
+    return (
+        bool(parts)
+        and all(part.is_subset(whole) for part in parts)
+        and all(one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k])
+        and whole.is_subset(reduce(isl.Set.union, parts).coalesce())
+    )
+
+
+def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> Proof | None:
+    """Which iteration runs too often, or not at all. Slow: with every copy the rest of the domain has more pieces."""
+    domain = copies.original.space.domain(statement.name)
+    left = domain
+    for ran in ranges:
+        twice = ran.subtract(left)
+        if not twice.is_empty():
+            outside = not twice.is_subset(domain)
+            return _failed(copies, statement, twice, "runs, and must not" if outside else "runs twice")
+        left = left.subtract(ran)
+    return None if left.is_empty() else _failed(copies, statement, left, "does not run")
 
 
 def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:
