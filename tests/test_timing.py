@@ -128,6 +128,19 @@ def test_finals_decide_beside_the_default_too() -> None:
     assert rounds_of(us, 0.5, "best") < 110
 
 
+def test_a_slow_version_is_not_run_for_the_sake_of_a_fast_one() -> None:
+    """A default 800 times slower than the fastest: 30 rounds decide, though the fast one has run for 3 ms by then; two
+    fast ones that are alike get the rounds it takes to say so."""
+    assert rounds_of({"fast": 100.0, "default": 80_000.0}, 0.1, "default") == 30
+    assert 60 <= rounds_of({"fast": 100.0, "also": 100.0, "default": 40_000.0}, 0.1, "default") < 300
+
+
+def test_slow_versions_stop_when_they_are_told_apart() -> None:
+    """Rounds of 1.2 s: 15 s of them where one is much the slower, 30 s where the two are alike but for noise."""
+    assert rounds_of({"a": 1_000_000.0, "b": 200_000.0}, 0.0, "a") == 13
+    assert rounds_of({"a": 600_000.0, "b": 600_000.0}, 0.3, "a") in range(20, 25)
+
+
 def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten versions that cannot be told apart: as rounds pile up, ever fewer pairs are looked at for each."""
     made = []

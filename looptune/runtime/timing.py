@@ -87,10 +87,11 @@ def finals(
 ) -> dict[str, tuple[float, ...]]:
     """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
 
-    At least ``rounds`` rounds, and ``seconds`` of run time for each version, until the spread from minimum to third
-    quartile of each is below ``spread`` or every verdict beside the fastest, and beside ``default``, is decided; after
-    ``limit_s`` the rounds alone suffice. Runs so slow that these take over ``patience_s`` stop after ``fewest`` rounds,
-    and very short ones after ``most``: no interval needs more.
+    At least ``rounds`` rounds, and ``seconds`` of run time a version on the average (a slow one is not run thousands of
+    times for the sake of a fast one), until the spread from minimum to third quartile of each is below ``spread`` or
+    every verdict beside the fastest, and beside ``default``, is decided; after ``limit_s`` the rounds alone suffice.
+    Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` where the above holds, past
+    ``patience_s`` at any rate. Very short ones stop after ``most``: no interval needs more.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -103,15 +104,14 @@ def finals(
             times[name].append(samplers[name]())
         elapsed = clock() - start
         done = len(times[order[0]])
-        if done >= fewest and elapsed >= patience_s:
-            break
-        if done < look:
+        late = elapsed >= limit_s
+        if done < fewest or (done < look and not late):
             continue
+        if done >= most or elapsed >= patience_s or (late and done >= rounds):
+            break
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
-        enough = all(sum(t) >= seconds * 1e6 for t in times.values())
-        if done >= most or elapsed >= limit_s:
-            break
+        enough = late or sum(map(sum, times.values())) >= seconds * 1e6 * len(times)
         if enough and (all(_spread(t) < spread for t in times.values()) or _decided(times, default, seed)):
             break
     return {name: tuple(times[name]) for name in samplers}
