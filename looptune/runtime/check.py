@@ -208,8 +208,13 @@ class Padded:
     def check(self, whole: np.ndarray | None = None) -> str | None:
         """None where the canaries of ``whole`` (a copy brought back from a device) are untouched."""
         held = self.whole if whole is None else whole
-        for side, start in (("before", 0), ("after", self.pad + self.view.size)):
-            touched = np.flatnonzero(_bits(held[start : start + self.pad]) != _bits(_canary(1, held.dtype)))
+        after = self.pad + self.view.size
+        return self.check_ends(held[: self.pad], held[after : after + self.pad])
+
+    def check_ends(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """As ``check``, of the canaries alone."""
+        for side, canary in (("before", before), ("after", after)):
+            touched = np.flatnonzero(_bits(canary) != _bits(_canary(1, canary.dtype)))
             if touched.size:
                 nearest = self.pad - int(touched[-1]) if side == "before" else int(touched[0]) + 1
                 return f"{touched.size} elements written {side} the array, the nearest {nearest} outside of it"

@@ -1,7 +1,10 @@
 """The sizes a codelet is run at: those known, those missing, and odd ones that no factor divides.
 
 A version is timed at the user's sizes and verified there, and verified once more at distinct primes, where every
-remainder loop and guard has something to do.
+remainder loop and guard has something to do:
+
+    odd        13, 17, 19, …           few enough statements for the interpreter, which also sees every access
+    reduced    an eighth of the user's, at most 257: large enough to tell how fast a version is
 """
 
 from __future__ import annotations
@@ -35,9 +38,15 @@ from looptune.ir import (
 )
 from looptune.rewrite import walk
 from looptune.runtime.check import extents, inputs
+from looptune.scope import written
 from looptune.simplify import evaluate, is_integer
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+_LARGER = tuple(n for n in range(3, 1000) if all(n % k for k in range(2, n) if k * k <= n))
+SHRUNK = 8
+"""What a reduced size is the user's over: a nest of three loops does less than a five-hundredth of the work."""
+LARGEST = 257
+"""A reduced size is about this at most: two loops of it have a thread for every lane of a large GPU."""
 _FIRST = (4, 2, 1, 0)
 """Where in _PRIMES sizes begin: at 13, and below it where arrays are smaller or the interpreter would take long."""
 MOST = 20_000
@@ -189,6 +198,57 @@ def odd(codelet: Codelet, known: Problem) -> Problem | None:
             if _runs(codelet, values):
                 return Problem(values, undeclared(codelet, values))
     return None
+
+
+def reduced(codelet: Codelet, known: Problem) -> Problem | None:
+    """Larger primes, in the order of the user's sizes: all different or, where the loops would leave an array, equal
+    where the user's are equal.
+
+    None where the user's sizes are not much larger than the small ones either, or where it cannot be shown that the
+    original loops stay inside their arrays: at these sizes they are compiled, and nothing would notice.
+    """
+    sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    least = _PRIMES[_FIRST[0]]
+    if not sizes or min(sizes.values()) < 1 or max(sizes.values()) // SHRUNK <= least:
+        return None
+    different = {name: (size, place) for place, (name, size) in enumerate(sizes.items())}
+    equal = {name: (size, 0) for name, size in sizes.items()}
+    for kinds in (different, equal):
+        primes: dict[tuple[int, int], int] = {}
+        last = 0
+        for kind in sorted(set(kinds.values())):
+            last = primes[kind] = _nearest(max(least, min(LARGEST, kind[0] // SHRUNK)), last)
+        values = {**known.values, **{name: primes[kind] for name, kind in kinds.items()}}
+        if _inside(codelet, values):
+            return Problem(values, undeclared(codelet, values))
+    return None
+
+
+def affordable(codelet: Codelet, at: Problem) -> bool:
+    """Whether the interpreter can be asked to run the loops at these sizes."""
+    return not _many(codelet, at.values)
+
+
+def _nearest(goal: int, above: int) -> int:
+    return min((p for p in _LARGER if p > above), key=lambda p: (abs(p - goal), -p))
+
+
+def _inside(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
+    """Whether the ranges of the loop variables show every access to be inside its array, whatever conditions say."""
+    fixed = values.keys() - written(codelet.body)
+    env = {n: (int(v), int(v)) for n, v in values.items() if n in fixed and float(v).is_integer()}
+    try:
+        extent: dict[str, tuple[int | None, ...]] = dict(shapes(codelet, Problem(values, undeclared(codelet, values))))
+    except UsageError:
+        return False
+    for local in codelet.locals:
+        least = [_range(e, env) for e in local.shape]
+        extent[local.name] = tuple(None if r is None else r[0] for r in least)
+    return all(
+        (at := _range(e, ranges)) is not None and n is not None and at[0] >= 0 and at[1] < n
+        for load, ranges in _accesses(codelet.body, env)
+        for e, n in zip(load.index, extent[load.array], strict=True)
+    )
 
 
 class _TooLong(Exception):
