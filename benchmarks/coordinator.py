@@ -35,9 +35,11 @@ from looptune.frontend import load
 from looptune.runtime.machine import Cpu
 from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.sizes import odd, problem
+from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.coordinator import Coordinator
-from looptune.tune.evaluate import Job, KernelLab, Target, compiler, plans_of
+from looptune.tune.evaluate import KernelLab, compiler, plans_of
+from looptune.tune.job import Job, Target
 from looptune.tune.lab import Prepared, SweepResult
 from looptune.tune.serving import seal
 from looptune.tune.space import Configuration, Space, parse
@@ -74,8 +76,8 @@ def emitter(job: Job, context: Context) -> Callable[[str, Any], Any]:
     return lambda step, given: work(step, given) if step == "prepare" else seal(None)
 
 
-def answerer() -> Callable[[Any, float | None], Outcome]:
-    return lambda built, best_us: Timed((1.0,), 1.0, 1.0, 1.0, "not at all")
+def answerer() -> Callable[[Any, Best | None], Outcome]:
+    return lambda built, best: Timed((1.0,), 1.0, 1.0, 1.0, "not at all")
 
 
 SYNTHETIC = Context("synthetic", "", "", "", "", "", "", "{}", "float32")

@@ -92,6 +92,7 @@ def cli() -> None:
 )
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
+@click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
 @db_option
 @click.option(
     "--reports",

@@ -35,7 +35,7 @@ from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
 from looptune.runtime.program import record
 from looptune.runtime.roofline import Ceiling
-from looptune.runtime.sizes import Problem, odd, problem
+from looptune.runtime.sizes import Problem, odd, problem, reduced
 from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
 from looptune.schedule import Scheduled, schedule
 from looptune.simplify import is_integer
@@ -82,6 +82,7 @@ class Request:
     fresh: bool = False
     strict_float: bool = False
     warm_l2: bool = False
+    cut_off: bool = True
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
     data: Path | None = None
@@ -133,7 +134,11 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     size = _problem(request, unit)
     needed = (finals.handwritten(request.file), size.data)
     place.require([path for path in needed if path is not None], target.name)
-    job = Job(unit.codelet, size, odd(unit.codelet, size), target, CACHE, request.seed, not request.strict_float)
+    large = reduced(unit.codelet, size) if target.bakes else None
+    job = Job(
+        unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
+        not request.strict_float, screens=large is not None, cuts=request.cut_off,
+    )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
     context = _context(request, unit, job, models[0].facts)
@@ -242,6 +247,7 @@ def run_all(
         parts, store, budget=budget,
         opening=place.opening([p.model for p in prepared], _jobs(request, one.job), request.timeout_s),
         progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
+        cuts=request.cut_off,
     )  # fmt: skip
     return tuple(finish(p, lab, store, s, place) for p, lab, s in zip(prepared, labs, searched, strict=True))
 

@@ -18,7 +18,7 @@ from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
 from looptune.mapping import Plan
 from looptune.runtime.machine import Cpu, Facts
-from looptune.tune.evaluate import Target
+from looptune.tune.job import Target
 
 NAMES = ("auto", "numba-cuda", "numba-cpu")
 DEFAULT_ARCH = "sm_90"

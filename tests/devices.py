@@ -19,6 +19,7 @@ import stand_in
 from stand_in import CONTEXT
 
 from looptune.runtime.outcome import Outcome, Timed
+from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.lab import SweepResult
 from looptune.tune.local import Local
@@ -54,8 +55,8 @@ class Lab:
         return (one,) * self.devices
 
 
-def measurer(lab: Lab) -> Callable[[Any, float | None], Outcome]:
-    def measure(number: int, best_us: float | None) -> Outcome:
+def measurer(lab: Lab) -> Callable[[Any, Best | None], Outcome]:
+    def measure(number: int, best: Best | None) -> Outcome:
         write(lab.journal, f"begin {number}")
         if number == 5:
             misbehave(lab.fault, lab.journal)

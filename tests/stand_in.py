@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from looptune.runtime.outcome import Illegal, Outcome, Timed
+from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.lab import Prepared, SweepResult
 from looptune.tune.serving import seal
@@ -67,8 +68,8 @@ def compiler() -> Callable[[str, Any], Any]:
     return work
 
 
-def measurer(journal: Path, seconds: float) -> Callable[[Any, float | None], Outcome]:
-    def measure(number: int, best_us: float | None) -> Outcome:
+def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome]:
+    def measure(number: int, best: Best | None) -> Outcome:
         with journal.open("a") as file:
             file.write(f"{number}\n")
         time.sleep(seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import oracle
@@ -10,6 +11,7 @@ import pytest
 from test_cut import STEPS
 
 from looptune import targets
+from looptune.backends.base import Limit, Pace
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import Plan, plan, sized
@@ -74,11 +76,17 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
     program.grids = {kernel.name: sized(kernel) for kernel in made.kernels}
     arrays = {name: DeviceLike(50) for name in "xy"}
-    ran = program.run_within(1e9, arrays, {"t": 20, "n": 50})
+    ran = program.run_within(Limit(1e9), arrays, {"t": 20, "n": 50})
     assert (ran.launched, ran.launches, launched) == (40, 40, ["steps_0", "steps_1"] * 20)
     assert 30_000 < ran.us <= 40_000
+    pace = Pace("k in range(0, 20): S0 S1, after nothing", (4_000.0, 6_000.0, 10_000.0, 20_000.0, 40_000.0))
+    assert ran.pace == pace
     launched.clear()
-    ran = program.run_within(10_000.0, arrays, {"t": 20, "n": 50})
+    assert program.run_within(Limit(1e9, pace), arrays, {"t": 20, "n": 50}).launched == 40
+    ran = program.run_within(Limit(1e9, replace(pace, us=(4_000.0, 500.0))), arrays, {"t": 20, "n": 50})
+    assert (ran.launched, ran.pace) == (5, replace(pace, us=(4_000.0,)))
+    launched.clear()
+    ran = program.run_within(Limit(10_000.0), arrays, {"t": 20, "n": 50})
     assert 10_000 < ran.us < 13_000
     assert ran.launched == len(launched) < ran.launches == 40
 

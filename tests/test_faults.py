@@ -29,6 +29,7 @@ from looptune.backends.base import Resources
 from looptune.ir import Assign, Bin, Call, Codelet, Const, Load, Var, While
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
 from looptune.schedule import Scheduled
+from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import Built, Job, KernelLab, compiler, measurer
 from looptune.tune.lab import Progress
@@ -115,13 +116,13 @@ def faulty_compiler(job: Job, context: Context) -> Callable[[str, Any], Any]:
     return faulted
 
 
-def faulty_measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
+def faulty_measurer(job: Job) -> Callable[[Built, Best | None], Outcome]:
     measure = measurer(job)
 
-    def faulted(built: Built, best_us: float | None) -> Outcome:
+    def faulted(built: Built, best: Best | None) -> Outcome:
         if "unroll 6" in built.timed.plan.note:
             os.kill(os.getpid(), signal.SIGKILL)
-        return measure(built, best_us)
+        return measure(built, best)
 
     return faulted
 

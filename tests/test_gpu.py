@@ -22,6 +22,7 @@ from test_stage import Case as Staged
 
 import looptune
 from looptune import targets
+from looptune.backends.base import Limit
 from looptune.cli import cli
 from looptune.frontend import load
 from looptune.mapping import plan
@@ -106,11 +107,11 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
     given = {name: np.ones(4_000_000, np.float32) for name in "xy"}
     placed = {name: machine.place(a) for name, a in given.items()}
     sizes = {"t": 200, "n": 4_000_000}
-    ran = program.run_within(500.0, placed, sizes, machine.stream)
+    ran = program.run_within(Limit(500.0), placed, sizes, machine.stream)
     assert 0 < ran.launched < ran.launches == 400
     assert ran.us > 500.0
     stepwise, graph = ({name: machine.place(a) for name, a in given.items()} for _ in "ab")
-    assert program.run_within(60e6, stepwise, sizes, machine.stream).launched == 400
+    assert program.run_within(Limit(60e6), stepwise, sizes, machine.stream).launched == 400
     machine.sampler(lambda stream: program.run(graph, sizes, stream), {})()
     np.testing.assert_array_equal(machine.fetch(stepwise["x"]), machine.fetch(graph["x"]))
 

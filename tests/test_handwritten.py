@@ -28,7 +28,7 @@ from looptune.ir import Array, Scalar
 from looptune.runtime import sizes
 from looptune.runtime.check import Doubt, compare, nudged
 from looptune.simplify import is_integer
-from looptune.tune.evaluate import outputs, reduction_terms
+from looptune.tune.original import outputs, reduction_terms
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 KERNELS = sorted((POLYBENCH / "handwritten").glob("*.py"))

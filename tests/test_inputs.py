@@ -342,7 +342,7 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
     prepared = experiment.prepare(replace(request, data=tmp_path / "data.npz"))
     bench = Bench(prepared.job)
     np.testing.assert_array_equal(bench.arrays["x"], x)
-    np.testing.assert_array_equal(bench.judge.expected["z"], x / 2 + 1)
+    np.testing.assert_array_equal(bench.comparison.judge.expected["z"], x / 2 + 1)
     np.testing.assert_array_equal(bench.pairs()["y"][1], y)
     dump.write(KernelLab(prepared.job, prepared.context), prepared.annotated.text, tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as held:

@@ -19,6 +19,7 @@ import pytest
 
 from looptune.errors import StoreError, TargetError, UsageError
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
+from looptune.tune.best import Best
 from looptune.tune.space import DEFAULT, Configuration, parse
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.strategies import ALL
@@ -85,12 +86,12 @@ def compiler(journal: Path, seconds: float) -> Callable[[str, Any], Any]:
     return work
 
 
-def measurer(journal: Path, seconds: float) -> Callable[[Any, float | None], Outcome]:
+def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome]:
     lost = []
 
-    def measure(built: Any, best_us: float | None) -> Outcome:
+    def measure(built: Any, best: Best | None) -> Outcome:
         _, text = built
-        write(journal, f"measure {text!r} pid={os.getpid()} best={best_us}")
+        write(journal, f"measure {text!r} pid={os.getpid()} best={None if best is None else best.us}")
         time.sleep(seconds)
         if lost:
             return Crashed("the device context was lost before this")

@@ -41,12 +41,37 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """``us[k]``: how long the device was busy by mark k of the host loop ``loop``, see ``marks``."""
+
+    loop: str
+    us: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A plan is given up when it has taken ``us`` or, where it has the host loop of ``pace``, when it has taken
+    ``pace.us[k]`` by mark k."""
+
+    us: float
+    pace: Pace | None = None
+
+    def by(self, loop: str, mark: int) -> float:
+        """What a plan with this host loop may take until this mark of it."""
+        if self.pace is None or self.pace.loop != loop or mark >= len(self.pace.us):
+            return self.us
+        return min(self.us, self.pace.us[mark])
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
-    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``."""
+    """``us`` on the device, at least, for ``launched`` of the plan's ``launches``; ``pace``: by the marks passed, at
+    most; None where it has no host loop."""
 
     us: float
     launched: int
     launches: int
+    pace: Pace | None = None
 
 
 class Program(ABC):
@@ -59,9 +84,9 @@ class Program(ABC):
 
     @abstractmethod
     def run_within(
-        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> Ran:
-        """As ``run``, and wait; but stop between two launches once the device has been busy for ``limit_us``."""
+        """As ``run``, and wait; but stop between two launches once the device has been busy for longer than allowed."""
 
 
 class Backend(ABC):

@@ -22,7 +22,8 @@ from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
-from looptune.backends.base import Binary, Program, Ran
+from looptune.backends.base import Binary, Limit, Program, Ran
+from looptune.backends.marks import course
 from looptune.backends.stopping import stopped
 from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
@@ -95,15 +96,16 @@ class CudaProgram(Program):
         self.graph.launch(where)
 
     def run_within(
-        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> Ran:
         where = driver.CUstream(0 if stream is None else int(stream))
         frames = self._frames(arrays, scalars)[1]
         queued = self._queued(frames, scalars, where)
+        sizes = self._sizes(scalars)
         events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
         try:
             batch = partial(_batch, where, events, queued)
-            return stopped(batch, limit_us, count(self.plan.steps, self._sizes(scalars)))
+            return stopped(batch, limit, count(self.plan.steps, sizes), course(self.plan, sizes))
         finally:
             for event in events:
                 check(driver.cuEventDestroy(event))
@@ -151,8 +153,9 @@ class CudaProgram(Program):
         return self.resident
 
 
-def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: int) -> tuple[int, float]:
-    """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least.
+def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: int) -> tuple[int, float, float]:
+    """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least and
+    at most.
 
     The device may have waited for the host, but not for longer than the host took to queue them.
     """
@@ -164,7 +167,7 @@ def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: i
     check(driver.cuEventRecord(last, stream))
     check(driver.cuEventSynchronize(last))
     elapsed_us = 1e3 * float(check(driver.cuEventElapsedTime(first, last)))
-    return made, max(0.0, elapsed_us - queueing_us)
+    return made, max(0.0, elapsed_us - queueing_us), elapsed_us
 
 
 _Layout = tuple[int, ...]

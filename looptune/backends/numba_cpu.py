@@ -14,9 +14,9 @@ import hashlib
 import importlib.util
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -24,7 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import get_num_threads
 
-from looptune.backends.base import Backend, Binary, Program, Ran, header
+from looptune.backends.base import Backend, Binary, Limit, Program, Ran, header
+from looptune.backends.marks import course
+from looptune.backends.stopping import watched
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Assign, Const, Expr, Load, Loop, Scalar, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
@@ -125,17 +127,16 @@ class _CpuProgram(Program):
         self._call(arrays, scalars, np.zeros(2, np.int64))
 
     def run_within(
-        self, limit_us: float, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
     ) -> Ran:
-        told = np.zeros(2, np.int64)
-        launches = count(self.plan.steps, {n: int(v) for n, v in scalars.items() if float(v).is_integer()})
-        timer = threading.Timer(limit_us / 1e6, told.__setitem__, (0, 1))
-        timer.start()
+        sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+        launches = count(self.plan.steps, sizes)
+        if self.stops:
+            call = partial(self._call, arrays, scalars)
+            return watched(call, limit, launches, course(self.plan, sizes))
         start = time.perf_counter_ns()
-        self._call(arrays, scalars, told)
-        us = (time.perf_counter_ns() - start) / 1e3
-        timer.cancel()
-        return Ran(us, int(told[1]) if self.stops else launches, launches)
+        self.run(arrays, scalars)
+        return Ran((time.perf_counter_ns() - start) / 1e3, launches, launches)
 
     def _call(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], told: np.ndarray) -> None:
         """``told``: whether to stop, and how many launches were made."""

@@ -50,6 +50,8 @@ class DeviceArray:
 class Gpu(Machine):
     """GPU number ``index``; ``warm``: leave the L2 as the run before left it."""
 
+    asynchronous = True
+
     def __init__(self, index: int = 0, warm: bool = False) -> None:
         if index >= count():
             raise TargetError(f"no GPU number {index}: {count()} found")

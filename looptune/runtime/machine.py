@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,11 +55,13 @@ SHORT_US = 20_000.0
 
 
 class Machine(ABC):
-    """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches."""
+    """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches.
+    ``asynchronous``: runs are queued, and timed by the device's own clock."""
 
     facts: Facts
     stream: Any = None
     cold: bool = False
+    asynchronous: ClassVar[bool] = False
 
     @abstractmethod
     def place(self, array: np.ndarray) -> Any:

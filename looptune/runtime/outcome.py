@@ -31,9 +31,12 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Stopped between two launches, being too slow already: ``ran_us`` after ``launched`` of ``launches``, where the
-    best version so far takes ``best_us`` in all. It would have taken longer than ``ran_us``; that is all that is known.
-    ``verified`` and ``facts`` are as in Timed."""
+    """Given up, being too slow already: ``ran_us`` after ``launched`` of ``launches``, where the best version so far
+    takes ``best_us`` in all. ``verified`` and ``facts`` are as in Timed.
+
+    Where ``there_us`` is None, it would have taken longer than ``ran_us``; that is all that is known. Else the best
+    took ``there_us`` for the same: for a part of the host loop, or at the reduced sizes, that ``where`` names.
+    """
 
     status: ClassVar[str] = "cut_off"
     ran_us: float
@@ -42,12 +45,24 @@ class CutOff:
     launches: int
     verified: str
     facts: tuple[Fact, ...] = ()
+    there_us: float | None = None
+    where: str = ""
+
+    @property
+    def cost_us(self) -> float:
+        """What a search is told: more than the best, in the proportion that was measured."""
+        return self.ran_us if self.there_us is None else self.best_us * self.ran_us / self.there_us
 
     @property
     def message(self) -> str:
+        made = f"{self.launched} of {self.launches} launches made"
+        if self.there_us is None:
+            ratio = self.ran_us / self.best_us
+            return f"cut off after {self.ran_us:.4g} us, {ratio:.3g} times the best ({self.best_us:.4g} us): {made}"
+        ratio = self.ran_us / self.there_us
         return (
-            f"cut off after {self.ran_us:.4g} us, {self.ran_us / self.best_us:.3g} times the best ({self.best_us:.4g} "
-            f"us): {self.launched} of {self.launches} launches made"
+            f"cut off {self.where}: {self.ran_us:.4g} us, {ratio:.3g} times what the best took there "
+            f"({self.there_us:.4g} us, {self.best_us:.4g} us in all): {made}"
         )
 
 

@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from looptune.runtime.outcome import Crashed, NotBuilt, Outcome
+from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed
+from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.executor import Answer, Executor
 from looptune.tune.lab import Lab, Prepared, Progress, SweepResult
@@ -60,7 +61,8 @@ class _Open:
 
 
 class Coordinator:
-    """``number``: of its lab in the executor, which other models may share."""
+    """``number``: of its lab in the executor, which other models may share. Without ``cuts`` every version is measured
+    whole."""
 
     def __init__(
         self,
@@ -75,11 +77,12 @@ class Coordinator:
         *,
         overlap: bool,
         fresh: bool,
+        cuts: bool,
         first: Sequence[Configuration],
     ) -> None:
         self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
         self._executor, self._progress, self._name = executor, progress, name
-        self._overlap, self._fresh = overlap, fresh
+        self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
         self._first = deque(first)
         self._tally = Tally(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
@@ -188,7 +191,7 @@ class Coordinator:
         if opened.repeated:
             return True
         stored = None if self._fresh else self._lookup(key)
-        if stored is not None and stored.outcome is not None:
+        if stored is not None and stored.outcome is not None and self._stands(opened, stored):
             opened.answer = stored
         else:
             self._executor.compile(self._number, opened, "prepare", configuration)
@@ -227,8 +230,9 @@ class Coordinator:
             self._store.record_duplicate(row, earlier.key)
             self._settle_duplicate(opened, earlier.cost_us)
             return
-        if known and not self._fresh:
-            self._take(opened, known[0])
+        finished = next((other for other in known if self._stands(opened, other)), None)
+        if finished is not None and not self._fresh:
+            self._take(opened, finished)
             return
         self._in_flight[row.emitted] = opened
         self._executor.warm(self._number, len(self._in_flight))
@@ -242,12 +246,10 @@ class Coordinator:
             if not self._overlap and self._executor.compiling > 0:
                 return
             opened = self._built.popleft()
-            other = self._store.claim(opened.row, fresh=self._fresh)
+            other = self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
             if other is None:
                 built, opened.built = opened.built, None
-                # What everything is compared with is measured whole, even if a better one happens to be ready first.
-                best = self._tally.best if opened.proposed else None
-                self._executor.measure(self._number, opened, built, None if best is None else best.median_us)
+                self._executor.measure(self._number, opened, built, self._best() if opened.proposed else None)
                 self._tally.devices = max(self._tally.devices, self._executor.devices(self._number))
                 self._measuring[opened.key] = time.monotonic()
             elif other.outcome is None:
@@ -255,6 +257,20 @@ class Coordinator:
                 self._look_at = time.monotonic() + PARKED_S
             else:
                 self._take(opened, other)
+
+    def _whole(self, opened: _Open) -> bool:
+        """What everything is compared with is measured whole, even if a better one happens to be ready first."""
+        return not opened.proposed or not self._cuts
+
+    def _stands(self, opened: _Open, row: Row) -> bool:
+        """Whether a finished row says of this one what is to be known."""
+        return row.status != "cut_off" or not self._whole(opened)
+
+    def _best(self) -> Best | None:
+        match self._tally.best:
+            case Row(outcome=Timed() as outcome):
+                return Best.of(outcome)
+        return None
 
     def _take(self, opened: _Open, other: Row) -> None:
         """The outcome of a row that another sweep has finished, of this configuration or of its source."""

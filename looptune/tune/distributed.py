@@ -26,6 +26,7 @@ from looptune.errors import TargetError
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Crashed
 from looptune.tune.bench import perform
+from looptune.tune.best import Best
 from looptune.tune.cluster import LOST, Cluster
 from looptune.tune.executor import Answer, compilers
 from looptune.tune.lab import Lab
@@ -117,8 +118,8 @@ class Distributed:
     def warm(self, lab: int, count: int) -> None:
         """A device is set up with its first version: nothing is known of when that will be."""
 
-    def measure(self, lab: int, key: Any, built: Any, best_us: float | None) -> None:
-        self._queue.append(_Task(lab, key, True, (built, best_us)))
+    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
+        self._queue.append(_Task(lab, key, True, (built, best)))
         self._place()
 
     def sleep(self, timeout_s: float | None) -> None:

@@ -2,18 +2,17 @@
 
     compiling worker    schedule, map, emit                       Illegal | the plans
     compiling worker    the plan timed, and the same at odd sizes NotBuilt | OverLimit | Built
-    measuring worker    run at odd sizes, compare; run at the     WrongResult | Timed
-                        user's sizes, compare; time
+    measuring worker    run at odd sizes, compare, time there;    WrongResult | CutOff | Timed
+                        run at the user's, compare; time
 
-Everything is compared with the original loops: at odd sizes run by the interpreter, at the user's sizes by the same
-loops compiled without reassociation. A ``Job`` is all a worker needs to know, and picklable.
+Everything is compared with the original loops. A version that is slow beyond doubt is not measured to its end: see
+``cut``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,70 +20,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from looptune import interp
-from looptune.backends.base import Backend, Binary, Program, Ran
+from looptune.backends.base import Backend, Binary, Limit, Program, Ran
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Codelet, Loop, Node, Scalar
-from looptune.mapping import Plan, plan, repeats
-from looptune.rewrite import rewrite, walk
+from looptune.ir import Array, Codelet, Loop, Node
+from looptune.mapping import Plan, count, plan, repeats
+from looptune.rewrite import rewrite
 from looptune.runtime import peak
-from looptune.runtime.check import Doubt, Judge, Padded, nudged, padded, widened
 from looptune.runtime.compare import Comparison
 from looptune.runtime.machine import Cpu, Machine, Run
-from looptune.runtime.outcome import CutOff, Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
-from looptune.runtime.sizes import Problem
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Analysis, Scheduled, bake, schedule
-from looptune.simplify import is_integer
+from looptune.tune.best import Best
+from looptune.tune.cut import LONG_US, hopeless, limit, once_is_enough, paced, screened_out, stopped
+from looptune.tune.job import Job
 from looptune.tune.lab import Prepared
 from looptune.tune.limits import exceeded
+from looptune.tune.odd import OddRun, OddSizes
+from looptune.tune.original import Original, outputs
 from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
 from looptune.tune.workers import Setup
-
-CUT = 3.0
-"""A version that takes this many times the best is not run to its end, or not again where it has only one launch."""
-WORTH_US = 10_000.0
-"""Below this nothing is cut off: looking costs as much, and of a short run the first may be a hiccup."""
-HOPELESS = 20.0
-"""A version whose verifying run takes this many times the best, however short, is not run again either."""
-LONG_US = 1e6
-"""A run this long is not repeated while screening."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
-    devices of the same model, which share the measuring."""
-
-    name: str
-    backend: Callable[[], Backend]
-    reference: Callable[[], Backend]
-    machine: Callable[[], Machine]
-    bakes: bool
-    others: tuple[Callable[[], Machine], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none.
-
-    A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known.
-    """
-
-    codelet: Codelet
-    problem: Problem
-    odd: Problem | None
-    target: Target
-    cache: Path
-    seed: int = 0
-    reassociate: bool = True
-    ceiling: Ceiling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +54,14 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Built:
+    """``odd``: built for those sizes; None where one binary is for all."""
+
     timed: Binary
     odd: Binary | None
+
+    @property
+    def odd_or_timed(self) -> Binary:
+        return self.timed if self.odd is None else self.odd
 
 
 @dataclass(slots=True)
@@ -162,7 +127,7 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Seal
     return work
 
 
-def measurer(job: Job) -> Callable[[Built, float | None], Outcome]:
+def measurer(job: Job) -> Callable[[Built, Best | None], Outcome]:
     """The set-up of the worker that measures on the job's first device."""
     return Bench(job).measure
 
@@ -187,15 +152,10 @@ class Bench:
     job: Job
     machine: Machine = field(init=False)
     backend: Backend = field(init=False)
-    judge: Judge = field(init=False)
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     comparison: Comparison = field(init=False)
-    odd_inputs: dict[str, np.ndarray] = field(init=False, default_factory=dict)
-    odd_judge: Judge = field(init=False)
-    guarded: dict[str, Padded] = field(init=False, default_factory=dict)
-    odd_arrays: dict[str, Any] = field(init=False, default_factory=dict)
-    odd_originals: dict[str, Any] = field(init=False, default_factory=dict)
+    odd: OddSizes | None = field(init=False, default=None)
     ceiling: Ceiling | None = field(init=False)
     measured_again: bool = field(init=False, default=False)
 
@@ -203,72 +163,72 @@ class Bench:
         job = self.job
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
-        host = job.problem.arrays(job.codelet, job.seed)
-        expected = reference(job, job.codelet, host)
-        self.judge = Judge(expected, reduction_terms(job.codelet, job.problem.values), self.doubt)
-        self.comparison = Comparison(self.machine, self.backend, self.judge)
+        original = Original(job, job.problem, job.seed)
+        host, judge = original.inputs(), original.judge()
+        self.comparison = Comparison(self.machine, self.backend, judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
-        self.originals = {name: self.machine.place(host[name]) for name in expected}
+        self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
         if job.odd is not None:
-            self.odd_inputs = job.odd.arrays(job.codelet, job.seed + 1)
-            expected = self.interpreted(job.codelet, self.odd_inputs)
-            self.odd_judge = Judge(expected, reduction_terms(job.codelet, job.odd.values), self.odd_doubt)
-            self.guarded = {name: padded(a) for name, a in self.odd_inputs.items()}
-            self.odd_arrays = {name: self.machine.place(p.whole) for name, p in self.guarded.items()}
-            self.odd_originals = {name: self.machine.place(p.whole) for name, p in self.guarded.items()}
+            self.odd = OddSizes(job, self.machine, self.backend, job.odd)
 
-    def doubt(self) -> Doubt:
-        job = self.job
-        given = job.problem.arrays(job.codelet, job.seed)
-        wide = widened(job.codelet)
-        wider = {} if wide == job.codelet else reference(job, wide, cast(wide, given), "wider")
-        return Doubt(reference(job, job.codelet, nudged(given, job.seed), "moved"), wider)
-
-    def odd_doubt(self) -> Doubt:
-        job = self.job
-        wide = widened(job.codelet)
-        wider = {} if wide == job.codelet else self.interpreted(wide, cast(wide, self.odd_inputs))
-        return Doubt(self.interpreted(job.codelet, nudged(self.odd_inputs, job.seed)), wider)
-
-    def measure(self, built: Built, best_us: float | None) -> Outcome:
+    def measure(self, built: Built, best: Best | None) -> Outcome:
+        """``best``: what a version may be given up against; None: it is measured whole."""
         start = time.monotonic()
-        wrong = self.wrong_at_odd_sizes(built)
-        if wrong is not None:
-            return WrongResult(wrong)
+        against = best if self.job.cuts else None
+        at_odd = OddRun() if self.odd is None else self.odd.run(self.backend.load(built.odd_or_timed))
+        if at_odd.wrong is not None:
+            return WrongResult(at_odd.wrong)
         odd_s = time.monotonic() - start
+        if against is not None and at_odd.us is not None and hopeless(at_odd.us, at_odd.sizes, against):
+            launches = count(built.timed.plan.steps, self.integers)
+            facts = (*_facts(built.timed), *_took(odd_s, 0.0))
+            return screened_out(at_odd.us, at_odd.sizes, against, launches, facts)
         program = self.backend.load(built.timed)
         start = time.monotonic()
-        ran = None if best_us is None or not repeats(built.timed.plan) else self.ran_within(limit_us(best_us), program)
-        if ran is not None and best_us is not None and ran.launched < ran.launches:
-            took = (("verify_s", round(odd_s, 4)), ("measure_s", round(time.monotonic() - start, 4)))
-            where = "not at the sizes timed" if self.job.odd is None else f"only at {_sizes(self.job.odd)}"
-            return CutOff(ran.us, best_us, ran.launched, ran.launches, where, (*_facts(built.timed), *took))
+        ran = self.ran_within(limit(against), program) if repeats(built.timed.plan) else None
+        if against is not None and ran is not None and ran.launched < ran.launches:
+            facts = (*_facts(built.timed), *_took(odd_s, time.monotonic() - start))
+            return stopped(ran, against, at_odd.sizes, facts)
         sample = self.machine.sampler(self.running(program), self.pairs())
         first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
         if wrong is not None:
             return WrongResult(wrong)
         verified = time.monotonic()
-        once = once_is_enough(first_us, best_us)
-        times = screen(sample, best_us) if not once else (first_us,) if ran is None else (sample(),)
+        times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
-        # Launches made one by one were verified, but what was timed is replayed from a graph.
         bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
         if bad is not None:
             return WrongResult(bad)
-        where = "at the sizes timed" + ("" if self.job.odd is None else f" and at {_sizes(self.job.odd)}")
-        took = (("verify_s", round(odd_s + verified - start, 4)), ("measure_s", round(time.monotonic() - verified, 4)))
-        facts = (*_facts(built.timed), *took)
+        where = "at the sizes timed" + (f" and at {at_odd.sizes}" if at_odd.sizes else "")
+        own = Best(s.median_us, at_odd.us, at_odd.sizes, paced(ran, s.median_us))
+        facts = (*_facts(built.timed), *_took(odd_s + verified - start, time.monotonic() - verified), *own.facts)
         return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", facts)
 
-    def ran_within(self, limit_us: float, program: Program) -> Ran:
-        """Its launches one after the other, until the limit; tried once more where that may have been a hiccup."""
-        for _ in range(2):
+    def timed(
+        self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
+    ) -> tuple[float, ...]:
+        """``first_us``: of the verifying run; ``apart``: its launches were made one by one."""
+        if not once_is_enough(first_us, best_us):
+            return screen(sample, best_us)
+        # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
+        return (sample(),) if apart and self.machine.asynchronous else (first_us,)
+
+    def ran_within(self, allowed: Limit, program: Program) -> Ran:
+        """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
+
+        A device that is asynchronous has a clock of its own, which does not count what the host was late with.
+        """
+        for _ in range(1 if self.machine.asynchronous else 2):
             self.restore()
-            ran = program.run_within(limit_us, self.arrays, self.job.problem.values, self.machine.stream)
-            if ran.launched == ran.launches or limit_us > LONG_US:
+            ran = program.run_within(allowed, self.arrays, self.job.problem.values, self.machine.stream)
+            if ran.launched == ran.launches or ran.us > LONG_US:
                 break
         return ran
+
+    @property
+    def integers(self) -> dict[str, int]:
+        return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
 
     def impossible(self, time_us: float) -> str | None:
         """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
@@ -324,36 +284,8 @@ class Bench:
         calls = {name: make(dtype) for name, make in makers.items() if make is not None}
         return {name: self.machine.foreign(call, args) for name, call in calls.items() if call is not None}
 
-    def wrong_at_odd_sizes(self, built: Built) -> str | None:
-        """The first element that differs at sizes no factor divides, or a write outside an array."""
-        if self.job.odd is None:
-            return None
-        inside = {}
-        for name, p in self.guarded.items():
-            self.machine.copy(self.odd_originals[name], self.odd_arrays[name])
-            inside[name] = self.machine.inside(self.odd_arrays[name], p.pad, p.view.shape)
-        program = self.backend.load(built.timed if built.odd is None else built.odd)
-        values = self.job.odd.values
-        self.machine.once(lambda stream: program.run(inside, values, stream))
-        left: dict[str, np.ndarray] = {}
-        for name, p in self.guarded.items():
-            whole = self.machine.fetch(self.odd_arrays[name])
-            outside = p.check(whole)
-            if outside is not None:
-                return f"{name}: {outside}"
-            left[name] = whole[p.pad : p.pad + p.view.size].reshape(p.view.shape)
-        off = self.odd_judge.wrong({name: left[name] for name in self.odd_judge.expected})
-        return None if off is None else f"{off} at {_sizes(self.job.odd)}"
-
     def wrong(self) -> str | None:
         return self.comparison.wrong(self.arrays)
-
-    def interpreted(self, codelet: Codelet, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the loops make of inputs at the odd sizes."""
-        assert self.job.odd is not None, "there are odd sizes"
-        whole = {name: a.copy() for name, a in inputs.items()}
-        interp.run(codelet, whole, self.job.odd.values)
-        return {name: whole[name] for name in outputs(codelet)}
 
     def restore(self) -> None:
         for name, source in self.originals.items():
@@ -362,54 +294,6 @@ class Bench:
     def pairs(self) -> dict[str, tuple[Any, Any]]:
         """The arrays to put back before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
-
-
-def once_is_enough(first_us: float, best_us: float | None) -> bool:
-    """The verifying run is the time of a version: a long one, or so slow that it does not matter how slow."""
-    if first_us > LONG_US or best_us is None:
-        return first_us > LONG_US
-    return first_us > HOPELESS * best_us or first_us > limit_us(best_us)
-
-
-def limit_us(best_us: float) -> float:
-    return max(CUT * best_us, WORTH_US)
-
-
-def outputs(codelet: Codelet) -> set[str]:
-    return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
-
-
-def cast(codelet: Codelet, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays in the types that the codelet declares."""
-    return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}
-
-
-def reference(job: Job, codelet: Codelet, inputs: Mapping[str, np.ndarray], how: str = "") -> dict[str, np.ndarray]:
-    """What the original loops, or ``codelet`` made of them, leave of ``inputs``, run on the CPU.
-
-    Kept in a file: a restarted worker need not run them again. ``how`` tells inputs apart that are not the job's own.
-    """
-    backend = job.target.reference()
-    plain = plan(schedule(Analysis(codelet, reassociate=False)).codelet)
-    facts = (
-        backend.emit(plain),
-        sorted(job.problem.values.items()),
-        sorted((n, a.shape) for n, a in inputs.items()),
-        (job.seed if job.problem.data is None else job.problem.data.name, how),
-    )
-    path = job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
-    if path.exists():
-        with np.load(path) as held:
-            return {name: held[name] for name in held.files}
-    arrays = {name: a.copy() for name, a in inputs.items()}
-    backend.load(backend.build(plain)).run(arrays, job.problem.values)
-    written = {name: arrays[name] for name in sorted(outputs(codelet))}
-    job.cache.mkdir(parents=True, exist_ok=True)
-    # The workers of several devices come here at once, perhaps from several machines.
-    with tempfile.NamedTemporaryFile(dir=job.cache, prefix=path.stem, suffix=".part", delete=False) as part:
-        np.savez(part, **written)  # type: ignore[arg-type]
-    Path(part.name).replace(path)
-    return written
 
 
 def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
@@ -437,22 +321,13 @@ def sequential_us(job: Job) -> tuple[float, ...]:
     return (first,) if first > LONG_US else tuple(sample() for _ in range(5))
 
 
-def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
-    """The longest loop: a bound on the additions behind one element, per loop that reduces."""
-    from_sizes = [
-        int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
-    ]
-    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
-    return max([1, *from_sizes, *constants])
+def _took(verify_s: float, measure_s: float) -> tuple[Fact, ...]:
+    return ("verify_s", round(verify_s, 4)), ("measure_s", round(measure_s, 4))
 
 
-def _sizes(problem: Problem) -> str:
-    return " ".join(f"{n}={v}" for n, v in problem.values.items() if isinstance(v, int))
-
-
-def _facts(binary: Binary) -> tuple[tuple[str, int | float | str], ...]:
+def _facts(binary: Binary) -> tuple[Fact, ...]:
     most = max(binary.resources, key=lambda r: r.registers, default=None)
-    took: tuple[tuple[str, int | float | str], ...] = (("compile_s", round(binary.compile_s, 3)),)
+    took: tuple[Fact, ...] = (("compile_s", round(binary.compile_s, 3)),)
     if most is None:
         return took
     return (

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.best import Best
 from looptune.tune.lab import Lab
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.workers import Reply, Setup
@@ -59,7 +60,7 @@ class Executor(Protocol):
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up so many devices: that many versions will come."""
 
-    def measure(self, lab: int, key: Any, built: Any, best_us: float | None) -> None:
+    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
         """Hand a version to a free device."""
 
     def sleep(self, timeout_s: float | None) -> None:

@@ -28,9 +28,9 @@ class Lab(Protocol):
         work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
         work("build", task)            -> built | Outcome
 
-    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best_us) -> Outcome``.
+    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best) -> Outcome``.
     An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
-    ``measure_s`` say where its time went. ``best_us`` is None where the version is to be measured whole, however slow
+    ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole, however slow
     it is.
     """
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from looptune.errors import TargetError
+from looptune.tune.best import Best
 from looptune.tune.executor import Answer, compilers, spoiled
 from looptune.tune.lab import Lab
 from looptune.tune.spares import Spares
@@ -75,10 +76,10 @@ class Local:
         for measurer in self._measurers[lab][:count]:
             measurer.start()
 
-    def measure(self, lab: int, key: Any, built: Any, best_us: float | None) -> None:
+    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
         # Taken in order, so that a short sweep starts few processes.
         idle = next(measurer for measurer in self._measurers[lab] if measurer.idle)
-        idle.submit((lab, key), built, best_us)
+        idle.submit((lab, key), built, best)
 
     def sleep(self, timeout_s: float | None) -> None:
         sleep((*self._pool.workers, *self._all_measurers()), timeout_s)

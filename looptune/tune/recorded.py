@@ -33,7 +33,7 @@ _FAILED_MS = 1e20
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``cost_us`` None: refused or failed; of a version that was cut off, what it took by then. ``seconds``: compiling
+    """``cost_us`` None: refused or failed; of a version that was cut off, what a search is told. ``seconds``: compiling
     and measuring, None where the file does not say.
 
     ``source``: equal ones are one version, measured once. Not ``whole``: it was cut off, and cannot be the best.
@@ -132,10 +132,10 @@ def _of_row(row: Row, keys: Mapping[str, Row]) -> Measured:
             compiled = dict(facts).get("compile_s")
             seconds = None if took is None or compiled is None else took + float(compiled)
             return Measured(median_us, times_us, seconds, source)
-        case CutOff(ran_us, facts=facts):
+        case CutOff(ran_us, facts=facts) as cut:
             compiled = dict(facts).get("compile_s")
             seconds = None if took is None or compiled is None else took + float(compiled)
-            return Measured(ran_us, (ran_us,), seconds, source, whole=False)
+            return Measured(cut.cost_us, (ran_us,), seconds, source, whole=False)
     return Measured(None, (), took, source)
 
 

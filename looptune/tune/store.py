@@ -82,10 +82,10 @@ class Row:
 
     @property
     def cost_us(self) -> float | None:
-        """What a strategy is told: of a version that was cut off, what it took by then. None: it failed."""
+        """What a strategy is told, of a version that was cut off as well. None: it failed."""
         match self.outcome:
-            case CutOff(ran_us=ran_us):
-                return ran_us
+            case CutOff() as cut:
+                return cut.cost_us
         return self.median_us
 
 
@@ -178,10 +178,11 @@ class Store:
             self._write(_running(row))
         return row.key
 
-    def claim(self, row: Row, *, fresh: bool = False) -> Row | None:
+    def claim(self, row: Row, *, fresh: bool = False, whole: bool = False) -> Row | None:
         """Begin ``row``, unless it or another row of the same source is in the way; then that one.
 
-        In the way is what another living process is running and, unless ``fresh``, what has an outcome by now.
+        In the way is what another living process is running and, unless ``fresh``, what has an outcome by
+        now; not where that is cut off and ``row`` is to be measured ``whole``.
         """
         where = "key = :key OR (context = :context AND emitted = :emitted AND emitted <> '')"
         values = {"key": row.key, "context": row.context.hash, "emitted": row.emitted}
@@ -189,7 +190,8 @@ class Store:
             for record in db.execute(f"SELECT * FROM runs WHERE {where} ORDER BY number", values).fetchall():
                 other = _row(dict(record))
                 elsewhere = other.status == "running" and record["owner"] != self._owner
-                if elsewhere or (other.outcome is not None and not fresh):
+                stands = not whole or other.status != "cut_off"
+                if elsewhere or (other.outcome is not None and not fresh and stands):
                     return other
             self._write(_running(row))
         return None

@@ -52,13 +52,14 @@ def sweep(
     first: Sequence[Configuration] = (DEFAULT,),
     overlap: bool = True,
     fresh: bool = False,
+    cuts: bool = True,
     command: str = "",
 ) -> SweepResult:
     """``sweeps`` of one model, in processes here: ``jobs`` compile; ``timeout_s`` limits each compilation and each
     measurement."""
     (result,) = sweeps(
         (Part(lab, strategy, command),), store, budget=budget, opening=partial(Local, jobs=jobs, timeout_s=timeout_s),
-        progress=progress, first=first, overlap=overlap, fresh=fresh,
+        progress=progress, first=first, overlap=overlap, fresh=fresh, cuts=cuts,
     )  # fmt: skip
     return result
 
@@ -73,12 +74,14 @@ def sweeps(
     first: Sequence[Configuration] = (DEFAULT,),
     overlap: bool = True,
     fresh: bool = False,
+    cuts: bool = True,
 ) -> tuple[SweepResult, ...]:
     """For each part evaluate ``first``, then what its strategy asks for, until the budget or the space is used up, or
     Ctrl-C; the results in the order of the parts.
 
     Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
-    ``fresh`` runs again what the store already has. The budget is each part's.
+    ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget
+    is each part's.
     """
     begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
     names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
@@ -89,7 +92,7 @@ def sweeps(
         coordinators = [
             Coordinator(
                 part.lab, number, part.strategy, store, budget, executor, progress, name,
-                overlap=overlap, fresh=fresh, first=first,
+                overlap=overlap, fresh=fresh, cuts=cuts, first=first,
             )
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip

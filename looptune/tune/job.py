@@ -1,0 +1,47 @@
+"""What a sweep tunes, and for what: all that a worker process needs to know, picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.backends.base import Backend
+from looptune.ir import Codelet
+from looptune.runtime.machine import Machine
+from looptune.runtime.roofline import Ceiling
+from looptune.runtime.sizes import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
+    devices of the same model, which share the measuring."""
+
+    name: str
+    backend: Callable[[], Backend]
+    reference: Callable[[], Backend]
+    machine: Callable[[], Machine]
+    bakes: bool
+    others: tuple[Callable[[], Machine], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none.
+    ``screens``: these are large enough to tell how fast a version is.
+
+    A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
+    version is measured whole, however slow it is.
+    """
+
+    codelet: Codelet
+    problem: Problem
+    odd: Problem | None
+    target: Target
+    cache: Path
+    seed: int = 0
+    reassociate: bool = True
+    ceiling: Ceiling | None = None
+    screens: bool = False
+    cuts: bool = True

@@ -1,0 +1,102 @@
+"""The original loops at one size: what they are given, what they leave, and how far from that a version may be.
+
+few statements    run by the interpreter, which is the meaning of the loops
+many              the same loops compiled without reassociation, on the CPU; the result is kept in a file
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from looptune import interp
+from looptune.ir import Array, Codelet, Loop, Scalar
+from looptune.mapping import plan
+from looptune.rewrite import walk
+from looptune.runtime.check import Doubt, Judge, nudged, widened
+from looptune.runtime.sizes import Problem
+from looptune.schedule import Analysis, schedule
+from looptune.simplify import is_integer
+from looptune.tune.job import Job
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """``seed``: of the inputs, where they are random; ``interpreted``: the loops are run by the interpreter."""
+
+    job: Job
+    at: Problem
+    seed: int
+    interpreted: bool = False
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """New arrays, the same at each call."""
+        return self.at.arrays(self.job.codelet, self.seed)
+
+    def judge(self) -> Judge:
+        expected = self._left(self.job.codelet, self.inputs())
+        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), self._doubt)
+
+    def _doubt(self) -> Doubt:
+        codelet, given = self.job.codelet, self.inputs()
+        wide = widened(codelet)
+        wider = {} if wide == codelet else self._left(wide, _cast(wide, given), "wider")
+        return Doubt(self._left(codelet, nudged(given, self.job.seed), "moved"), wider)
+
+    def _left(self, codelet: Codelet, inputs: Arrays, how: str = "") -> dict[str, np.ndarray]:
+        """What the original loops, or ``codelet`` made of them, leave of ``inputs``; ``how`` tells these apart."""
+        if not self.interpreted:
+            return self._compiled(codelet, inputs, how)
+        whole = {name: a.copy() for name, a in inputs.items()}
+        interp.run(codelet, whole, self.at.values)
+        return {name: whole[name] for name in outputs(codelet)}
+
+    def _compiled(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
+        """Kept in a file: a restarted worker need not run them again."""
+        cache, at = self.job.cache, self.at
+        backend = self.job.target.reference()
+        plain = plan(schedule(Analysis(codelet, reassociate=False)).codelet)
+        facts = (
+            backend.emit(plain),
+            sorted(at.values.items()),
+            sorted((n, a.shape) for n, a in inputs.items()),
+            (self.seed if at.data is None else at.data.name, how),
+        )
+        path = cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
+        if path.exists():
+            with np.load(path) as held:
+                return {name: held[name] for name in held.files}
+        arrays = {name: a.copy() for name, a in inputs.items()}
+        backend.load(backend.build(plain)).run(arrays, at.values)
+        written = {name: arrays[name] for name in sorted(outputs(codelet))}
+        cache.mkdir(parents=True, exist_ok=True)
+        # The workers of several devices come here at once, perhaps from several machines.
+        with tempfile.NamedTemporaryFile(dir=cache, prefix=path.stem, suffix=".part", delete=False) as part:
+            np.savez(part, **written)  # type: ignore[arg-type]
+        Path(part.name).replace(path)
+        return written
+
+
+def outputs(codelet: Codelet) -> set[str]:
+    return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
+
+
+def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
+    """The longest loop: a bound on the additions behind one element, per loop that reduces."""
+    from_sizes = [
+        int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
+    ]
+    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
+    return max([1, *from_sizes, *constants])
+
+
+def _cast(codelet: Codelet, arrays: Arrays) -> dict[str, np.ndarray]:
+    """The arrays in the types that the codelet declares."""
+    return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}
