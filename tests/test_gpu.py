@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from test_stage import CASES as STAGED
 from test_stage import Case as Staged
 
 import looptune
-from looptune import targets
+from looptune import experiment, targets
 from looptune.backends.base import Limit
 from looptune.cli import cli
 from looptune.frontend import load
@@ -29,7 +30,11 @@ from looptune.mapping import plan
 from looptune.runtime import peak
 from looptune.runtime.check import Doubt, Judge
 from looptune.runtime.compare import Comparison
+from looptune.runtime.outcome import CutOff, Timed
 from looptune.schedule import Analysis, schedule
+from looptune.tune.best import Best
+from looptune.tune.evaluate import Bench, Built, KernelLab, plans_of
+from looptune.tune.space import Configuration
 
 MISSING = targets.gpu_missing()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")]
@@ -114,6 +119,32 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
     assert program.run_within(Limit(60e6), stepwise, sizes, machine.stream).launched == 400
     machine.sampler(lambda stream: program.run(graph, sizes, stream), {})()
     np.testing.assert_array_equal(machine.fetch(stepwise["x"]), machine.fetch(graph["x"]))
+
+
+def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
+    """A version is right and timed at both sizes, with its pace; hopeless at the reduced ones, it is run there only."""
+    (tmp_path / "steps.c").write_text(STEPS)
+    request = experiment.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
+    prepared = experiment.prepare(request)
+    assert prepared.job.screens
+    job = replace(prepared.job, cache=tmp_path / "cache")
+    lab, bench = KernelLab(job, prepared.context), Bench(job)
+    plans = plans_of(job, lab.scheduled(Configuration(())).codelet, "")
+    assert plans.odd is not None
+    built = Built(lab.backend.build(plans.timed), lab.backend.build(plans.odd))
+    outcome = bench.measure(built, None)
+    assert isinstance(outcome, Timed), outcome
+    best = Best.of(outcome)
+    assert best.reduced_sizes == "t=251 n=257"
+    assert best.reduced_us is not None
+    assert best.reduced_us < best.us
+    assert best.pace is not None
+    assert 0 < best.pace.us[0] < best.pace.us[-1] <= best.us + 0.1
+    again = bench.measure(built, best)
+    assert isinstance(again, Timed), again
+    cut_off = bench.measure(built, replace(best, us=1e6, reduced_us=1e-3))
+    assert isinstance(cut_off, CutOff), cut_off
+    assert (cut_off.launched, cut_off.where) == (0, "at t=251 n=257")
 
 
 def test_results_are_compared_on_the_gpu(tmp_path: Path) -> None:
