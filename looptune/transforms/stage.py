@@ -9,8 +9,8 @@ iterations: tile it. On a grid's own loop it is what they read in the whole kern
 caches do this, it changes nothing.
 
 Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
-together. Gain: each element is read from memory once a block, 16 bytes at a time where rows of the tile begin and end at
-multiples of that in an array whose sizes are known. Cost: shared memory, two barriers for each tile.
+together. Gain: each element is read from memory once a block; 16 bytes at a time where sizes are known and rows of the
+tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile.
 """
 
 from __future__ import annotations
