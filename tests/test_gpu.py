@@ -109,9 +109,9 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
     backend, machine = target.backend(), target.machine()
     planned = plan(schedule(Analysis(load(STEPS).codelet)).codelet)
     program = backend.load(backend.build(planned))
-    given = {name: np.ones(4_000_000, np.float32) for name in "xy"}
+    given = {name: np.ones(40_000_000, np.float32) for name in "xy"}
     placed = {name: machine.place(a) for name, a in given.items()}
-    sizes = {"t": 200, "n": 4_000_000}
+    sizes = {"t": 200, "n": 40_000_000}
     ran = program.run_within(Limit(500.0), placed, sizes, machine.stream)
     assert 0 < ran.launched < ran.launches == 400
     assert ran.us > 500.0

@@ -1,6 +1,6 @@
 """Fixed points of a plan's outermost host loop: where two versions with the same host loop have done the same work.
 
-    S0; for k (host) in 0..2048: S1, S2        marks after 128, 256, 512, 1024 and 2048 iterations
+    S0; for k (host) in 0..2048: S1, S2        marks after 32, 128, 256, 512, 1024 and 2048 iterations
 
 Of several host loops it is the one that makes the most launches.
 """
@@ -15,7 +15,7 @@ from looptune.ir import Assign, Const
 from looptune.mapping import HostIf, HostLoop, Plan, Step, count, value
 from looptune.rewrite import walk
 
-PARTS = (16, 8, 4, 2, 1)
+PARTS = (64, 16, 8, 4, 2, 1)
 """A mark stands where one in so many of the iterations is made, rounded up."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from looptune.backends.base import Pace
+from looptune.backends.marks import PARTS
 from looptune.runtime.outcome import Fact, Timed
 
 
@@ -27,6 +28,7 @@ class Best:
         known = dict(outcome.facts)
         reduced_us = float(known["reduced_us"]) if "reduced_us" in known else None
         pace = _pace(str(known["pace"])) if "pace" in known else None
+        pace = pace if pace is not None and len(pace.us) == len(PARTS) else None
         return cls(outcome.median_us, reduced_us, str(known.get("reduced_sizes", "")), pace)
 
     @property

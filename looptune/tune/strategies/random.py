@@ -1,4 +1,7 @@
-"""Every configuration once, in an order the seed fixes.
+"""Every configuration once, in an order the seed fixes; first one of each section of the space.
+
+Sections try different ideas: with one of each it is soon known how fast a version can be, against which hopeless ones
+are given up, and a small budget has seen them all.
 
 The order is a permutation of 0 .. size - 1 computed point by point, so a space of 10^30 costs no memory: a Feistel
 network on the mixed radix (a, b), a = b = ceil(sqrt(size)), walked until it lands inside (Black and Rogaway, "Ciphers
@@ -7,7 +10,9 @@ with Arbitrary Finite Domains", 2002). a * b exceeds size by less than 2 sqrt(si
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import chain
 from math import isqrt
 from typing import ClassVar
 
@@ -18,25 +23,40 @@ from looptune.tune.view import View
 # Three rounds are indistinguishable from random to a handful of queries; six cost 10 us and leave no visible pattern.
 _ROUNDS = 6
 
+TRIED = 16
+"""So many numbers of a section, at most, until one is allowed."""
+
 
 class Random(Strategy):
     name: ClassVar[str] = "random"
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)
-        self._next = 0
+        self._order = self._ordered()
 
     def ask(self) -> Configuration | None:
+        return next(self._order, None)
+
+    def _ordered(self) -> Iterator[Configuration]:
         size = self.space.size
-        while self._next < size:
-            configuration = self.space[permuted(self._next, size, self.seed)]
-            self._next += 1
-            if configuration is not None:
-                return configuration
-        return None
+        scouts = tuple(scouted(self.space, self.seed))
+        others = (n for index in range(size) if (n := permuted(index, size, self.seed)) not in scouts)
+        yield from (found for n in chain(scouts, others) if (found := self.space[n]) is not None)
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
         """Sampling without replacement: nothing to learn."""
+
+
+def scouted(space: Space | View, seed: int) -> Iterator[int]:
+    """The number of a configuration of each section, the last section first; none where there is only one section."""
+    sections = space.sections if isinstance(space, Space) else ()
+    start = space.size
+    for section in reversed(sections if len(sections) > 1 else ()):
+        start -= section.size
+        tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
+        found = next((k for k in tried if section.configuration(k) is not None), None)
+        if found is not None:
+            yield start + found
 
 
 def permuted(index: int, size: int, seed: int) -> int:
