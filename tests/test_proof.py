@@ -161,11 +161,11 @@ def test_accesses_outside_an_array_fail_at_sizes_and_are_assumed_without() -> No
     assert (found.verdict, found.reason) == ("failed", "B[i + 1] at nest.c:2:15 is outside its array")
 
 
-@pytest.mark.parametrize("code", ["for i in range(n):\n    if B[i] > 0.0:\n        B[i] = 1.0",
+@pytest.mark.parametrize("code", ["for i in range(n):\n    for j in range(idx[i]):\n        B[j] = 1.0",
                                   "for i in range(n):\n    while B[i] > 1.0:\n        B[i] = B[i] / 2.0"])  # fmt: skip
 def test_what_cannot_be_compared_is_unknown(code: str) -> None:
-    """Data-dependent code is never called proved."""
-    tree = codelet(code)
+    """How often a loop runs that data bound is never called proved."""
+    tree = nest(code, SHAPES | {"idx": ("n",)})
     assert prove(tree, tree).verdict == "unknown"
 
 

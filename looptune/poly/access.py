@@ -55,7 +55,7 @@ def memory(codelet: Codelet) -> Callable[[str], bool]:
 
 
 def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -> tuple[Access, ...]:
-    """The write first, then the reads."""
+    """The write first, then the reads. An asking writes nothing."""
     target, value, conditions = statement.assign.target, statement.assign.value, statement.conditions
     into = accumulation(statement.assign, statement.guard)
     own = [n for n in _named((value, conditions[-1:]), storage) if n == target and into is not None][:1]
@@ -66,7 +66,7 @@ def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -
     write = _access(target, statement, nest, write=True, into=into)
     reads = [_access(n, statement, nest, write=False, into=into) for n in own]
     reads += [_access(n, statement, nest, write=False) for n in (*others, *_named((*inside, *conditions), storage))]
-    return (write, *reads)
+    return tuple(reads) if statement.asks else (write, *reads)
 
 
 def once(mine: tuple[Access, ...]) -> tuple[Access, ...]:

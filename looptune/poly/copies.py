@@ -4,18 +4,24 @@
                                                   S0_1: { [i] -> S0[2i + 1] : 0 <= i < n/2 }
 
 The map comes from ``Assign.at``, which every rewriting carries along. ``Unprovable`` says what stops the comparison.
+Where data decide whether an assignment runs, its copies ask the same of the data; that they get the same answers is
+for the order of those askings to show, which are compared like what runs, but for how often they are asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from looptune.ir import Assign, Bin, Call, Cast, Codelet, Const, Expr, Load, Loop, Node, Scalar, Select, Un, Var, While
+from looptune.ir import Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
+from looptune.poly.alike import Alike, Names
+from looptune.poly.apart import asking, stands_apart
+from looptune.poly.asked import Asked
 from looptune.poly.domain import Statement
 from looptune.poly.model import Model, build
+from looptune.pretty import show
 from looptune.rewrite import rewrite, substitute, walk
 from looptune.simplify import is_integer
 
@@ -28,17 +34,26 @@ class Unprovable(Exception):
 class Copies:
     """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }
 
+    ``asked``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the locals that a
+    copy or an asking reads, None where it computes something else; ``unlike`` are the copies that ask something else.
     ``whole``: every assignment is a copy of an original one.
     """
 
     original: Model
     finished: Model
     of: Mapping[str, str]
+    asked: Mapping[str, str]
     at: Mapping[str, isl.Map]
+    names: Mapping[str, Names | None]
+    unlike: frozenset[str]
     whole: bool = True
 
+    def stands_for(self, name: str) -> str:
+        return self.of[name] if name in self.of else self.asked[name]
+
     def named(self, statement: str) -> list[str]:
-        return [c for c, s in self.of.items() if s == statement]
+        """The copies of a statement, or the askings for which an asking stands."""
+        return [c for c, s in (*self.of.items(), *self.asked.items()) if s == statement]
 
     def between(self, first: str, dependence: isl.Map, then: str) -> isl.Map:
         """{ first copy[iteration] -> then copy[iteration] } of a map of the original iterations"""
@@ -53,15 +68,81 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> C
     """Both as models, with the parameters in ``sizes`` as constants."""
     given = (p for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in sizes)
     env: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given}
-    before = build(_baked(original, env))
+    before = build(_baked(original, env), asked_apart=True)
     of: dict[str, str] = {}
-    after = build(_numbered(_baked(finished, env), of))
-    for model in (before, after):
-        if any(not s.exact for s in model.statements.values()):
-            what = model.unknown[0] if model.unknown else "when a statement runs"
-            raise Unprovable(f"{what}")
+    after = build(_numbered(_baked(finished, env), of), asked_apart=True)
+    for unknown in (s.unknown for m in (before, after) for s in m.statements.values()):
+        if unknown is not None and not unknown.condition:
+            raise Unprovable(str(unknown))
     mine = {c: s for c, s in of.items() if s in before.statements}
-    return Copies(before, after, mine, {c: _at(before, after, c, s) for c, s in mine.items()}, len(mine) == len(of))
+    made = _Comparing(before, after)
+    for c, s in mine.items():
+        made.add(before.statements[s], after.statements[c])
+    return Copies(before, after, mine, made.asked, made.at, made.names, frozenset(made.unlike), len(mine) == len(of))
+
+
+@dataclass(slots=True)
+class _Comparing:
+    """Fills in what ``Copies`` holds."""
+
+    before: Model
+    after: Model
+    asked: dict[str, str] = field(default_factory=dict)
+    at: dict[str, isl.Map] = field(default_factory=dict)
+    names: dict[str, Names | None] = field(default_factory=dict)
+    unlike: set[str] = field(default_factory=set)
+
+    def add(self, s: Statement, c: Statement) -> None:
+        self.at[c.name] = _at(self.before, self.after, c.name, s.name)
+        alike = Alike(self.before, self.after, s, c)
+        target, value = alike.names(s.assign.target, c.assign.target), alike.names(s.assign.value, c.assign.value)
+        read = None if target is None or value is None else value | _read(target, c.assign.target)
+        found = self.conditions(alike)
+        self.unlike |= {c.name} if found is None else set()
+        for k, names in enumerate(found if found is not None else ()):
+            if not stands_apart(c, k):
+                read = None if read is None else read | names
+                continue
+            mine, theirs = asking(c, k), asking(s, k)
+            self.asked[mine], self.names[mine] = theirs, names
+            self.at[mine] = self.asking_at(self.after.statements[mine], c, s, self.before.statements[theirs])
+        self.names[c.name] = read
+
+    def conditions(self, alike: Alike) -> list[Names] | None:
+        """The names in each condition on data; None where the two ask different things."""
+        s, c = alike.original, alike.copy
+        found: list[Names] = []
+        for a, b in zip(s.asked, c.asked, strict=False):
+            names = alike.names(a.cond, b.cond)
+            if names is not None and a.wanted == b.wanted:
+                found.append(names)
+        if len(s.asked) == len(c.asked) == len(found):
+            moved = [a for k, a in enumerate(s.asked) if stands_apart(s, k) != stands_apart(c, k)]
+            if moved:
+                raise Unprovable(f"condition {show(moved[0].whole)} is asked in another place, which")
+            return found
+        if any(not self.on_data(a) for a in (*s.asked, *c.asked)):
+            raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
+        return None
+
+    def on_data(self, a: Asked) -> bool:
+        """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
+        named = {v.name for v in self.before.codelet.locals} - self.before.space.nest.known.keys()
+        return any(isinstance(n, Load) or (isinstance(n, Var) and (not is_integer(n.dtype) or n.name in named))
+                   for n in walk(a.cond))  # fmt: skip
+
+    def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
+        """{ the copy's asking[iteration] -> the original's asking[iteration] : the answer decides on the same }"""
+        (outer, inner) = (
+            isl.Map(f"{space.prefix}{{ {space.instance(a)} -> {space.instance(b)} }}")
+            for space, a, b in ((self.after.space, mine, c), (self.before.space, theirs, s))
+        )
+        return outer.apply_range(self.at[c.name]).apply_range(inner.reverse())
+
+
+def _read(names: Names, target: Var | Load) -> Names:
+    """Those that say which element is assigned: that a local is assigned does not read it."""
+    return frozenset() if isinstance(target, Var) else names
 
 
 def _baked(codelet: Codelet, env: Mapping[str, Expr]) -> Codelet:
@@ -93,42 +174,3 @@ def _at(before: Model, after: Model, copy: str, statement: str) -> isl.Map:
         raise Unprovable(f"which iteration of {statement} a copy runs is not affine")
     everywhere = isl.Map(f"{after.space.prefix}{{ {after.space.instance(c)} -> {s.name}[{', '.join(map(str, at))}] }}")
     return everywhere.intersect_domain(after.space.domain(copy))
-
-
-def same_meaning(copies: Copies, copy: str) -> bool:
-    """The copy computes what the original does in that iteration: same operations, same elements, same integers."""
-    c, s = copies.finished.statements[copy], copies.original.statements[copies.of[copy]]
-    env = {f.var: e for f, e in zip(s.loops, c.assign.at, strict=True) if isinstance(f, Loop)}
-    target, value = substitute((s.assign.target, s.assign.value), env)
-    return _same(copies, c, target, c.assign.target) and _same(copies, c, value, c.assign.value)
-
-
-def _same(copies: Copies, c: Statement, a: Expr, b: Expr) -> bool:
-    if a == b or _equal_integers(copies, c, a, b):
-        return True
-    match a, b:
-        case Load(array, index, _), Load(array2, index2, _):
-            return array == array2 and all(_same(copies, c, x, y) for x, y in zip(index, index2, strict=True))
-        case Var(name, dtype), Var(name2, dtype2):
-            own = ((copies.original.codelet, name), (copies.finished.codelet, name2))
-            return dtype == dtype2 and all(any(v.name == n for v in codelet.locals) for codelet, n in own)
-        case Bin(op), Bin(op2) if op == op2:
-            return _same(copies, c, a.lhs, b.lhs) and _same(copies, c, a.rhs, b.rhs)
-        case (Un(op, x), Un(op2, y)) | (Cast(op, x), Cast(op2, y)):
-            return op == op2 and _same(copies, c, x, y)
-        case Call(fn, args, dtype), Call(fn2, args2, dtype2):
-            same = fn == fn2 and dtype == dtype2 and len(args) == len(args2)
-            return same and all(_same(copies, c, x, y) for x, y in zip(args, args2, strict=True))
-        case Select(), Select():
-            parts = ((a.cond, b.cond), (a.then, b.then), (a.other, b.other))
-            return all(_same(copies, c, x, y) for x, y in parts)
-    return False
-
-
-def _equal_integers(copies: Copies, c: Statement, a: Expr, b: Expr) -> bool:
-    space = copies.finished.space
-    texts = [space.nest.affine(e, c.dims) if is_integer(e.dtype) else None for e in (a, b)]
-    if None in texts:
-        return False
-    differ = isl.Set(f"{space.prefix}{{ {space.instance(c)} : {texts[0]} != {texts[1]} }}")
-    return differ.intersect(space.domain(c.name)).is_empty()

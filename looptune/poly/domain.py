@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from looptune.ir import Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Scalar, Stmt, Un, Var, While
-from looptune.poly.text import Least, condition, constant, least_of, name, text
+from looptune.ir import Array, Assign, Codelet, Const, Expr, If, Local, Loop, Node, Scalar, Stmt, Un, Var, While
+from looptune.poly.asked import Asked, affine_part, parts
+from looptune.poly.text import Least, constant, least_of, name, text
 from looptune.pretty import show
-from looptune.rewrite import rewrite, substitute, walk
+from looptune.rewrite import substitute, walk
 from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 from looptune.source import Span
@@ -47,6 +48,7 @@ class Statement:
     ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
     ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
     the last of them is ``guard`` (or its negation) where the statement opens a branch: nothing runs between the two.
+    ``asked`` are those that are not affine, in parts. ``asks``: what runs is one of these only, for that statement.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Statement:
     conditions: tuple[Expr, ...]
     unknown: Unknown | None
     guard: Expr | None = None
+    asked: tuple[Asked, ...] = ()
+    asks: str = ""
 
     def shown(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
         """An iteration by the user's names and in the user's values; a ``while`` counts its passes.
@@ -109,6 +113,10 @@ class Nest:
     def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
         """``e`` as isl text over ``dims`` and the parameters, None where it depends on anything else."""
         return _affine(e, self.known, {*dims, *self.parameters})
+
+    def condition(self, e: Expr, wanted: bool, dims: tuple[str, ...]) -> tuple[str, bool]:
+        """What holds wherever ``e`` is true (or false), as isl text, and whether that says all of it."""
+        return affine_part(e, wanted, self.known, {*dims, *self.parameters})
 
 
 def _affine(e: Expr, known: Mapping[str, Expr], scope: set[str], least: Least | None = None) -> str | None:
@@ -209,6 +217,8 @@ class _Place:
     unknown: tuple[Unknown, ...] = ()
     scope: frozenset[str] = frozenset()
     least: Least = field(default_factory=dict)
+    asked: tuple[Asked, ...] = ()
+    ifs: int = 0
 
     def given(self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unknown, ...]) -> _Place:
         return replace(self, domain=(*self.domain, *([condition] if condition != "true" else [])),
@@ -236,8 +246,9 @@ class _Walker:
                 case While():
                     self.passes(stmt, replace(place, time=(*place.time, str(start))))
                 case If(cond, then, other):
-                    middle = self.block(then, self.branch(cond, True, place), start, cond)
-                    start = self.block(other, self.branch(cond, False, place), middle, Un("!", cond)) - 1
+                    yes, no = (self.branch(cond, taken, place, start) for taken in (True, False))
+                    middle = self.block(then, yes, start, cond)
+                    start = self.block(other, no, middle, Un("!", cond)) - 1
             start += 1
         return start
 
@@ -246,7 +257,7 @@ class _Walker:
         domain = " and ".join(f"({c})" for c in place.domain)
         unknown = min(place.unknown, key=lambda u: u.condition, default=None)
         self.statements.append(Statement(stmt.name, place.loops, stmt, place.dims, domain, place.time, place.exact,
-                                         place.conditions, unknown, guard))  # fmt: skip
+                                         place.conditions, unknown, guard, place.asked))  # fmt: skip
 
     def loop(self, loop: Loop, place: _Place) -> None:
         var = name(loop.var)
@@ -280,18 +291,21 @@ class _Walker:
             loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
         )
 
-    def branch(self, cond: Expr, taken: bool, place: _Place) -> _Place:
+    def branch(self, cond: Expr, taken: bool, place: _Place, start: int) -> _Place:
         """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
-
-        def hide(n: Node) -> Node | None:
-            match n:
-                case Var(var, dtype) if name(var) not in place.scope:
-                    return Load(var, (), dtype)
-            return None
-
-        held, exact = condition(rewrite(hide, substitute(cond, self.known)), taken, place.least)
-        unknown = () if exact else (Unknown(f"condition {show(cond)}", cond.span, condition=True),)
-        return place.given(held, exact, (cond,), unknown)
+        domain, asked = list(place.domain), list(place.asked)
+        for part, wanted in parts(cond, taken):
+            holds, exact = affine_part(part, wanted, self.known, place.scope, place.least)
+            if not exact:
+                here = " and ".join(f"({c})" for c in domain)
+                asked.append(Asked(part, wanted, len(place.loops), start, here, place.ifs, cond))
+            domain += [holds] if holds != "true" else []
+        affine = len(asked) == len(place.asked)
+        unknown = () if affine else (Unknown(f"condition {show(cond)}", cond.span, condition=True),)
+        return replace(
+            place, domain=tuple(domain), exact=place.exact and affine, conditions=(*place.conditions, cond),
+            unknown=place.unknown + unknown, asked=tuple(asked), ifs=place.ifs + 1,
+        )  # fmt: skip
 
     def affine(self, e: Expr, place: _Place) -> str | None:
         return _affine(e, self.known, set(place.scope), place.least)

@@ -98,7 +98,7 @@ def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
 def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable[Flow]) -> Iterator[Flow]:
     """The flows, without those into a block that writes ``array`` before it reads it."""
     scalar = any(v.name == array and not v.shape for v in codelet.locals)
-    owners = list(_owners(codelet.body, array, 0)) if scalar else []
+    owners = list(_owners(space, codelet.body, array, 0, 0)) if scalar else []
     for flow in found:
         kept = flow.map
         for depth, inside in owners:
@@ -113,18 +113,25 @@ def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable
             yield Flow(flow.write, flow.read, array, kept)
 
 
-def _owners(body: tuple[Stmt, ...], array: str, depth: int) -> Iterator[tuple[int, frozenset[str]]]:
-    """The blocks that write the scalar first, with how many loops are around them and what runs in them."""
-    inside = frozenset(n.name for n in walk(body) if isinstance(n, Assign))
+def _owners(
+    space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """The blocks that write the scalar first, with how many loops are around them and what runs in them.
+
+    ``ifs`` are around the body: what they ask is not asked in it.
+    """
     if begins_with_write(body, array):
-        yield depth, inside
+        inside = {n.name for n in walk(body) if isinstance(n, Assign)}
+        statements = space.nest.statements.values()
+        asked = {s.name for s in statements if s.asks in inside and all(a.ifs >= ifs for a in s.asked)}
+        yield depth, frozenset(inside | asked)
     for stmt in body:
         match stmt:
             case Loop(_, _, _, inner) | While(_, inner):
-                yield from _owners(inner, array, depth + 1)
+                yield from _owners(space, inner, array, depth + 1, ifs)
             case If(_, then, other):
-                yield from _owners(then, array, depth)
-                yield from _owners(other, array, depth)
+                yield from _owners(space, then, array, depth, ifs + 1)
+                yield from _owners(space, other, array, depth, ifs + 1)
 
 
 def _same(space: Space, flow: Flow, depth: int) -> isl.Map:

@@ -18,9 +18,10 @@ import islpy as isl
 
 from looptune.ir import Assign, Codelet, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.poly.access import Access, accesses, memory
+from looptune.poly.apart import apart
 from looptune.poly.copies import Unprovable
 from looptune.poly.dependence import conflict
-from looptune.poly.domain import scan
+from looptune.poly.domain import Statement, scan
 from looptune.poly.space import Space
 from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names_in, written
@@ -163,35 +164,39 @@ def _store(after: tuple[Stmt, ...], register: str, element: Load | Var) -> Assig
 
 
 def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
-    nest = scan(codelet)
+    nest = apart(scan(codelet))
     storage = memory(codelet)
     space = Space(nest, {s.name: accesses(s, nest, storage) for s in nest.statements.values()})
     for r in registers:
-        written_in = {s for s in r.inside for a in space.accesses[s] if a.array == r.name and a.write}
-        used_in = {s for s in r.inside for a in space.accesses[s] if a.array == r.name}
+        inside = {s.name for s in nest.statements.values() if s.name in r.inside or _asked_in(r, s)}
+        written_in = {s for s in inside for a in space.accesses[s] if a.array == r.name and a.write}
+        used_in = {s for s in inside for a in space.accesses[s] if a.array == r.name}
         if written_in and not r.store:
             raise Misheld(f"the register {r.name} is assigned and never stored")
         _covered(space, r, r.load, used_in, "is loaded where it is not used")
         if r.store:
             _covered(space, r, r.store, written_in, "is stored where it is not assigned")
         load = space.accesses[r.load][1]  # the element; what conditions and subscripts read comes after it
-        for a in (a for s in sorted(r.inside) for a in space.accesses[s] if a.array == r.array):
+        for a in (a for s in sorted(inside) for a in space.accesses[s] if a.array == r.array):
             if (written_in or a.write) and _meets(space, r, load, a):
                 raise Misheld(f"{a.text} at {a.span} touches the element that is in the register {r.name}")
 
 
+def _asked_in(r: _Register, s: Statement) -> bool:
+    """A condition on data that is looked at in the register's loop, not before it."""
+    return s.asks in r.inside and len(s.loops) > r.depth
+
+
 def _covered(space: Space, r: _Register, move: str, by: Iterable[str], what: str) -> None:
-    """Whenever the ``move`` is made, one of the statements runs in the same iteration of the loops around."""
+    """Whenever the ``move`` is made, one of the statements runs in the same iteration of the loops around.
+
+    Or may run: what is stored where data decide against it is what was there, and nobody else is at work on it.
+    """
     left = _around(space, move, r.depth)
-    maybe = left
     for s in by:
-        ran = _around(space, s, r.depth)
-        maybe = maybe.subtract(ran)
-        left = left.subtract(ran) if space.nest.statements[s].exact else left
-    if not maybe.is_empty():
-        raise Misheld(f"the register {r.name} {what}")
+        left = left.subtract(_around(space, s, r.depth))
     if not left.is_empty():
-        raise Unprovable(f"whether the register {r.name} is used cannot be analysed")
+        raise Misheld(f"the register {r.name} {what}")
 
 
 def _around(space: Space, statement: str, depth: int) -> isl.Set:

@@ -16,6 +16,7 @@ import islpy as isl
 
 from looptune.ir import Codelet, Loop, Scalar
 from looptune.poly.access import accesses, memory, once
+from looptune.poly.apart import apart
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unknown, scan
 from looptune.poly.flow import Flows, flows
@@ -105,8 +106,9 @@ class Model:
         return False
 
 
-def build(codelet: Codelet) -> Model:
-    nest = scan(codelet)
+def build(codelet: Codelet, *, asked_apart: bool = False) -> Model:
+    """``asked_apart``: conditions on data are looked at where they stand, else where what they decide runs."""
+    nest = apart(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
     touched = {s: once(mine) for s, mine in in_rows(Space(nest, named), named).items()}

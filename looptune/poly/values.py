@@ -1,0 +1,143 @@
+"""Scalars have no place in memory that counts: what counts is which write each read gets its value from, and that the
+write was made by the reader's own thread.
+
+    for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
+
+Where data decide which of several writes ran, the last of them counts, so that they stay in order as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+import islpy as isl
+
+from looptune.poly.copies import Copies
+from looptune.poly.dependence import dependences, shared_op
+from looptune.poly.flow import Flow
+from looptune.poly.model import Model
+from looptune.poly.space import union
+from looptune.poly.threads import in_order, reduces, unordered
+from looptune.source import Span
+
+Wrong = tuple[Literal["failed", "unknown"], str]
+Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
+"""By reading statement and what that calls the scalar: by write, { write[iteration] -> read[iteration] }."""
+
+
+def scalars(model: Model) -> set[str]:
+    """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
+    return {v for v in model.stored if v not in {x.name for x in model.codelet.locals if x.shape}}
+
+
+def changed(copies: Copies, reassociate: bool) -> Wrong | None:
+    """A read that may get its value from another write than it did, whatever the scalars are called now."""
+    model = copies.original
+    flows = list(_flows(model, reassociate))
+    before = _gathered((f.read, f.array, f.write, f.map) for f in flows)
+    after = _gathered(_read_back(copies, reassociate))
+    for read, name in before.keys() | after.keys():
+        old, new = before.get((read, name), {}), after.get((read, name), {})
+        # An affine value may have been compared as that; then nothing need read the local any more.
+        settled = name in model.space.nest.known and all(w in old and m.is_subset(old[w]) for w, m in new.items())
+        if not settled and (old.keys() != new.keys() or not all(m.is_equal(old[w]) for w, m in new.items())):
+            return "failed", f"the assignment at {_span(model, read)} reads another value of a local than it did"
+    return _overtaken(copies, flows, reassociate)
+
+
+def _span(model: Model, name: str) -> Span:
+    return model.statements[name].assign.span
+
+
+def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
+    """Over all scalars, without those between accumulations that may be regrouped."""
+    for array in sorted(scalars(model)):
+        for flow in model.flows(array, reassociate=reassociate).flows:
+            ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
+            if not (shared_op(*ends) and all(a.commutes(reassociate) for side in ends for a in side if a.write)):
+                yield flow
+
+
+def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
+    found: dict[tuple[str, str], dict[str, isl.Map]] = {}
+    for read, name, write, values in flows:
+        mine = found.setdefault((read, name), {})
+        mine[write] = union((mine[write], values)) if write in mine else values
+    return found
+
+
+def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
+    """The flows of the finished tree in original statements, iterations and names; "" where a copy reads a local that
+    stands for nothing in its original."""
+    for f in _flows(copies.finished, reassociate):
+        names = copies.names[f.read]
+        assert names is not None, "a copy that computes something else has failed"
+        theirs = {a for a, b in names if b == f.array}
+        if not theirs and f.array not in copies.finished.space.nest.known:
+            theirs = {""}
+        back = copies.back(f.write, f.map, f.read) if theirs else f.map
+        yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
+
+
+def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:
+    """Two writes of which a read may see either, the later one if both ran, that may run in another order now."""
+    model, by_read = copies.original, dict[tuple[str, str], list[Flow]]()
+    for f in flows:
+        by_read.setdefault((f.read, f.array), []).append(f)
+    for a, b in ((a, b) for mine in by_read.values() for a in mine for b in mine):
+        if _commute(model, a, b, reassociate):
+            continue
+        both = a.map.apply_range(b.map.reverse()).intersect(model.space.before(a.write, b.write))
+        if not both.is_empty() and not _kept(copies, a.write, both, b.write):
+            line, other = _span(model, a.write), _span(model, b.write)
+            return "unknown", f"whether {a.array} assigned at {line} is assigned again at {other} cannot be analysed"
+    return None
+
+
+def _commute(model: Model, a: Flow, b: Flow, reassociate: bool) -> bool:
+    """Both writes accumulate, in any order."""
+    ends = [[x for x in model.space.accesses[f.write] if x.array == f.array] for f in (a, b)]
+    return shared_op(*ends) is not None and all(x.commutes(reassociate) for side in ends for x in side if x.write)
+
+
+def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
+    """In all copies of the two statements the first comes before the other."""
+    for c in copies.named(first):
+        for d in copies.named(then):
+            met = copies.between(c, pairs, d)
+            if not met.is_subset(in_order(copies.finished, c, d, "", None)):
+                return False
+    return True
+
+
+def foreign(finished: Model, reassociate: bool, shared: frozenset[str]) -> str | None:
+    """A thread reads what it wrote itself; of what all share, one thread at a time is at work on it."""
+    for array in sorted(scalars(finished) - shared):
+        for flow in finished.flows(array, reassociate=reassociate).flows:
+            if not flow.map.is_subset(_one_thread(finished, flow, reassociate)):
+                return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
+    for d in dependences(finished.space, shared):
+        op = d.op if d.commutes(reassociate) else None
+        if not d.map.is_subset(in_order(finished, d.first, d.then, d.array, op)):
+            return f"{d.array} is used at {_span(finished, d.then)} by several threads at once"
+    return None
+
+
+def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }
+
+    What threads reduce together all of them have afterwards.
+    """
+    w, r = model.statements[flow.write], model.statements[flow.read]
+    written = next(a for a in model.space.accesses[flow.write] if a.write and a.array == flow.array)
+    op = written.reduces if written.commutes(reassociate) else None
+    apart = [unordered(loop) and not reduces(loop, flow.array, op) for loop in w.loops]
+    last = max((d for d, threads in enumerate(apart) if threads), default=-1)  # threads end with their loop
+    same = []
+    for d, loop in enumerate(w.loops[: last + 1]):
+        shared = d < len(r.loops) and r.loops[d] is loop
+        same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
+    primed = ", ".join(f"{d}'" for d in r.dims)
+    condition = " and ".join(same) or "true"
+    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(w)} -> {r.name}[{primed}] : {condition} }}")
