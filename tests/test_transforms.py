@@ -146,3 +146,27 @@ def test_copies_of_a_loop_in_order_may_bind_the_loops_inside() -> None:
     assert (tiled["outer_j"], tiled["j"]) == ("sequential", "sequential")
     with pytest.raises(LooptuneError, match="loop j, which is to be parallel, would carry a dependence: iteration"):
         modes("loop k: unroll 2, jam", "loop j: parallel")
+
+
+_SUNK = """
+void f(int n, float A[n][n], float x[n], float y[n]) {
+  for (int i = 0; i < n; i++) {
+    if (i > 1) {
+      for (int j = 0; j < n; j++) y[j] = x[j] + i;
+      x[0] = 1;
+      x[1] = x[0];
+    }
+    for (int k = 0; k < n; k++)
+      for (int j = 0; j < n; j++) A[j][k] += y[i];
+  }
+}
+"""
+
+
+def test_what_is_sunk_into_a_loop_of_the_same_name_is_renamed_and_stays_in_order() -> None:
+    """An ``if`` with a loop j beside loops k and j: it computes the same, and each of its statements has its time."""
+    original = load(_SUNK).codelet
+    done = schedule(Analysis(original), parse_lines(["loop 1: permute i, j, k"]))
+    assert prove(original, done.codelet).verdict == "proved"
+    times = [piece.time for name in ("S1", "S2") for piece in done.order[name]]
+    assert len(set(times)) == 2

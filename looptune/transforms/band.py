@@ -12,17 +12,17 @@ statement alone, and what stands in the loop asks whether the iteration is its o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from looptune.ir import Bin, Const, Expr, If, Loop, Stmt, Var
+from looptune.ir import Bin, Const, Expr, If, Loop, Node, Stmt, Var
 from looptune.poly.bounds import can_be_bounded, inside, nested
 from looptune.poly.model import Order, Piece, name
-from looptune.rewrite import walk
+from looptune.rewrite import rewrite, walk
 from looptune.scope import names_in, written
 from looptune.simplify import add, div, largest, mul, sub
-from looptune.transforms.base import Site, only, statements
+from looptune.transforms.base import Site, fresh, only, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class Band:
                 break
             at = next(k for k, s in enumerate(loop.body) if s is inner[0])
             level = len(loops) - 1
-            before += [_Sunk(s, level, True) for s in loop.body[:at]]
-            after = [_Sunk(s, level, False) for s in loop.body[at + 1 :]] + after
+            beside = _renamed(loop.body, frozenset(names), site.taken)
+            before += [_Sunk(s, level, True) for s in beside[:at]]
+            after = [_Sunk(s, level, False) for s in beside[at + 1 :]] + after
             loop = inner[0]
             loops.append(loop)
         core = [_Sunk(s, len(loops) - 1, True) for s in loop.body]
@@ -100,8 +101,20 @@ class Band:
         return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}
 
     def rest(self, piece: Piece, place: int) -> tuple[str, ...]:
-        """What follows the entries of the band's loops in the new time: the place in the body, then all as before."""
-        return (str(place), *piece.time[self.site.depth + 2 * self.body[place].level + 2 :])
+        """What follows the entries of the band's loops in the new time: the place in the body, then all as before.
+
+        In an ``if`` each statement has a place of its own.
+        """
+        entry = self.site.depth + 2 * self.body[place].level + 1
+        first, ahead = self._places(place)[0], sum(b - a for a, b in map(self._places, range(place)))
+        return (str(ahead + int(piece.time[entry]) - first), *piece.time[entry + 1 :])
+
+    def _places(self, place: int) -> tuple[int, int]:
+        """The places in the text of what stands in one statement of the body: from, and up to."""
+        sunk = self.body[place]
+        entry = self.site.depth + 2 * sunk.level + 1
+        taken = [int(p.time[entry]) for ps in only(self.site.order, statements(sunk.stmt)).values() for p in ps]
+        return min(taken, default=0), max(taken, default=-1) + 1
 
     def _values(self, piece: Piece, sunk: _Sunk) -> Mapping[str, str]:
         values: dict[str, str] = {}
@@ -166,6 +179,25 @@ class Band:
         """What is left to ask in loops that were only ``extended``."""
         own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.surely)
         return (*(Bin("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
+
+
+def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]) -> tuple[Stmt, ...]:
+    """The loops called ``names`` in what is sunk into loops of these names under others."""
+    inner = {f.var: f.dtype for f in walk(body) if isinstance(f, Loop) and f.var in names}
+    other: dict[str, str] = {}
+    for var in inner:
+        other[var] = fresh(var, {*taken, *names, *other.values()})
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop(var) if var in other:
+                return replace(n, var=other[var])
+            case Var(var) if var in other:
+                return replace(n, name=other[var])
+        return None
+
+    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    return renamed
 
 
 def depending(loops: Sequence[Loop]) -> str:
