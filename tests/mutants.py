@@ -3,7 +3,8 @@
 bounds      a loop's start or end one more or one less, its step one more
 min, max    one of the two alone                                  the last strip of a tile, a ragged end
 blocks      a statement gone, twice, or after the next one        a lost copy, a lost launch, a wrong order
-guards      an ``if`` gone, never taken, or of the other branch; its comparison off by one
+guards      an ``if`` gone, never taken, of the other branch, or negated; its comparison off by one, or of what the next
+            iteration would compare
 copies      an assignment that runs the next iteration instead: target, value and ``at`` alike
 threads     a sequential loop run by threads, or one that reduces by threads that know nothing of it
 """
@@ -13,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from looptune.ir import Assign, Bin, Const, Expr, If, Loop, Stmt, Var, While
-from looptune.rewrite import substitute
+from looptune.ir import Assign, Bin, Const, Expr, If, Loop, Stmt, Un, Var, While
+from looptune.rewrite import substitute, walk
 from looptune.scope import names_in
 from looptune.simplify import add, sub
 
@@ -67,6 +68,10 @@ def _changed(stmt: Stmt) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
         case If(cond, then, other):
             yield "a guard gone", then
             yield "a branch never taken", other
+            yield "a condition negated", (replace(stmt, cond=Un("!", cond)),)
+            for var in sorted(v.name for v in {n for n in walk(cond) if isinstance(n, Var)} if v.dtype == "int32"):
+                further = substitute(cond, {var: add(Var(var), Const(1))})
+                yield f"a condition of {var} + 1", (replace(stmt, cond=further),)
             if other:
                 yield "branches swapped", (replace(stmt, then=other, other=then),)
             match cond:

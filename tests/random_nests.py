@@ -60,10 +60,23 @@ def statement(draw: st.DrawFn, around: tuple[str, ...], scalar: bool) -> str:
     v = around[-1] if around else "2"
     forms = [f"{target} = {source} + {v};", f"{target} = 2 * {source};", f"{target} += {source};"]
     if target != source:
-        forms += [f"{target} = {source} > {target} ? {source} : {target};"]
+        forms += [
+            f"{target} = {source} > {target} ? {source} : {target};",
+            f"if ({source} > {target}) {target} = {source};",
+        ]
     if scalar:
         forms += [f"t = {source};", f"{target} = t + 1;", f"t += {source};", f"{{ t = {source}; {target} = t; }}"]
     return draw(st.sampled_from(forms))
+
+
+@st.composite
+def condition(draw: st.DrawFn, around: tuple[str, ...], scalar: bool) -> str:
+    """Half of them on data, some on both."""
+    v = around[-1]
+    affine = draw(st.sampled_from(("n > 3", f"{v} % 2 == 0", f"{v} < 2", f"{v} != n")))
+    data = draw(st.sampled_from((f"{draw(element(around))} > 2", f"!({draw(element(around))} > {v})")))
+    data = draw(st.sampled_from((data, data, "t > 1"))) if scalar else data
+    return draw(st.sampled_from((affine, affine, affine, data, data, f"{affine} && {data}", f"{data} || {affine}")))
 
 
 @dataclass
@@ -95,13 +108,11 @@ def block(draw: st.DrawFn, around: tuple[str, ...], scalar: bool, cutting: bool,
                 var = draw(st.sampled_from(free))
                 out.append(f"{draw(header(var, around))} {{ {draw(block((*around, var), scalar, cutting, left))} }}")
             case _:
-                v = around[-1]
-                asked = ("n > 3", f"{v} % 2 == 0", f"{v} < 2", f"{v} != n", f"{draw(element(around))} > 2")
                 other = ""
                 if left.statements > 1 and draw(st.booleans()):
                     left.statements -= 1
                     other = f" else {{ {draw(statement(around, scalar))} }}"
-                cond = draw(st.sampled_from(asked))
+                cond = draw(condition(around, scalar))
                 out.append(f"if ({cond}) {{ {draw(block(around, scalar, cutting, left))} }}{other}")
     return " ".join(out)
 

@@ -3,7 +3,7 @@
     python -m pytest tests/test_random_codelets.py --cases 10000      so many new ones; --hypothesis-seed=N repeats
 
     accepted   the loops, and the plan as launched, leave the same bits, threads in any order; every instance runs once,
-               in the order that was judged; neither proof says "failed", and where isl is not asked it would agree
+               in the order that was judged; both are proved, and where isl is not asked it would agree
     refused    the two iterations shown run in this order and, in the order refused, in the other; run one after the
                other they leave different values, unless the reason why not is one of those counted
 
@@ -146,7 +146,8 @@ def check_accepted(analysis: Analysis, done: Scheduled, lines: list[str], counts
     for finished, held in ((done.codelet, frozenset[str]()), (launched, shared)):
         proof = prove(original, finished, shared=held)
         counts[f"{'loops' if finished is done.codelet else 'plan'} {proof.verdict}"] += 1
-        assert proof.verdict != "failed", proof.reason
+        parted = finished is launched and "split" in " ".join(lines)  # its parts are not affine in the sizes
+        assert proof.verdict == "proved" or (parted and proof.verdict == "unknown"), proof.reason
 
 
 def threaded(codelet: Codelet, n: int, m: int, shared: frozenset[str]) -> dict[str, np.ndarray]:

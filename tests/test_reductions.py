@@ -422,11 +422,11 @@ def test_who_shares_what(case: Case) -> None:
 
 @each
 def test_the_tree_is_proved(case: Case) -> None:
-    """Translation validation accepts every such tree whose conditions are no data, and none that has forgotten what
-    its loops reduce, so that threads would race."""
+    """Translation validation accepts every such tree, conditions on data included, and none that has forgotten what its
+    loops reduce, so that threads would race."""
     done, original = scheduled(case.text, *case.lines), analysis(case.text).codelet
     assert {s.proof for s in done.steps} <= {"proved", ""}
-    assert prove(original, done.codelet).verdict == ("unknown" if " if " in case.text else "proved")
+    assert prove(original, done.codelet).verdict == "proved"
     threads = any(isinstance(n, Loop) and n.reduces and n.mode == "parallel" for n in walk(done.codelet.body))
     assert not threads or prove(original, forgetful(done.codelet)).verdict != "proved"
     assert prove(original, done.codelet, reassociate=False).verdict != "proved"
@@ -439,12 +439,11 @@ def test_the_plan_is_proved(case: Case) -> None:
     How much of a loop each of several parts is depends on the sizes by more than an affine expression: at the sizes.
     """
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
-    verdict = "unknown" if " if " in case.text else "proved"
     for sizes in case.sizes if "split" in str(case.lines) else ({},):
         done = plan(bake(tree, sizes))
         for blocks in (True, False):
             proof = prove_plan(original, done, sizes, blocks=blocks)
-            assert proof.verdict == verdict, proof.reason
+            assert proof.verdict == "proved", proof.reason
             empty = 0 in sizes.values()
             assert empty or prove_plan(original, done, sizes, blocks=blocks, reassociate=False).verdict != "proved"
 

@@ -8,13 +8,14 @@ and whether it has the value of t is for the flows of both to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
 
 from looptune.ir import Bin, Call, Cast, Expr, Load, Loop, Select, Un, Var
+from looptune.poly.asked import parts
 from looptune.poly.domain import Statement
 from looptune.poly.model import Model
 from looptune.rewrite import substitute, walk
@@ -46,9 +47,21 @@ class Alike:
 
     def names(self, theirs: Expr, ours: Expr) -> Names | None:
         """The names in an expression of the original and in one of the copy; None where they are not the same."""
-        return self._same(substitute(theirs, self.env), ours)
+        return self.same(substitute(theirs, self.env), ours)
 
-    def _same(self, a: Expr, b: Expr) -> Names | None:
+    def asked(self) -> Iterator[tuple[int, Expr, bool]]:
+        """The original's conditions on data in terms of the copy's loops, each with its number and what it must be,
+        without what is so in all iterations of the copy, whatever the data."""
+        space, c = self.after.space, self.copy
+        for k, a in enumerate(self.original.asked):
+            for part, wanted in parts(substitute(a.cond, self.env), a.wanted):
+                held, exact = space.nest.condition(part, wanted, c.dims)
+                so = isl.Set(f"{space.prefix}{{ {space.instance(c)} : {held} }}")
+                if not exact or not space.domain(c.name).is_subset(so):
+                    yield k, part, wanted
+
+    def same(self, a: Expr, b: Expr) -> Names | None:
+        """Likewise, of an expression that is in terms of the copy's loops."""
         if a == b:
             return self._called({n.name for n in walk(b) if isinstance(n, Var)})
         if self._equal_integers(a, b):
@@ -62,7 +75,7 @@ class Alike:
             case Bin(op), Bin(op2) if op == op2:
                 return self._each((a.lhs, a.rhs), (b.lhs, b.rhs))
             case (Un(op, x), Un(op2, y)) | (Cast(op, x), Cast(op2, y)):
-                return self._same(x, y) if op == op2 else None
+                return self.same(x, y) if op == op2 else None
             case Call(fn, args, dtype), Call(fn2, args2, dtype2):
                 return self._each(args, args2) if (fn, dtype) == (fn2, dtype2) else None
             case Select(), Select():
@@ -72,7 +85,7 @@ class Alike:
     def _each(self, a: Sequence[Expr], b: Sequence[Expr]) -> Names | None:
         found: Names = frozenset()
         for x, y in zip(a, b, strict=False):
-            mine = self._same(x, y)
+            mine = self.same(x, y)
             if mine is None:
                 return None
             found |= mine

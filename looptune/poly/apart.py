@@ -57,9 +57,10 @@ def _asking(s: Statement, k: int, a: Asked) -> Statement:
     target = Var(asking(s, k), a.cond.dtype)
     at: tuple[Expr, ...] = tuple(Var(f.var, f.dtype) for f in s.loops[: a.loops] if isinstance(f, Loop))
     span = a.cond.span if a.cond.span.line else s.assign.span
+    asked = Assign(target, a.cond, name=target.name, at=at, span=span)
     return Statement(
-        target.name, s.loops[: a.loops], Assign(target, a.cond, name=target.name, at=at, span=span),
-        s.dims[: a.loops], a.domain, time, k == 0, (), None if k == 0 else s.unknown, asked=(a,), asks=s.name,
+        target.name, s.loops[: a.loops], asked, s.dims[: a.loops], a.domain, time, k == 0, (),
+        None if k == 0 else s.unknown, asked=s.asked[: k + 1], asks=s.name,
     )  # fmt: skip
 
 

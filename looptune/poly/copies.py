@@ -99,37 +99,34 @@ class _Comparing:
         read = None if target is None or value is None else value | _read(target, c.assign.target)
         found = self.conditions(alike)
         self.unlike |= {c.name} if found is None else set()
-        for k, names in enumerate(found if found is not None else ()):
-            if not stands_apart(c, k):
+        for k, m, names in found if found is not None else ():
+            if not stands_apart(c, m):
                 read = None if read is None else read | names
                 continue
-            mine, theirs = asking(c, k), asking(s, k)
+            mine, theirs = asking(c, m), asking(s, k)
             self.asked[mine], self.names[mine] = theirs, names
             self.at[mine] = self.asking_at(self.after.statements[mine], c, s, self.before.statements[theirs])
         self.names[c.name] = read
 
-    def conditions(self, alike: Alike) -> list[Names] | None:
-        """The names in each condition on data; None where the two ask different things."""
-        s, c = alike.original, alike.copy
-        found: list[Names] = []
-        for a, b in zip(s.asked, c.asked, strict=False):
-            names = alike.names(a.cond, b.cond)
-            if names is not None and a.wanted == b.wanted:
-                found.append(names)
-        if len(s.asked) == len(c.asked) == len(found):
-            moved = [a for k, a in enumerate(s.asked) if stands_apart(s, k) != stands_apart(c, k)]
-            if moved:
-                raise Unprovable(f"condition {show(moved[0].whole)} is asked in another place, which")
-            return found
-        if any(not self.on_data(a) for a in (*s.asked, *c.asked)):
-            raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
-        return None
+    def conditions(self, alike: Alike) -> list[tuple[int, int, Names]] | None:
+        """By number the original's conditions on data and the copy's that ask the same, and the names in them.
 
-    def on_data(self, a: Asked) -> bool:
-        """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
-        named = {v.name for v in self.before.codelet.locals} - self.before.space.nest.known.keys()
-        return any(isinstance(n, Load) or (isinstance(n, Var) and (not is_integer(n.dtype) or n.name in named))
-                   for n in walk(a.cond))  # fmt: skip
+        What the copy's iterations answer by themselves need not be asked. None where the two ask different things.
+        """
+        s, c, asked = alike.original, alike.copy, list(alike.asked())
+        found: list[tuple[int, int, Names]] = []
+        for m, ((k, part, wanted), mine) in enumerate(zip(asked, c.asked, strict=False)):
+            names = alike.same(part, mine.cond)
+            if names is not None and wanted == mine.wanted:
+                found.append((k, m, names))
+        if not len(found) == len(asked) == len(c.asked):
+            if any(not on_data(self.before, a) for a in (*s.asked, *c.asked)):
+                raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
+            return None
+        for k, m, _ in found:
+            if stands_apart(s, k) != stands_apart(c, m):
+                raise Unprovable(f"condition {show(s.asked[k].whole)} cannot be analysed, apart from what it decides")
+        return found
 
     def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
         """{ the copy's asking[iteration] -> the original's asking[iteration] : the answer decides on the same }"""
@@ -138,6 +135,15 @@ class _Comparing:
             for space, a, b in ((self.after.space, mine, c), (self.before.space, theirs, s))
         )
         return outer.apply_range(self.at[c.name]).apply_range(inner.reverse())
+
+
+def on_data(original: Model, a: Asked) -> bool:
+    """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
+    named = {v.name for v in original.codelet.locals} - original.space.nest.known.keys()
+    return any(
+        isinstance(n, Load) or (isinstance(n, Var) and (not is_integer(n.dtype) or n.name in named))
+        for n in walk(a.cond)
+    )
 
 
 def _read(names: Names, target: Var | Load) -> Names:

@@ -48,7 +48,7 @@ class Statement:
     ``dims`` names one isl dimension per loop, ``domain`` is a condition on them, ``time`` the place in the tree.
     ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
     the last of them is ``guard`` (or its negation) where the statement opens a branch: nothing runs between the two.
-    ``asked`` are those that are not affine, in parts. ``asks``: what runs is one of these only, for that statement.
+    ``asked`` are those that are not affine, in parts. ``asks``: nothing runs, the last is looked at for that one.
     """
 
     name: str

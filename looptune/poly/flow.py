@@ -2,21 +2,25 @@
 
     for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: t is born and dies in one iteration
 
-Exact where the code is affine. A write that may or may not happen hides no earlier one; where a block syntactically
-writes a scalar before every read of it, though, values from outside the block cannot arrive, whatever the conditions.
+Exact where the code is affine. A write that may or may not happen hides no earlier one, but from a read that only
+happens if the write does; and where a block syntactically writes a scalar before every read of it, values from outside
+the block cannot arrive, whatever the conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 
 from looptune.ir import Assign, Codelet, If, Loop, Stmt, While
+from looptune.poly.access import Access
+from looptune.poly.domain import Statement
+from looptune.poly.reduction import accumulation
 from looptune.poly.space import Piece, Space, union
 from looptune.rewrite import walk
-from looptune.scope import begins_with_write
+from looptune.scope import begins_with_write, names_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +59,10 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
             else:
                 possible = possible.union(touched)
     flow = _computed(reads, certain, possible, schedule)
-    found = tuple(_local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array)))
-    return Flows(found, _unwritten(flow.get_may_no_source()))
+    found = _local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array))
+    left = _not_hidden(space, [a for mine in space.accesses.values() for a in mine if a.array == array], found,
+                       reassociate=reassociate)  # fmt: skip
+    return Flows(tuple(left), _unwritten(flow.get_may_no_source()))
 
 
 def _computed(
@@ -113,23 +119,64 @@ def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable
             yield Flow(flow.write, flow.read, array, kept)
 
 
+def _not_hidden(
+    space: Space, accesses: Collection[Access], found: Iterable[Flow], *, reassociate: bool
+) -> Iterator[Flow]:
+    """The flows, without what a write hides that runs because data decided the same for it and for the read."""
+    scalar = all(not a.index for a in accesses)
+    writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
+    for flow in found:
+        left = flow.map
+        for hiding in writes:
+            loops = _same_branch(space.nest.statements[hiding], space.nest.statements[flow.read], flow.array)
+            if loops is not None:
+                left = left.subtract(_between(space, flow, hiding, loops))
+        if not left.is_empty():
+            yield Flow(flow.write, flow.read, flow.array, left)
+
+
+def _same_branch(write: Statement, read: Statement, array: str) -> int | None:
+    """How many loops are around the branch in which the write stands with the read, and runs for certain; else None."""
+    depth = len(write.asked)
+    doubtful = write.unknown is None or not write.unknown.condition
+    if depth == 0 or doubtful or any(a is not b for a, b in zip(write.asked, read.asked[:depth], strict=False)):
+        return None
+    own = accumulation(read.assign, read.guard)
+    before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
+    early = array in names_in(before)  # what decides on the branch is looked at before the write
+    reached = len(read.asked) - (1 if read.asks else 0)
+    return None if early or reached < depth else write.asked[-1].loops
+
+
+def _between(space: Space, flow: Flow, hiding: str, loops: int) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : ``hiding`` runs between them, in the read's iteration of the loops }"""
+    after = space.before(flow.write, hiding).intersect_range(space.domain(hiding))
+    then = space.before(hiding, flow.read)
+    for d in range(loops):
+        then = then.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
+    return after.apply_range(then)
+
+
 def _owners(
     space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
 ) -> Iterator[tuple[int, frozenset[str]]]:
     """The blocks that write the scalar first, with how many loops are around them and what runs in them.
 
-    ``ifs`` are around the body: what they ask is not asked in it.
+    ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
+    inside counts as reading it too, and that comes before all that the block writes.
     """
     if begins_with_write(body, array):
         inside = {n.name for n in walk(body) if isinstance(n, Assign)}
         statements = space.nest.statements.values()
-        asked = {s.name for s in statements if s.asks in inside and all(a.ifs >= ifs for a in s.asked)}
+        asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
         yield depth, frozenset(inside | asked)
     for stmt in body:
         match stmt:
-            case Loop(_, _, _, inner) | While(_, inner):
+            case Loop(_, lo, hi, inner) if array not in names_in((lo, hi)):
                 yield from _owners(space, inner, array, depth + 1, ifs)
-            case If(_, then, other):
+            case While(cond, inner) if array not in names_in(cond):
+                yield from _owners(space, inner, array, depth + 1, ifs)
+            case If(cond, then, other) if array not in names_in(cond):
                 yield from _owners(space, then, array, depth, ifs + 1)
                 yield from _owners(space, other, array, depth, ifs + 1)
 

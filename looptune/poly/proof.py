@@ -28,7 +28,7 @@ from typing import Literal
 import islpy as isl
 
 from looptune.ir import Codelet, Load, Loop, Var
-from looptune.poly.copies import Copies, Unprovable, compare
+from looptune.poly.copies import Copies, Unprovable, compare, on_data
 from looptune.poly.domain import Statement
 from looptune.poly.held import Misheld, without_registers
 from looptune.poly.legality import Around
@@ -152,7 +152,11 @@ def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> P
             outside = not twice.is_subset(domain)
             return _failed(copies, statement, twice, "runs, and must not" if outside else "runs twice")
         left = left.subtract(ran)
-    return None if left.is_empty() else _failed(copies, statement, left, "does not run")
+    if left.is_empty():
+        return None
+    if any(not on_data(copies.original, a) for a in statement.asked):
+        return Proof("unknown", str(statement.unknown))
+    return _failed(copies, statement, left, "does not run")
 
 
 def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:

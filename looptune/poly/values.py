@@ -9,6 +9,7 @@ Where data decide which of several writes ran, the last of them counts, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import islpy as isl
@@ -34,7 +35,7 @@ def scalars(model: Model) -> set[str]:
 def changed(copies: Copies, reassociate: bool) -> Wrong | None:
     """A read that may get its value from another write than it did, whatever the scalars are called now."""
     model = copies.original
-    flows = list(_flows(model, reassociate))
+    flows = [f for flow in _flows(model, reassociate) for f in _needed(copies, flow)]
     before = _gathered((f.read, f.array, f.write, f.map) for f in flows)
     after = _gathered(_read_back(copies, reassociate))
     for read, name in before.keys() | after.keys():
@@ -59,6 +60,17 @@ def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
                 yield flow
 
 
+def _needed(copies: Copies, flow: Flow) -> Iterator[Flow]:
+    """What a condition reads where no iteration of its statement depends on it has no copy, and matters to nobody."""
+    if not copies.original.statements[flow.read].asks:
+        yield flow
+        return
+    for c in copies.named(flow.read):
+        needed = flow.map.intersect_range(copies.at[c].range())
+        if not needed.is_empty():
+            yield replace(flow, map=needed)
+
+
 def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
     found: dict[tuple[str, str], dict[str, isl.Map]] = {}
     for read, name, write, values in flows:
@@ -76,8 +88,9 @@ def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, st
         theirs = {a for a, b in names if b == f.array}
         if not theirs and f.array not in copies.finished.space.nest.known:
             theirs = {""}
-        back = copies.back(f.write, f.map, f.read) if theirs else f.map
-        yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
+        back = copies.back(f.write, f.map, f.read)
+        if not back.is_empty():
+            yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
 
 
 def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:

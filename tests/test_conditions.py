@@ -1,0 +1,229 @@
+"""Conditions on data: what decides whether a statement runs is compared like what it computes, and kept in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from looptune.errors import LooptuneError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Assign, Codelet, If, Loop, Node, Stmt, Un
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
+from looptune.poly.asked import parts
+from looptune.poly.proof import Proof, prove
+from looptune.rewrite import rewrite, walk
+from looptune.schedule import Analysis, Scheduled, bake, schedule
+
+HEAD = "void f(int n, float A[n][n], float x[n], float y[n], float z[n], int at[n]) {\n"
+
+
+def codelet(body: str) -> Codelet:
+    return load(f"{HEAD}{body}\n}}\n").codelet
+
+
+def scheduled(body: str, *lines: str) -> tuple[Codelet, Codelet]:
+    original = codelet(body)
+    return original, schedule(Analysis(original), parse_lines(lines)).codelet
+
+
+def as_copies(original: Codelet, body: str, *names: str) -> Codelet:
+    """Another body whose assignments are, in textual order, copies of those called ``names``, in their iterations."""
+    left = iter(names)
+
+    def rule(n: Node) -> Node | None:
+        return replace(n, name=next(left)) if isinstance(n, Assign) else None
+
+    return replace(original, body=rewrite(rule, codelet(body).body))
+
+
+BOTH = "for (int i = 0; i < n; i++) if (x[i] > 1) { %s }"
+
+
+def test_one_condition_asked_twice_gives_two_answers_where_it_is_changed_between() -> None:
+    """An ``if`` split into two loops: right where the first leaves what is asked alone, wrong where it writes it."""
+    two = "for (int i = 0; i < n; i++) if (x[i] > 1) %s for (int i = 0; i < n; i++) if (x[i] > 1) %s"
+    kept, changed = ("z[i] = 0;", "y[i] = 1;"), ("x[i] = 0;", "y[i] = 1;")
+    for statements, verdict in ((kept, "proved"), (changed, "unknown")):
+        before = codelet(BOTH % " ".join(statements))
+        assert prove(before, as_copies(before, two % statements, "S0", "S1")).verdict == verdict
+
+
+def test_distribute_looks_twice_only_at_what_stays() -> None:
+    """The ``if`` falls into two where its condition stays, and not where a branch changes it; both are proved."""
+    for first, loops in (("z[i] = A[i][0];", 2), ("x[i] = 0;", 1)):
+        before, after = scheduled(BOTH % f"{first} y[i] = 1;", "loop 1: distribute")
+        assert sum(isinstance(n, Loop) for n in walk(after.body)) == loops
+        assert prove(before, after).verdict == "proved"
+
+
+def test_a_condition_is_read_before_what_it_decides_writes_it() -> None:
+    """x[i] > 1 decides on both, though the first writes x[i]: proved as it stands, not with a second look."""
+    before = codelet(BOTH % "x[i] = 0; y[i] = 1;")
+    assert prove(before, before).verdict == "proved"
+    again = "for (int i = 0; i < n; i++) { if (x[i] > 1) x[i] = 0; if (x[i] > 1) y[i] = 1; }"
+    assert prove(before, as_copies(before, again, "S0", "S1")).verdict != "proved"
+    early = "for (int i = 0; i < n; i++) { if (x[i] > 1) y[i] = 1; if (x[i] > 1) x[i] = 0; }"
+    assert prove(before, as_copies(before, early, "S1", "S0")).verdict == "proved"
+
+
+def changed(tree: Codelet, rule: Callable[[If], Stmt | tuple[Stmt, ...]]) -> Codelet:
+    return replace(tree, body=rewrite(lambda n: rule(n) if isinstance(n, If) else None, tree.body))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [lambda n: n.then, lambda n: replace(n, cond=Un("!", n.cond)), lambda n: replace(n, then=n.other, other=n.then),
+     lambda n: replace(n, cond=n.cond.lhs), lambda n: replace(n, cond=replace(n.cond, op="||"))],
+    ids=["dropped", "negated", "branches swapped", "half of it", "or for and"],
+)  # fmt: skip
+def test_another_condition_fails(rule: Callable[[If], Stmt | tuple[Stmt, ...]]) -> None:
+    """What is asked must be what the original asks, and the answer what it wants."""
+    before = codelet("for (int i = 0; i < n; i++) if (x[i] > 1 && y[i] < 2) z[i] = 0; else z[i] = x[i];")
+    assert prove(before, changed(before, rule)).verdict == "failed"
+
+
+def test_another_element_or_constant_in_a_condition_fails() -> None:
+    """x[i] > 1 is neither x[0] > 1 nor x[i] > 2 nor x[i] >= 1."""
+    before = codelet(BOTH % "z[i] = 0;")
+    for cond in ("x[0] > 1", "x[i] > 2", "x[i] >= 1", "y[i] > 1"):
+        text = f"for (int i = 0; i < n; i++) if ({cond}) z[i] = 0;"
+        found = prove(before, as_copies(before, text, "S0"))
+        assert (found.verdict, "under another condition" in found.reason) == ("failed", True)
+
+
+def test_a_condition_written_in_another_way_is_the_same() -> None:
+    """Nested or with &&, negated or in the other branch: the same questions, the same answers."""
+    before = codelet("for (int i = 0; i < n; i++) if (x[i] > 1 && i > 2 && y[i] < 2) z[i] = 0;")
+    for text in (
+        "for (int i = 0; i < n; i++) if (x[i] > 1) if (y[i] < 2 && i > 2) z[i] = 0;",
+        "for (int i = 3; i < n; i++) if (!(x[i] > 1)) ; else if (y[i] < 2) z[i] = 0;",
+        "for (int i = 3; i < n; i++) if (!(!(x[i] > 1) || !(y[i] < 2))) z[i] = 0;",
+    ):
+        assert prove(before, as_copies(before, text, "S0")).verdict == "proved"
+
+
+LAST = "for (int i = 0; i < n; i++) { float t = 0; if (x[i] > 1) t = 1; if (y[i] > 1) t = 2; z[i] = t; }"
+
+
+def test_of_two_writes_that_may_run_the_later_one_stays_later() -> None:
+    """Either may be what z[i] reads; in the other order another one is."""
+    before = codelet(LAST)
+    assert prove(before, before).verdict == "proved"
+    turned = "for (int i = 0; i < n; i++) { float t = 0; if (y[i] > 1) t = 2; if (x[i] > 1) t = 1; z[i] = t; }"
+    found = prove(before, as_copies(before, turned, "S0", "S2", "S1", "S3"))
+    assert (found.verdict, "assigned again" in found.reason) == ("unknown", True)
+
+
+def test_a_write_under_the_same_condition_hides_earlier_ones() -> None:
+    """t is written where it is read, after a loop that may write it too: no other write reaches."""
+    text = """for (int i = 0; i < n; i++) if (x[i] > 1) {
+      for (int j = 0; j < i; j++) if (A[i][j] > t) t = A[i][j];
+      t = x[i]; y[i] = t; }"""
+    before = codelet(f"float t = 0;\n{text}")
+    found = [flow for flow in Analysis(before).model.flows("t").flows if flow.read == "S3"]
+    assert [flow.write for flow in found] == ["S2"]
+
+
+def test_a_condition_reads_a_scalar_before_its_branch_writes_it() -> None:
+    """t > 1 looks at the t of the loop before, so that the loops cannot be one."""
+    body = """float t = 1;
+    for (int i = 0; i < n; i++) { t = y[i]; z[i] = t; }
+    for (int i = 0; i < n; i++) if (t > 1) t = x[i];"""
+    before = codelet(body)
+    found = {flow.write for flow in Analysis(before).model.flows("t").flows if flow.read == "S3"}
+    assert found == {"S1", "S3"}
+    with pytest.raises(LooptuneError, match="fuse is illegal"):
+        scheduled(body, "loop 1: fuse")
+
+
+def test_locals_that_change_places_fail() -> None:
+    """t - u is not u - t, though both read the same two writes."""
+    before = codelet("for (int i = 0; i < n; i++) { float t = x[i], u = y[i]; z[i] = t - u; }")
+    after = as_copies(
+        before, "for (int i = 0; i < n; i++) { float t = x[i], u = y[i]; z[i] = u - t; }", "S0", "S1", "S2"
+    )
+    assert (prove(before, before).verdict, prove(before, after).verdict) == ("proved", "failed")
+
+
+def test_a_register_is_compared_with_what_is_read_in_its_loop() -> None:
+    """z[0] is asked before the loop that keeps z[0] in a register: no access besides the register."""
+    before, after = scheduled(
+        "for (int i = 0; i < n; i++) if (z[0] > 1) for (int j = 0; j < n; j++) z[0] += A[i][j];", "loop 1: noParallel"
+    )
+    assert prove_plan(before, plan(after)).verdict == "proved"
+
+
+@pytest.mark.parametrize("lines", [(), ("loop 1: unroll 2",), ("loop 1: tile i:4",), ("loop 1: parallel",)])
+@pytest.mark.parametrize(
+    "loop",
+    ["if (x[i] > y[0]) z[0] += x[i];", "if (x[i] > z[0]) z[0] = x[i];", "if (i % 2 && x[i] < z[0]) z[0] = x[i];"],
+)
+def test_reductions_under_conditions_are_proved(loop: str, lines: tuple[str, ...]) -> None:
+    """Sums of what data choose, and maxima: the loops and what is launched, for all sizes and one."""
+    before, after = scheduled(f"for (int i = 0; i < n; i++) {loop}", *lines)
+    for sizes in ({}, {"n": 37}):
+        assert prove(before, after, sizes).verdict == "proved"
+        assert prove_plan(before, plan(bake(after, sizes)), sizes).verdict == "proved"
+    strict = prove(before, after, reassociate=False).verdict
+    assert strict == ("failed" if "+=" in loop and "parallel" in str(lines) else "proved")
+
+
+BOUNDS = {
+    "y[i] = i > 0 ? x[i - 1] : 0;": "proved",
+    "y[i] = i > 0 ? x[i] : x[i - 1];": "failed",
+    "if (i > 0 && x[i - 1] > 1) y[i] = 0;": "proved",
+    "if (x[i - 1] > 1 && i > 0) y[i] = 0;": "failed",
+    "if (i == 0 || x[i - 1] > 1) y[i] = 0;": "proved",
+    "if (x[i] > 1) y[i + 1] = 0;": "unknown",
+    "if (at[i] < n) y[at[i]] = 0;": "unknown",
+    "y[i] = x[i] > 1 ? x[i + 1] : 0;": "unknown",
+}
+
+
+@pytest.mark.parametrize("statement", BOUNDS)
+def test_an_access_is_inside_its_array_where_it_is_made(statement: str) -> None:
+    """C evaluates one side of ?:, and of && and || no more than it must; what data guard is unknown, not wrong."""
+    tree = codelet(f"for (int i = 0; i < n; i++) {statement}")
+    found: Proof = prove(tree, tree, {"n": 5})
+    assert found.verdict == BOUNDS[statement], found.reason
+    assert found.verdict != "unknown" or "is inside its array cannot be analysed" in found.reason
+
+
+def test_what_constants_decide_need_not_be_asked() -> None:
+    """Unrolled fully, some iterations of a mixed condition are decided and some still ask."""
+    body = "for (int i = 0; i < 4; i++) if (!(x[i] > 1) || i < 2) { if (i < 2 && y[i] > 1) z[i] = 0; else z[i] = 1; }"
+    before, after = scheduled(body, "loop 1: fullunroll")
+    assert prove(before, after).verdict == "proved"
+
+
+def test_what_is_no_data_and_not_affine_is_not_called_wrong() -> None:
+    """i * j < n is affine once j is a number: unknown, not a missing iteration."""
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < 3; j++) if (i * j < n) A[i][j] = 0;"
+    before, after = scheduled(body, "loop 2: fullunroll")
+    assert prove(before, before).verdict == "proved"
+    assert prove(before, after).verdict != "failed"
+
+
+def test_threads_share_what_data_may_write() -> None:
+    """x[0] under a condition, run by threads: not proved, and not called wrong, for data may let one of them do it."""
+    before = codelet("for (int i = 0; i < n; i++) if (y[i] > 1) x[0] = i;")
+    with pytest.raises(LooptuneError, match="condition y\\[i\\] > 1 cannot be analysed"):
+        schedule(Analysis(before), parse_lines(["loop 1: parallel"]))
+    done: Scheduled = schedule(Analysis(before), parse_lines(["loop 1: parallel, trust"]))
+    found = prove(before, done.codelet)
+    assert (found.verdict, "condition y[i] > 1" in found.reason) == ("unknown", True)
+
+
+def test_parts_are_in_the_order_in_which_they_are_asked() -> None:
+    """a && !(b || c): a true, then b false, then c false."""
+    (branch,) = (
+        n
+        for n in walk(codelet("for (int i = 0; i < n; i++) if (x[i] > 1 && !(y[i] > 2 || z[i] > 3)) y[i] = 0;").body)
+        if isinstance(n, If)
+    )
+    assert [wanted for _, wanted in parts(branch.cond, True)] == [True, False, False]
+    assert [wanted for _, wanted in parts(branch.cond, False)] == [False]
