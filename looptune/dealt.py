@@ -13,12 +13,13 @@ Copies that unrolling made of the inner of two parallel loops have nests of thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
-from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk_stmts
+from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import Accumulator, called, quiet
@@ -43,14 +44,21 @@ class Dealt:
 def dealt(codelet: Codelet) -> Dealt:
     """The codelet without loops of several ``parts``; Undealt where one stays."""
     codelet = replace(codelet, body=parted(codelet.body))
-    if all(not isinstance(s, Loop) or s.parts == 1 for s in walk_stmts(codelet.body)):
+    if not _divided(codelet.body):
         return Dealt(codelet, {})
     dealing = _Dealing(codelet)
-    body = dealing.block(codelet.body, frozenset())
-    left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
-    if left is not None:
-        raise Undealt(left, "it does not stand directly in loops that are parallel, or by itself")
+    body = dealing.whole()
     return Dealt(replace(codelet, body=body, locals=(*codelet.locals, *dealing.made)), dealing.parts)
+
+
+def check(codelet: Codelet) -> None:
+    """Undealt where ``dealt`` says so; the codelet is not rewritten, which takes longer."""
+    if _divided(codelet.body):
+        _Dealing(replace(codelet, body=parted(codelet.body)), only_check=True).whole()
+
+
+def _divided(body: tuple[Stmt, ...]) -> bool:
+    return any(isinstance(s, Loop) and s.parts > 1 for s in walk_stmts(body))
 
 
 def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -60,7 +68,7 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     body own their locals. Copies that reduce are shared out in one kernel.
     """
 
-    def rule(n: Node) -> tuple[Node, ...] | None:
+    def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
                 isinstance(p, Loop)
@@ -70,19 +78,31 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 return tuple(replace(n, body=(p,)) for p in parts)
         return None
 
-    return rewrite(rule, body)
+    return rewrite_stmts(rule, body)
 
 
 @dataclass(slots=True)
 class _Dealing:
+    """``only_check``: what is dealt out is left out."""
+
     codelet: Codelet
+    only_check: bool = False
     taken: set[str] = field(init=False)
+    changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
     parts: dict[str, Reduced] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
         self.taken |= names(self.codelet.body)
+        self.changed = written(self.codelet.body)
+
+    def whole(self) -> tuple[Stmt, ...]:
+        body = self.block(self.codelet.body, frozenset())
+        left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
+        if left is not None:
+            raise Undealt(left, "it does not stand directly in loops that are parallel, or by itself")
+        return body
 
     def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
         """``host`` are the loop variables around, all of them the host's."""
@@ -109,6 +129,10 @@ class _Dealing:
         _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces))
+        if self.only_check:
+            for r in targets:
+                self.array(r, part, first, chain, host)
+            return ()
         held = {r.target: Load(*self.array(r, part, first, chain, host)) for r in targets}
         sums = [self.accumulator(r, loops) for r in targets]
         runs = _some(loops)
@@ -133,7 +157,7 @@ class _Dealing:
         """The array of the parts of one target: its name, the index of the element, its type."""
         name = self.fresh(f"{called(r.target)}_parts")
         count = Const(loop.parts, part.dtype)
-        varying = host | {f.var for f in chain} | written(self.codelet.body)
+        varying = host | {f.var for f in chain} | self.changed
         if not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
             shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
             index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
@@ -182,11 +206,23 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
             raise Undealt(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
-        used = names((_with(loop, dict.fromkeys(mine, Const(0))),))
+        used = _besides(loop, mine)
         elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
         changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
         if changed:
             raise Undealt(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+
+
+def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
+    """The names in the loop, but for those in its targets."""
+    found: Counter[str] = Counter()
+    for n in walk(loop):
+        match n:
+            case Loop(var=name) | Var(name) | Load(name):
+                found[name] += 1
+        if isinstance(n, (Var, Load)) and n in targets:
+            found.subtract(m.name if isinstance(m, Var) else m.array for m in walk(n) if isinstance(m, (Var, Load)))
+    return {name for name, count in found.items() if count > 0}
 
 
 def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str]) -> Loop:

@@ -109,7 +109,7 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
                 return env.get(name, n)
             case Bin(op, lhs, rhs):
                 a, b = visit(lhs), visit(rhs)
-                return fold(n if a is lhs and b is rhs else Bin(op, a, b, span=n.span))
+                return n if a is lhs and b is rhs else fold(Bin(op, a, b, span=n.span))
             case Load(array, index, dtype):
                 at = tuple(map(visit, index))
                 return n if _same(at, index) else Load(array, at, dtype, span=n.span)

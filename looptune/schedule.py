@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from looptune import transforms
+from looptune import dealt, transforms
 from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
-from looptune.dealt import Undealt, dealt
+from looptune.dealt import Undealt
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Reduced, Scalar, Stmt, While
@@ -176,7 +176,7 @@ def schedule(
         bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
     run.each(sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.loop)))
     run.check_splits()
-    return Scheduled(prune(run.codelet), tuple(run.steps), nests)
+    return Scheduled(prune(verify(run.codelet)), tuple(run.steps), nests)
 
 
 def distributed(analysis: Analysis, placed: Sequence[Placed] = (), target: str = "CUDA") -> Codelet:
@@ -434,7 +434,7 @@ class _Run:
     def check_splits(self) -> None:
         """DirectiveError for a loop whose iterations cannot be dealt out to blocks, now that the nest is finished."""
         try:
-            dealt(self.codelet)
+            dealt.check(self.codelet)
         except Undealt as no:
             splits = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == "split"]
             own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
@@ -499,9 +499,7 @@ class _Run:
 
     def _replace(self, loop: Loop, change: Change) -> None:
         body = spliced(self.codelet.body, loop, change)
-        around = [f for f in path(self.codelet.body, *identity(loop))[:-1] if isinstance(f, Loop)]
-        changed = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
-        self.codelet = verify(changed, change.body, around)
+        self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
 
 
 def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:

@@ -76,7 +76,7 @@ def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
     >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")
     (True, False)
     """
-    return name in names(block) and _first_use(block, name) != "read"
+    return _first_use(block, name) != "read" and name in names(block)
 
 
 def _first_use(block: tuple[Stmt, ...], name: str) -> Literal["read", "written", "none"]:

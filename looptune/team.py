@@ -38,7 +38,7 @@ from looptune.ir import (
 )
 from looptune.ranges import linear
 from looptune.registers import promote
-from looptune.rewrite import rewrite, walk
+from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import is_integer
 
@@ -375,6 +375,6 @@ class _Maker:
 
 def quiet(loop: Loop, target: Var | Load) -> bool:
     """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
-    values = [n.value for n in walk(loop.body) if isinstance(n, Assign) and n.target == target]
+    values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
     calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
     return all(calls)

@@ -29,19 +29,15 @@ _MIXED = frozenset({"<<", ">>", "&&", "||"})
 """Operators whose operands may be of different types."""
 
 
-def verify(codelet: Codelet, changed: tuple[Stmt, ...] | None = None, around: Iterable[Loop] = ()) -> Codelet:
-    """The codelet itself; an assertion with the broken invariant otherwise.
-
-    Where only some statements of it are new, ``changed`` are these, and ``around`` the loops they stand in.
-    """
+def verify(codelet: Codelet) -> Codelet:
+    """The codelet itself; an assertion with the broken invariant otherwise."""
     scope = {p.name: p.dtype for p in codelet.params if isinstance(p, Scalar)}
     scope |= {v.name: v.dtype for v in codelet.locals if not v.shape}
     ranks = {p.name: (len(p.shape), p.dtype) for p in codelet.params if isinstance(p, Array)}
     ranks |= {v.name: (len(v.shape), v.dtype) for v in codelet.locals if v.shape}
     count = len(codelet.params) + len(codelet.locals)
     assert len(scope) + len(ranks) == count, f"{codelet.name} declares a name twice"
-    scope |= {f.var: f.dtype for f in around}
-    _block(codelet.body if changed is None else changed, scope, ranks)
+    _block(codelet.body, scope, ranks)
     return codelet
 
 

@@ -73,6 +73,8 @@ def _kept(
     if not distinct:
         return
     same = union(conflict(space, a, b) for a, b in distinct.values())
+    if same.is_empty():  # as of most pairs of a loop's copies, before their order is worked out
+        return
     ordered = same.intersect(space.before(first, then)).coalesce()
     if not ordered.is_empty():
         yield Dependence(first, then, array, op, ordered, op is not None and all(a.exact and b.exact for a, b in pairs))

@@ -20,7 +20,7 @@ from looptune.poly.domain import Statement
 from looptune.poly.reduction import accumulation
 from looptune.poly.space import Piece, Space, union
 from looptune.rewrite import walk
-from looptune.scope import begins_with_write, names_in
+from looptune.scope import begins_with_write, names, names_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,6 +165,8 @@ def _owners(
     ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
     inside counts as reading it too, and that comes before all that the block writes.
     """
+    if array not in space.remembered(("names", id(body)), lambda: names(body)):
+        return
     if begins_with_write(body, array):
         inside = {n.name for n in walk(body) if isinstance(n, Assign)}
         statements = space.nest.statements.values()

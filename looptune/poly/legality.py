@@ -214,9 +214,14 @@ class Around:
         """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""
         if d.first not in self.inside or d.then not in self.inside:
             return None
-        near = d.map.intersect(self.both(d))
-        bad = near.subtract(self.together(d.first, d.then, self.depth + 1))
-        return None if bad.is_empty() else bad
+        # By times, not by instances: of these there are as many pieces as an unrolled loop has copies, and what is left
+        # of a relation without a union of pairs of them has many more.
+        first, then = (self.model.space.time(n, self.cut(n, self.depth + 1), self.depth + 1) for n in (d.first, d.then))
+        met = d.map.apply_domain(first).apply_range(then)
+        apart = met.intersect(_apart(met, self.depth))
+        if apart.is_empty():
+            return None
+        return d.map.intersect(first.apply_range(apart).apply_range(then.reverse()))
 
     def mixed(self, reducing: Collection[str]) -> frozenset[str]:
         """What statements ``reducing`` accumulate into, and something inside touches in another way."""
@@ -232,9 +237,12 @@ class Around:
 
     def together(self, s: str, t: str, length: int) -> isl.Map:
         """{ s -> t : the first ``length`` entries of their times are equal }"""
-        cut = ({n: tuple(Piece(p.time[:length], p.when) for p in self.order[n])} for n in (s, t))
-        (a, b) = (self.model.space.time(n, pieces, length) for c in cut for n, pieces in c.items())
+        a, b = (self.model.space.time(n, self.cut(n, length), length) for n in (s, t))
         return a.apply_range(b.reverse())
+
+    def cut(self, statement: str, length: int) -> tuple[Piece, ...]:
+        """The first entries of its times."""
+        return tuple(Piece(p.time[:length], p.when) for p in self.order[statement])
 
     def owns(self, array: str) -> bool:
         """Every value of the local is written and read in one iteration of the loop."""
@@ -248,3 +256,12 @@ class Around:
 
     def one_iteration(self, flow: Flow) -> bool:
         return flow.map.is_subset(self.together(flow.write, flow.read, self.depth + 1))
+
+
+def _apart(times: isl.Map, depth: int) -> isl.Map:
+    """{ s -> t : the entries before ``depth`` are equal, and the one there is not }"""
+    ends = isl.dim_type.in_, isl.dim_type.out
+    equal = isl.Map.universe(times.get_space())
+    for k in range(depth):
+        equal = equal.equate(ends[0], k, ends[1], k)
+    return equal.order_lt(ends[0], depth, ends[1], depth).union(equal.order_gt(ends[0], depth, ends[1], depth))
