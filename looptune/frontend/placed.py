@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from looptune.errors import ParseError
@@ -83,6 +84,7 @@ def inside(span: Span, start: int, width: int) -> Span:
     return Span(span.file, span.line, span.col + start, max(1, width), span.text)
 
 
+@lru_cache(maxsize=16384)  # a space says the same lines again and again
 def _parse_line(text: str, span: Span) -> Placed:
     address, rest, after = parse_address(text, span)
     if not rest:
