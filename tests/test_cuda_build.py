@@ -12,10 +12,11 @@ from test_cut import STEPS
 
 from looptune import targets
 from looptune.backends.base import Limit, Pace
+from looptune.backends.canonical import canonical
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import Plan, plan, sized
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import Analysis, bake, schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
@@ -46,6 +47,40 @@ def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_kernels_that_differ_in_names_are_one(tmp_path: Path) -> None:
+    """Three products of matrices of one size are compiled once; of another size, or in another order, they are not."""
+    backend = targets.backend("numba-cuda", tmp_path)
+    codelet = schedule(Analysis(load(Path(__file__).parent.parent / "polybench" / "3mm.c").codelet)).codelet
+    same = backend.build(plan(bake(codelet, dict.fromkeys(("ni", "nj", "nk", "nl", "nm"), 64)))).objects
+    assert len(same) >= 3
+    assert len(list(tmp_path.glob("*.cubin"))) == len(set(same.values())) == 1
+    sizes = {"ni": 64, "nj": 65, "nk": 66, "nl": 67, "nm": 68}
+    assert len(set(backend.build(plan(bake(codelet, sizes))).objects.values())) == 3
+
+
+def test_names_by_place() -> None:
+    """Parameters and what is assigned are renamed, what is called or read from outside is not."""
+    text = """\
+@cuda.jit
+def k_1(B, a0):
+    i = uint32(a0)
+    while i < 4:
+        B[i] = math.sin(B[i])
+        i = i + 1
+"""
+    assert (
+        canonical(text, "k")
+        == """\
+@cuda.jit
+def k(a0, a1):
+    v0 = uint32(a1)
+    while v0 < 4:
+        a0[v0] = math.sin(a0[v0])
+        v0 = v0 + 1
+"""
+    )
+
+
 def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Launches are queued until the time of the device, less that of the host, is over the limit."""
     program_of = importlib.import_module("looptune.backends.cuda_program")
@@ -72,7 +107,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     monkeypatch.setattr(program_of, "driver", Driver())
     monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
     program = object.__new__(program_of.CudaProgram)
-    program.plan, program.resident = made, {}
+    program.plan, program.resident, program.wide = made, {}, ()
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
     program.grids = {kernel.name: sized(kernel) for kernel in made.kernels}
     arrays = {name: DeviceLike(50) for name in "xy"}

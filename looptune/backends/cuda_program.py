@@ -25,6 +25,7 @@ from numba import cuda, types
 from looptune.backends.base import Binary, Limit, Program, Ran
 from looptune.backends.marks import course
 from looptune.backends.stopping import stopped
+from looptune.backends.text import ident
 from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Array, Scalar, Var
@@ -71,8 +72,9 @@ class CudaProgram(Program):
         self.plan = binary.plan
         Device().set_current()
         self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
+        entry = ident(binary.plan.codelet.name)
         self.entries = {
-            name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], name)).handle))
+            name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], entry)).handle))
             for name, m in self.modules.items()
         }
         self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}

@@ -25,6 +25,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from looptune.backends import cuda_stage, tiles
 from looptune.backends.base import Backend, Binary, Resources, header
+from looptune.backends.canonical import canonical
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
 from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
 from looptune.backends.repeated import PLACE, once
@@ -207,7 +208,8 @@ class NumbaCuda(Backend):
             _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
             _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
         opening, texts = _texts(plan)
-        built = {k.name: self._cubin(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels}
+        name = ident(plan.codelet.name)
+        built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
         resources = tuple(_resources(plan, k, built[k.name][1]) for k in plan.kernels)
         objects = {name: code for name, (code, _) in built.items()}
         return Binary(self.name, plan, self.emit(plan), objects, resources, time.perf_counter() - start)
@@ -215,32 +217,33 @@ class NumbaCuda(Backend):
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
         opening, texts = _texts(plan)
-        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}") for k in plan.kernels)
+        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.kernels)
 
-    def _ptx(self, plan: Plan, kernel: Kernel, source: str) -> str:
-        module: dict[str, Any] = {"__name__": kernel.name}
+    def _ptx(self, plan: Plan, kernel: Kernel, source: str, entry: str) -> str:
+        module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
         text, _ = cuda.compile_ptx(
-            module[kernel.name].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
+            module[entry].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
         )
         return str(text)
 
-    def _cubin(self, plan: Plan, kernel: Kernel, source: str) -> tuple[bytes, str]:
-        """Machine code and the linker's log; versions of a plan share the kernels in which they do not differ."""
+    def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> tuple[bytes, str]:
+        """Machine code and the linker's log; kernels that do not differ, of one version or several, share them."""
+        source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
         if self.cache is None:
-            return self._link(self._ptx(plan, kernel, source))
+            return self._link(self._ptx(plan, kernel, source, entry))
         facts = (source, str(_signature(plan, kernel)), self.arch, self.fastmath, _toolchain())
         path = self.cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
         if path.exists():
-            log, _, code = path.read_bytes().partition(b"\0")
-            return code, log.decode()
-        code, text = self._link(self._ptx(plan, kernel, source))
+            said, _, code = path.read_bytes().partition(b"\0")
+            return code, said.decode()
+        code, log = self._link(self._ptx(plan, kernel, source, entry))
         self.cache.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(text.encode().replace(b"\0", b"") + b"\0" + code)
+        part.write_bytes(log.encode().replace(b"\0", b"") + b"\0" + code)
         part.replace(path)
-        return code, text
+        return code, log
 
     def _link(self, ptx: str) -> tuple[bytes, str]:
         linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=self.arch, verbose=True))
