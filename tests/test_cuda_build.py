@@ -114,7 +114,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     ran = program.run_within(Limit(1e9), arrays, {"t": 20, "n": 50})
     assert (ran.launched, ran.launches, launched) == (40, 40, ["steps_0", "steps_1"] * 20)
     assert 30_000 < ran.us <= 40_000
-    pace = Pace("k in range(0, 20): S0 S1, after nothing", (4_000.0, 6_000.0, 10_000.0, 20_000.0, 40_000.0))
+    pace = Pace("k in range(0, 20): S0 S1, after nothing", (2_000.0, 4_000.0, 6_000.0, 10_000.0, 20_000.0, 40_000.0))
     assert ran.pace == pace
     launched.clear()
     assert program.run_within(Limit(1e9, pace), arrays, {"t": 20, "n": 50}).launched == 40
