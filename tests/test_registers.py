@@ -10,8 +10,11 @@ import pytest
 from looptune import pretty
 from looptune.frontend import load
 from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
 from looptune.registers import distinct, linear, promote
 from looptune.rewrite import walk
+from looptune.schedule import Analysis, schedule
 from looptune.verify import verify
 
 PARAMS = "int n, int m, double A[n][m], double B[n][m], double x[n], double y[n], double *s"
@@ -117,3 +120,21 @@ def test_linear_collects_terms() -> None:
     """3 (i + 2) - i - n is 2 i - n + 6."""
     e = Bin("-", Bin("-", Bin("*", Const(3), Bin("+", X, Const(2))), X), N)
     assert linear(e) == ({X: 2, N: -1}, 6)
+
+
+def test_a_store_is_no_load_of_the_next_loop() -> None:
+    """What a local in memory gets back from a register stands right before the next loop, and is not for that one."""
+    text = """
+void f(int n, double x[n], double y[n], double z[n]) {
+  double t = 1;
+  for (int k = 0; k < n; k++) {
+    for (int i = 0; i < n; i++) z[i] = 2 * x[k];
+    for (int j = 0; j < 4; j++) t += y[j];
+    for (int i = 1; i < n; i++) y[i] = y[i - 1] + z[i];
+    x[k] = t + 1;
+  }
+}
+"""
+    codelet = load(text).codelet
+    proof = prove_plan(codelet, plan(schedule(Analysis(codelet)).codelet))
+    assert proof.verdict == "proved", proof.reason

@@ -96,6 +96,7 @@ class _Opening:
     locals: set[str]
     uses: Mapping[str, int]
     registers: list[_Register] = field(default_factory=list)
+    stores: set[str] = field(default_factory=set)
 
     def block(self, body: tuple[Stmt, ...], depth: int) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
@@ -115,11 +116,13 @@ class _Opening:
         return tuple(out)
 
     def loads(self, before: tuple[Stmt, ...]) -> list[Assign]:
-        """The assignments right before a loop that fill a register."""
+        """The assignments right before a loop that fill a register, and empty none of a loop before."""
         found: list[Assign] = []
         for stmt in reversed(before):
             match stmt:
-                case Assign(Var(r), Load() | Var()) if _moves(stmt) and r in self.locals:
+                case Assign(Var(r), Load() | Var(), name=name) if (
+                    _moves(stmt) and r in self.locals and name not in self.stores
+                ):
                     found.append(stmt)
                 case _:
                     break
@@ -130,6 +133,7 @@ class _Opening:
         assert isinstance(name, Var)
         assert isinstance(element, (Load, Var))
         store = _store(after, name.name, element)
+        self.stores |= {store.name} if store is not None else set()
         here = sum(isinstance(n, Var) and n.name == name.name for n in walk(loop))
         if self.uses[name.name] != here + 1 + (store is not None):
             raise Misheld(f"the register {name.name} is used outside the loop it is for")
