@@ -8,10 +8,13 @@ from dataclasses import replace
 import pytest
 from nests import _Reader, nest
 
+from looptune.errors import IllegalTransform
 from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, Const, Loop, Node
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite
+from looptune.schedule import Analysis, schedule
 
 SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
 
@@ -212,3 +215,31 @@ def test_a_failure_is_found_behind_what_is_unknown() -> None:
     after = replace(before, body=(replace(loop, mode="parallel", lo=Const(1)),))
     found = proof(before, after, n=9)
     assert (found.verdict, "does not run" in found.reason) == ("failed", True)
+
+
+RELATIVE = """
+void f(int n, double x[24], double z[40]) {
+  for (int i = 1; i < n; i += 2)
+    for (int j = i; j < n; j++) {
+      z[i + 8] = z[i + 7] + 1;
+      z[j + 9] = 2 * x[12 - j];
+    }
+}
+"""
+ABSOLUTE = """
+void f(int n, double C[n][n], double A[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < n; j++)
+      for (int k = 0; k < n; k++) C[i][j] += A[i][k];
+}
+"""
+
+
+@pytest.mark.parametrize("inner", ["tile j:2", "unroll 2", "unroll 2, guarded"])
+def test_strips_from_where_an_outer_loop_says_are_jammed_by_their_number(inner: str) -> None:
+    """So iterations change places that would not by their values: refused where that counts, and proved elsewhere."""
+    lines = parse_lines([f"loop 2: {inner}", "loop 1: unroll 2, jam"])
+    with pytest.raises(IllegalTransform, match=r"iteration \(i=1, j=3\) must run before \(i=3, j=3\) when n=4"):
+        schedule(Analysis(load(RELATIVE).codelet), lines)
+    codelet = load(ABSOLUTE).codelet
+    assert prove(codelet, schedule(Analysis(codelet), lines).codelet).verdict == "proved"

@@ -25,6 +25,7 @@ from looptune.poly.legality import Refused
 from looptune.poly.model import Order, Piece, name, text
 from looptune.poly.reach import Reach
 from looptune.rewrite import substitute, walk_stmts
+from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
 
@@ -79,6 +80,11 @@ class Site:
 
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)
+
+    @property
+    def relative(self) -> bool:
+        """The loop begins where a loop around it says."""
+        return bool(names_in(self.loop.lo) & {f.var for f in self.around if isinstance(f, Loop)})
 
     def bound(self, e: Expr, piece: Piece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
         """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.

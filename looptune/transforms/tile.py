@@ -30,7 +30,18 @@ from looptune.rewrite import walk
 from looptune.scope import names_in
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.transforms.band import Band, depending
-from looptune.transforms.base import Change, Example, Reorder, Site, Transform, first_from, fresh, positive
+from looptune.transforms.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    first_from,
+    fresh,
+    only,
+    positive,
+    statements,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Tile(Transform):
     def schedule(self, site: Site) -> Reorder | None:
         if len(self.sizes) == 1:
             self._named(site, (site.loop,))
-            return None
+            return self._strips(site) if site.relative else None
         band, before = self._band(site), site.depth
 
         def blocked(piece: Piece, values: Mapping[str, str], place: int) -> Piece:
@@ -69,6 +80,17 @@ class Tile(Transform):
 
         order = {n: tuple(blocked(*p) for p in pieces) for n, pieces in band.order().items()}
         return Reorder(order, before + len(band.loops) if band.perfect else None)
+
+    def _strips(self, site: Site) -> Reorder:
+        """The order of before, the strips counted from where a loop around says: copies of that one may be jammed."""
+        p, width = site.depth, site.loop.step * self.sizes[0][1]
+
+        def stripped(piece: Piece) -> Piece:
+            strip = f"floor(({piece.time[p]} - ({site.bound(site.loop.lo, piece)}))/{width})"
+            return replace(piece, time=(*piece.time[:p], strip, *piece.time[p:]))
+
+        order = only(site.order, statements(site.loop.body))
+        return Reorder({n: tuple(map(stripped, pieces)) for n, pieces in order.items()}, p + 2)
 
     def _block(self, loop: Loop, size: int, band: Band, piece: Piece, value: str) -> str:
         origin = band.site.bound(_origin(loop, band), piece)

@@ -88,7 +88,8 @@ class Unroll(Transform):
         return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
 
     def schedule(self, site: Site) -> Reorder | None:
-        moved = self.scheme == "split" or (self.jam and has_loop(site.loop.body))
+        # Trips counted from where a loop around says are no order of the loop's values once its copies are jammed.
+        moved = self.scheme == "split" or (self.jam and has_loop(site.loop.body)) or site.relative
         if self.factor == 1 or not moved:
             return None
         p, order = site.depth, only(site.order, statements(site.loop.body))
