@@ -1,4 +1,4 @@
-"""GEMM's whole space: every version compiles as C and for a GPU, and computes GEMM at sizes no factor divides."""
+"""GEMM's space: every version compiles as C, a spread sample for a GPU, and they compute GEMM at odd sizes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ODD = {"NI": 37, "NJ": 41, "NK": 43}
 TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
 CHUNKS = 8
 SPREAD = 5
-"""One in so many runs in the simulator, whose threads are Python's."""
+"""One in so many is compiled for a GPU, or runs in the simulator, whose threads are Python's."""
 
 chunks = pytest.mark.parametrize("chunk", range(CHUNKS))
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
@@ -137,9 +137,9 @@ int main(void)
 
 @cuda
 @chunks
-def test_every_version_compiles_for_a_gpu(chunk: int) -> None:
-    """PTX and cubin of every distinct kernel; what a thread holds stays in registers."""
-    for configuration in list(kernels().values())[chunk::CHUNKS]:
+def test_versions_compile_for_a_gpu(chunk: int) -> None:
+    """PTX and cubin of kernels spread over the space; what a thread holds stays in registers."""
+    for configuration in list(kernels().values())[chunk :: CHUNKS * SPREAD]:
         binary = targets.backend("numba-cuda", CACHE).build(planned(configuration))
         assert len(binary.objects) == len(binary.resources) > 0, configuration.text
         assert all(r.local_bytes == 0 for r in binary.resources), configuration.text
