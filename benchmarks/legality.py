@@ -39,18 +39,23 @@ class Watched(Analysis):
 
     seconds = 0.0
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        return self._watched(found) if name in ("judge", "verdict", "lag", "graph") else found
+    def judge(self, *given: Any) -> Any:
+        return self._watched(super().judge, *given)
 
-    def _watched(self, question: Callable[..., Any]) -> Callable[..., Any]:
-        def asked(*given: Any) -> Any:
-            start = time.process_time()
-            answer = question(*given)
-            self.seconds += time.process_time() - start
-            return answer
+    def verdict(self, *given: Any) -> Any:
+        return self._watched(super().verdict, *given)
 
-        return asked
+    def lag(self, *given: Any) -> Any:
+        return self._watched(super().lag, *given)
+
+    def graph(self, *given: Any) -> Any:
+        return self._watched(super().graph, *given)
+
+    def _watched(self, question: Callable[..., Any], *given: Any) -> Any:
+        start = time.process_time()
+        answer = question(*given)
+        self.seconds += time.process_time() - start
+        return answer
 
 
 @dataclass(frozen=True)

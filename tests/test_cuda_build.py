@@ -58,6 +58,18 @@ def test_kernels_that_differ_in_names_are_one(tmp_path: Path) -> None:
     assert len(set(backend.build(plan(bake(codelet, sizes))).objects.values())) == 3
 
 
+def test_names_of_the_program_are_left_alone(tmp_path: Path) -> None:
+    """What the module imports, and what the compiler names itself, gives way to the names of the C program."""
+    text = """
+void types(int n, float ir[2 * n], float v1__at[2 * n]) {
+  for (int i = 0; i < n; i++) { ir[2 * i] = 1; v1__at[2 * i] += ir[2 * i]; }
+}
+"""
+    source = targets.backend("numba-cuda", tmp_path).emit(plan(schedule(Analysis(load(text).codelet)).codelet))
+    assert "def types_(n, ir_, v1__at, stream=0)" in source
+    assert "v2__at = uint32(2 * i)" in source
+
+
 def test_names_by_place() -> None:
     """Parameters and what is assigned are renamed, what is called or read from outside is not."""
     text = """\

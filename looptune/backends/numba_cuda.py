@@ -15,7 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, neve
 from looptune.errors import ResourceError
 from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.scope import names
 from looptune.simplify import add, mul
 
 MAX_THREADS = 1024
@@ -52,6 +53,7 @@ class _Writer(Strided):
         self.unsigned = set(unsigned)
         self.tiles: frozenset[str] = frozenset()
         self.made = 0
+        self.taken: frozenset[str] = frozenset()
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
@@ -87,7 +89,7 @@ class _Writer(Strided):
             yield f"{indent}pass"
 
     def fresh(self, ending: str) -> str:
-        self.made += 1
+        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
         return f"v{self.made}{ending}"
 
     def unsigned_index(self, e: Expr) -> str:
@@ -304,7 +306,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     writer.unsigned &= extent_names(plan)
-    writer.made = 0
+    writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     stage = tiles.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:

@@ -60,7 +60,7 @@ SPELLED = {
 _RESERVED = frozenset({
     *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
-    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half",
+    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half", "ir", "types", "intrinsic", "copy_16_bytes",
 })  # fmt: skip
 
 

@@ -327,8 +327,8 @@ def _plus(e: Expr, factor: int, term: Expr) -> Expr:
 
 
 def _counted(loop: Loop) -> Loop:
-    """The loop, and those inside it, each from 0."""
-    if loop.lo != Const(0, loop.dtype):
+    """The loop, and those inside it, each from 0, but for one whose body changes what it begins with."""
+    if loop.lo != Const(0, loop.dtype) and not names_in(loop.lo) & written(loop.body):
         env: Mapping[str, Expr] = {loop.var: add(loop.lo, Var(loop.var, loop.dtype))}
         body = tuple(substitute(s, env) for s in loop.body)
         loop = replace(loop, lo=Const(0, loop.dtype), hi=_apart(loop.hi, loop.lo), body=body)

@@ -28,8 +28,10 @@ SCREEN = 30.0
 multiprocessors and what fits in a cache make versions differ there in another way (``benchmarks/screening.py``)."""
 HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""
-LONG_US = 3e5
-"""A run this long is not repeated while screening."""
+LONG_US = 1e6
+"""A run this long is not tried twice: a hiccup changes little of it."""
+ONCE_US = 3e5
+"""A run this long is not repeated while screening, nor warmed up for."""
 
 
 def hopeless(reduced_us: float, sizes: str, best: Best) -> bool:
@@ -82,6 +84,6 @@ def paced(ran: Ran | None, median_us: float) -> Pace | None:
 
 def once_is_enough(first_us: float, best_us: float | None) -> bool:
     """The verifying run is the time of a version: a long one, or so slow that it does not matter how slow."""
-    if first_us > LONG_US or best_us is None:
-        return first_us > LONG_US
+    if first_us > ONCE_US or best_us is None:
+        return first_us > ONCE_US
     return first_us > HOPELESS * best_us or first_us > limit_us(best_us)
