@@ -14,7 +14,7 @@ import importlib.metadata
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count, groupby
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
 from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
+from looptune.backends.inferred import inferred_once
 from looptune.backends.repeated import PLACE, once
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
@@ -198,7 +199,9 @@ class NumbaCuda(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        opening, kernels = _texts(plan)
+        return self._module(plan, *_texts(plan))
+
+    def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
         host = _Host(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{HELPERS[h].replace(h, HOST + h)}\n" for h in sorted(host.used)]
@@ -214,7 +217,8 @@ class NumbaCuda(Backend):
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
         resources = tuple(_resources(plan, k, built[k.name][1]) for k in plan.kernels)
         objects = {name: code for name, (code, _) in built.items()}
-        return Binary(self.name, plan, self.emit(plan), objects, resources, time.perf_counter() - start)
+        source = self._module(plan, opening, texts)
+        return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
@@ -225,9 +229,10 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        text, _ = cuda.compile_ptx(
-            module[entry].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
-        )
+        with inferred_once(self.fastmath):
+            text, _ = cuda.compile_ptx(
+                module[entry].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
+            )
         return str(text)
 
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> tuple[bytes, str]:

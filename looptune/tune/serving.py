@@ -23,6 +23,8 @@ READY = "ready"
 BROKEN = "broken"
 LET_GO = b""
 """In the place of a task: the end of a set-up. What comes next is another one."""
+GARBAGE = 100_000
+"""So many objects are made before any is looked at again."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -65,6 +67,7 @@ def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -
     with contextlib.suppress(EOFError, OSError):
         while _served(link, setup):
             # Arrays on a device are often held in a circle with the programs that use them.
+            gc.unfreeze()
             gc.collect()
             given = link.recv_bytes()
             os.ftruncate(2, 0)
@@ -78,6 +81,9 @@ def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
     except Exception as error:
         link.send((BROKEN, _raised(error).message))
         return False
+    # What is set up stays; what a task leaves behind is looked for seldom, for a compiler makes much and keeps little.
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
     link.send((READY, ""))
     while (task := link.recv_bytes()) != LET_GO:
         # The last lines kept for a crash are then those of the task that crashed.
