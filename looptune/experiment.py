@@ -58,6 +58,8 @@ CPU_BUDGET = Budget(count=108)
 """Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
 SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""
+SCREENED_FLOPS = 4e9
+"""Beyond this a slow version takes seconds on a GPU too: it is tried at reduced sizes first."""
 HEAVY_FLOPS = 1e9
 """Beyond this one run can take seconds on a few cores, and a sweep over a hundred versions an hour."""
 
@@ -137,7 +139,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     large = reduced(unit.codelet, size) if target.bakes else None
     job = Job(
         unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
-        not request.strict_float, screens=large is not None, cuts=request.cut_off,
+        not request.strict_float, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
@@ -148,6 +150,12 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     first = Prepared(request, unit, job, models[0], context, space, budget, annotated, notes)
     return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _heavy(unit: Unit, size: Problem) -> bool:
+    """Its slow versions may take seconds."""
+    work = flops.count(unit.codelet.body, {n: int(v) for n, v in size.values.items() if _is_size(unit, n)})
+    return work is None or work > SCREENED_FLOPS
 
 
 def _on(prepared: Prepared, model: Model) -> Prepared:

@@ -27,7 +27,7 @@ from looptune.tune import cut, evaluate
 from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.cut import once_is_enough
-from looptune.tune.evaluate import Bench, Built, KernelLab, plans_of
+from looptune.tune.evaluate import Bench, Built, KernelLab, Plans, Step, plans_of
 from looptune.tune.recorded import read
 from looptune.tune.space import Configuration, parse
 from looptune.tune.store import Context, Row, Store
@@ -208,7 +208,7 @@ def prepared(tmp_path: Path) -> experiment.Prepared:
 def built(prepared: experiment.Prepared, text: str = "") -> Built:
     lab = KernelLab(prepared.job, prepared.context)
     made = plans_of(prepared.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    return Built(lab.backend.build(made.timed), None)
+    return Built(Step(made), lab.backend.build(made.timed))
 
 
 def test_a_slow_version_is_cut_off(prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,9 @@ def test_a_wrong_version_is_wrong_before_it_is_slow(
     monkeypatch.setattr(cut, "WORTH_US", 10.0)
     bench = Bench(prepared.job)
     other = plan(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
-    assert isinstance(bench.measure(Built(bench.backend.build(other), None), Best(5.0)), WrongResult)
+    assert isinstance(
+        bench.measure(Built(Step(Plans(other, None)), bench.backend.build(other)), Best(5.0)), WrongResult
+    )
 
 
 def test_a_time_that_cannot_be_is_wrong(prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

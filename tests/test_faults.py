@@ -32,7 +32,7 @@ from looptune.schedule import Scheduled
 from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import Built, Job, KernelLab, compiler, measurer
-from looptune.tune.lab import Progress
+from looptune.tune.lab import More, Progress
 from looptune.tune.limits import exceeded
 from looptune.tune.space import Configuration, parse
 from looptune.tune.store import Context, Row, Store
@@ -116,11 +116,11 @@ def faulty_compiler(job: Job, context: Context) -> Callable[[str, Any], Any]:
     return faulted
 
 
-def faulty_measurer(job: Job) -> Callable[[Built, Best | None], Outcome]:
+def faulty_measurer(job: Job) -> Callable[[Built, Best | None], Outcome | More]:
     measure = measurer(job)
 
-    def faulted(built: Built, best: Best | None) -> Outcome:
-        if "unroll 6" in built.timed.plan.note:
+    def faulted(built: Built, best: Best | None) -> Outcome | More:
+        if "unroll 6" in built.binary.plan.note:
             os.kill(os.getpid(), signal.SIGKILL)
         return measure(built, best)
 

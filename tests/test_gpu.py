@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from programs import Program
 from test_cut import STEPS
 from test_reductions import CASES, Case
+from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
 
@@ -32,7 +33,7 @@ from looptune.runtime.compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
 from looptune.schedule import Analysis, schedule
 from looptune.tune.best import Best
-from looptune.tune.evaluate import Bench, Built, KernelLab, plans_of
+from looptune.tune.evaluate import Bench, KernelLab, plans_of
 from looptune.tune.space import Configuration
 
 MISSING = targets.gpu_missing()
@@ -113,13 +114,10 @@ def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
     (tmp_path / "steps.c").write_text(STEPS)
     request = experiment.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
     prepared = experiment.prepare(request)
-    assert prepared.job.screens
-    job = replace(prepared.job, cache=tmp_path / "cache")
+    job = replace(prepared.job, cache=tmp_path / "cache", screens=True)
     lab, bench = KernelLab(job, prepared.context), Bench(job)
     plans = plans_of(job, lab.scheduled(Configuration(())).codelet, "")
-    assert plans.odd is not None
-    built = Built(lab.backend.build(plans.timed), lab.backend.build(plans.odd))
-    outcome = bench.measure(built, None)
+    outcome = measured(bench, plans, None)
     assert isinstance(outcome, Timed), outcome
     best = Best.of(outcome)
     assert best.reduced_sizes == "t=251 n=257"
@@ -127,9 +125,9 @@ def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
     assert best.reduced_us < best.us
     assert best.pace is not None
     assert 0 < best.pace.us[0] < best.pace.us[-1] <= best.us + 0.1
-    again = bench.measure(built, best)
+    again = measured(bench, plans, best)
     assert isinstance(again, Timed), again
-    cut_off = bench.measure(built, replace(best, us=1e6, reduced_us=1e-3))
+    cut_off = measured(bench, plans, replace(best, us=1e6, reduced_us=1e-3))
     assert isinstance(cut_off, CutOff), cut_off
     assert (cut_off.launched, cut_off.where) == (0, "at t=251 n=257")
 

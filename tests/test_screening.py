@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import subprocess
 import sys
@@ -18,13 +19,14 @@ from looptune.backends.numba_cpu import NumbaCpu
 from looptune.frontend import load
 from looptune.ir import Codelet
 from looptune.runtime.machine import Cpu
-from looptune.runtime.outcome import CutOff, Timed, WrongResult
+from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
 from looptune.runtime.sizes import Problem, problem, reduced
 from looptune.schedule import Analysis, schedule
 from looptune.tune.best import Best
 from looptune.tune.cut import SCREEN, WORTH_US, hopeless
-from looptune.tune.evaluate import Bench, Built, plans_of
+from looptune.tune.evaluate import Bench, Built, Plans, first_step, plans_of
 from looptune.tune.job import Job, Target
+from looptune.tune.lab import More
 from looptune.tune.space import parse
 from looptune.tune.store import Row, Store
 
@@ -114,15 +116,21 @@ class Baking:
 
     job: Job
 
-    def built(self, text: str = SUM, large: str | None = None, directives: str = "") -> Built:
-        """``large``: another program, built for the user's sizes."""
-        made = [self._plans(source, directives) for source in (text, text if large is None else large)]
-        backend = self.job.target.backend()
-        assert made[0].odd is not None
-        return Built(backend.build(made[1].timed), backend.build(made[0].odd))
+    def plans(self, text: str = SUM, large: str | None = None) -> Plans:
+        """``large``: another program, for the user's sizes."""
+        made = [plans_of(self.job, schedule(Analysis(load(t).codelet)).codelet, "") for t in (text, large or text)]
+        return Plans(made[1].timed, made[0].odd)
 
-    def _plans(self, text: str, directives: str):  # type: ignore[no-untyped-def]
-        return plans_of(self.job, schedule(Analysis(load(text).codelet)).codelet, directives)
+
+def measured(bench: Bench, plans: Plans, best: Best | None) -> Outcome:
+    """Step after step, as a sweep does it."""
+    step = first_step(bench.job, plans)
+    for _ in range(2):
+        said = bench.measure(Built(step, bench.backend.build(step.plan)), best)
+        if not isinstance(said, More):
+            return said
+        step = pickle.loads(said.task.contents)
+    raise AssertionError("two steps are all there are")
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +149,9 @@ def bench(baking: Baking) -> Bench:
 
 def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: Bench, baking: Baking) -> None:
     """What is measured at the reduced sizes is recorded; a fault at the user's sizes is never reached."""
-    version = baking.built(large=SUM.replace("+=", "-="))
+    version = baking.plans(large=SUM.replace("+=", "-="))
     best = Best(WORTH_US, 1e-3, "n=73 m=61")
-    match bench.measure(version, best):
+    match measured(bench, version, best):
         case CutOff(ran_us, best_us, 0, 1, verified, facts, there_us, where) as cut:
             assert ran_us > SCREEN * 1e-3
             assert (best_us, there_us) == (WORTH_US, 1e-3)
@@ -154,14 +162,35 @@ def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: Bench, baking: 
         case other:
             raise AssertionError(f"not cut off: {other}")
     for harmless in (None, replace(best, reduced_sizes="n=13 m=17"), replace(best, reduced_us=None), Best(1.0, 1e9)):
-        assert isinstance(bench.measure(version, harmless), WrongResult)
+        assert isinstance(measured(bench, version, harmless), WrongResult)
     uncut = Bench(replace(baking.job, cuts=False))
-    assert isinstance(uncut.measure(version, best), WrongResult)
+    assert isinstance(measured(uncut, version, best), WrongResult)
+
+
+def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baking: Baking) -> None:
+    """Timed first; what is slow is right at the user's sizes, and of the rest what fails at the odd ones is wrong."""
+    bench = Bench(replace(baking.job, screens=False))
+    good, bad = baking.plans(), baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
+    here = "against the original loops at the sizes timed"
+    for best, where in (
+        (None, f"{here} and at n=73 m=61"),
+        (Best(1e9), f"{here} and at n=73 m=61"),
+        (Best(1e-3), here),
+    ):
+        match measured(bench, good, best), measured(bench, bad, best):
+            case Timed(verified=verified, facts=facts), other:
+                assert verified == where
+                assert Best.of(Timed((1.0,), 1.0, 1.0, 1.0, "", facts)).reduced_us is None
+                assert isinstance(other, Timed if where == here else WrongResult)
+            case other:
+                raise AssertionError(f"not timed: {other}")
+    whole = Bench(replace(baking.job, screens=False, cuts=False))
+    assert isinstance(measured(whole, bad, Best(1e-3)), WrongResult)
 
 
 def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: Baking) -> None:
     """The facts of a row are all that a sweep that goes on needs of the best."""
-    outcome = bench.measure(baking.built(), None)
+    outcome = measured(bench, baking.plans(), None)
     assert isinstance(outcome, Timed)
     found = Best.of(outcome)
     assert found.us == outcome.median_us
@@ -187,12 +216,12 @@ def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: B
 )
 def test_faults_are_found_at_reduced_sizes(bench: Bench, baking: Baking, text: str, message: str) -> None:
     """Wrong values, writes and reads a row outside of an array; and the next version finds the arrays as they were."""
-    match bench.measure(baking.built(text, large=SUM), Best(WORTH_US, 1e-3, "n=73 m=61")):
+    match measured(bench, baking.plans(text, large=SUM), Best(WORTH_US, 1e-3, "n=73 m=61")):
         case WrongResult(said):
             assert message in said
         case other:
             raise AssertionError(f"not wrong: {other}")
-    assert isinstance(bench.measure(baking.built(), None), Timed)
+    assert isinstance(measured(bench, baking.plans(), None), Timed)
 
 
 @pytest.mark.parametrize(

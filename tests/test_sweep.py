@@ -20,6 +20,7 @@ import pytest
 from looptune.errors import StoreError, TargetError, UsageError
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
 from looptune.tune.best import Best
+from looptune.tune.lab import More
 from looptune.tune.space import DEFAULT, Configuration, parse
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.strategies import ALL
@@ -37,7 +38,8 @@ def timed(median_us: float) -> Timed:
 
 @dataclass(frozen=True)
 class FakeLab:
-    """`unroll U` takes 100 / U us; what the first loop's `parallel` says happens instead. ``journal`` logs what ran."""
+    """`unroll U` takes 100 / U us; what the first loop's `parallel` says happens instead. `again X` takes 50 us, then X
+    is built, `later X` is not timed before. ``journal`` logs what ran."""
 
     journal: Path
     compile_s: float = 0.0
@@ -81,15 +83,17 @@ def compiler(journal: Path, seconds: float) -> Callable[[str, Any], Any]:
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "loop k: hangcompiler":
                 time.sleep(60)
+            case "slowly":
+                time.sleep(4.0)
         return ("built", text)
 
     return work
 
 
-def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome]:
+def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome | More]:
     lost = []
 
-    def measure(built: Any, best: Best | None) -> Outcome:
+    def measure(built: Any, best: Best | None) -> Outcome | More:
         _, text = built
         write(journal, f"measure {text!r} pid={os.getpid()} best={None if best is None else best.us}")
         time.sleep(seconds)
@@ -106,6 +110,9 @@ def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outc
             case "loop k: lostcontext":
                 lost.append(text)
                 raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+        first, _, more = text.removeprefix("loop k: ").partition(" ")
+        if first in ("again", "later"):
+            return More(more if more == "slowly" else f"loop k: {more}", timed(50.0) if first == "again" else None)
         found = re.search(r"unroll (\d+)", text)
         return timed(100.0 / int(found[1]) if found else 100.0)
 
@@ -114,6 +121,42 @@ def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outc
 
 BAD = "nobuild | overlimit | killcompiler | hangcompiler | segfault | forever | wrong | lostcontext | illegal"
 SPACE = parse(f"loop k: {{ unroll {{1..4}} | {BAD} | unroll 8 }}", "s")
+
+
+def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
+    """What the second step finds counts; where nothing comes of it, what the first one found."""
+    ways = ("unroll 5", "wrong", "nobuild", "segfault")
+    space = parse(f"loop k: {{ {' | '.join(f'{way} {x}' for way in ('again', 'later') for x in ways)} }}", "s")
+    result = run(lab, tmp_path, space)
+    with Store.open(tmp_path / "store") as store:
+        rows = {row.directives.removeprefix("loop k: "): row for row in store.rows()}
+    assert {text: (row.status, row.median_us) for text, row in rows.items()} == {
+        "": ("timed", 100.0),
+        "again unroll 5": ("timed", 20.0),
+        "later unroll 5": ("timed", 20.0),
+        "again wrong": ("wrong", None),
+        "later wrong": ("wrong", None),
+        "again nobuild": ("timed", 50.0),
+        "later nobuild": ("not_built", None),
+        "again segfault": ("crashed", None),
+        "later segfault": ("crashed", None),
+    }
+    counts = {name: n for name, n in result.counts.items() if n}
+    assert counts == {"space": 8, "timed": 4, "wrong": 2, "not_built": 1, "crashed": 2}
+    assert [row.median_us for row in result.timed] == [20.0, 20.0, 50.0, 100.0]
+    assert len(ran(lab, "measure")) == 1 + 8 + 6
+
+
+def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path) -> None:
+    """What the first has found is kept and counted; a version without a time is as if it had not been begun."""
+    space = parse("loop k: { again slowly | later slowly }", "s")
+    result = run(lab, tmp_path, space, budget=Budget(seconds=2.5), jobs=2, timeout_s=10.0)
+    assert (result.counts["timed"], result.elapsed_s < 4.0) == (2, True)
+    with Store.open(tmp_path / "store") as store:
+        assert [(row.directives, row.status) for row in store.rows()] == [
+            ("", "timed"),
+            ("loop k: again slowly", "timed"),
+        ]
 
 
 @pytest.fixture

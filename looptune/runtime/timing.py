@@ -53,7 +53,7 @@ class Speedup:
 
 
 def screen(
-    sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0, enough_us: float = 5e5
+    sample: Sampler, best_us: float | None, *, samples: int = 5, hopeless: float = 2.0, enough_us: float = 5e4
 ) -> tuple[float, ...]:
     """The times of at most ``samples`` runs; fewer once their (lower) median is over ``hopeless`` times the best.
 
@@ -87,9 +87,10 @@ def finals(
 ) -> dict[str, tuple[float, ...]]:
     """Paired times: run number r of every version was taken in round r, in an order shuffled anew each round.
 
-    At least ``rounds`` rounds, and ``seconds`` of run time a version on the average (a slow one is not run thousands of
-    times for the sake of a fast one), until the spread from minimum to third quartile of each is below ``spread`` or
-    every verdict beside the fastest, and beside ``default``, is decided; after ``limit_s`` the rounds alone suffice.
+    At least ``rounds`` rounds, and ``seconds`` a version on the average, with all that goes before a run (a slow one is
+    not run thousands of times for the sake of a fast one), until the spread from minimum to third quartile of each is
+    below ``spread`` or every verdict beside the fastest, and beside ``default``, is decided; after ``limit_s`` the
+    rounds alone suffice.
     Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` where the above holds, past
     ``patience_s`` at any rate. Very short ones stop after ``most``: no interval needs more.
     """
@@ -111,7 +112,7 @@ def finals(
             break
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
-        enough = late or sum(map(sum, times.values())) >= seconds * 1e6 * len(times)
+        enough = late or elapsed >= seconds * len(times)
         if enough and (all(_spread(t) < spread for t in times.values()) or _decided(times, default, seed)):
             break
     return {name: tuple(times[name]) for name in samplers}

@@ -4,7 +4,8 @@
                │           ├─ in the store ───────────────────────▶ settled
                │           ├─ refused, or an earlier one's source ▶ settled
                ▼           └─ compiling ▶ built ▶ measuring ──────▶ settled      a row is in the store before it runs
-      judged, mapped and emitted by the pool
+      judged, mapped and       ▲                     │
+      emitted by the pool      └──── more to build ──┘
 
 The pool answers in any order, yet versions are admitted in the order asked: which of two with one source is the
 original does not depend on time, nor do the strategy's questions depend on how many devices measure. A few compiled
@@ -23,7 +24,7 @@ from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed
 from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.executor import Answer, Executor
-from looptune.tune.lab import Lab, Prepared, Progress, SweepResult
+from looptune.tune.lab import Lab, More, Prepared, Progress, SweepResult
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.space import Configuration
 from looptune.tune.store import Row, Store
@@ -42,7 +43,8 @@ class _Open:
     """A configuration asked for and not yet told. ``proposed``: by the strategy, which wants to be told.
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
-    source, whose cost will be its own.
+    source, whose cost will be its own. ``so_far``: its outcome where what is still to be built fails; ``took_s`` in
+    measuring processes until then.
     """
 
     configuration: Configuration
@@ -55,6 +57,8 @@ class _Open:
     cost_us: float | None = None
     same_as: _Open | None = None
     built: Any = None
+    so_far: Outcome | None = None
+    took_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.key = self.row.key
@@ -106,6 +110,7 @@ class Coordinator:
     def ended(self) -> bool:
         """Whether nothing is left to do; then nothing more is received."""
         if self._result is None and self._finished():
+            self._settle_unfinished()
             self._tell()
             self._result = self._tally.result(self._name, interrupted=False)
         return self._result is not None
@@ -128,6 +133,7 @@ class Coordinator:
     def result(self, interrupted: bool) -> SweepResult:
         if self._result is not None and not interrupted:
             return self._result
+        self._settle_unfinished()
         return self._tally.result(self._name, interrupted)
 
     def _ask_some(self) -> bool:
@@ -246,7 +252,7 @@ class Coordinator:
             if not self._overlap and self._executor.compiling > 0:
                 return
             opened = self._built.popleft()
-            other = self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
+            other = self._claim(opened)
             if other is None:
                 built, opened.built = opened.built, None
                 self._executor.measure(self._number, opened, built, self._best() if opened.proposed else None)
@@ -257,6 +263,12 @@ class Coordinator:
                 self._look_at = time.monotonic() + PARKED_S
             else:
                 self._take(opened, other)
+
+    def _claim(self, opened: _Open) -> Row | None:
+        """The row that is in the way, None for none; a version of which there is more to measure has its own."""
+        if opened.so_far is not None:
+            return None
+        return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
 
     def _whole(self, opened: _Open) -> bool:
         """What everything is compared with is measured whole, even if a better one happens to be ready first."""
@@ -310,7 +322,17 @@ class Coordinator:
                 self._record(opened, timed_out)
 
     def _receive_measured(self, opened: _Open, reply: Reply) -> None:
+        opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
         match reply:
+            case Returned(More(task, so_far)):
+                # Kept, or given up until it is built: in between it must not look like a crash.
+                if so_far is None:
+                    self._store.abandon(opened.key)
+                else:
+                    self._store.finish(opened.key, so_far)
+                opened.so_far = so_far
+                self._executor.compile(self._number, opened, "build", task)
+                return
             case Returned(value):
                 outcome: Outcome = value
             case Raised(message):
@@ -318,13 +340,25 @@ class Coordinator:
             case other:
                 outcome = other
         self._store.finish(opened.key, outcome)
-        self._tally.measured(outcome, time.monotonic() - self._measuring.pop(opened.key))
-        self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
+        self._settle_measured(opened, outcome)
 
     def _record(self, opened: _Open, outcome: Outcome) -> None:
-        """The end of what never ran on the device."""
+        """The end of what cannot be built: of what never ran on the device, or of what has run as far as it can."""
+        if opened.so_far is not None:
+            self._settle_measured(opened, opened.so_far)
+            return
         self._store.record(opened.row, outcome)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
+
+    def _settle_measured(self, opened: _Open, outcome: Outcome) -> None:
+        self._tally.measured(outcome, opened.took_s)
+        self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
+
+    def _settle_unfinished(self) -> None:
+        """Where the sweep ends before what was still to be built."""
+        for opened in tuple(self._in_flight.values()):
+            if opened.so_far is not None:
+                self._settle_measured(opened, opened.so_far)
 
     def _settle(self, opened: _Open, row: Row) -> None:
         self._in_flight.pop(opened.row.emitted, None)

@@ -28,6 +28,8 @@ SCREEN = 30.0
 multiprocessors and what fits in a cache make versions differ there in another way (``benchmarks/screening.py``)."""
 HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""
+PROMISING = 1.25
+"""What is slower than this many times the best is no finalist, and it need not be shown that it is right elsewhere."""
 LONG_US = 1e6
 """A run this long is not tried twice: a hiccup changes little of it."""
 ONCE_US = 3e5
@@ -40,6 +42,11 @@ def hopeless(reduced_us: float, sizes: str, best: Best) -> bool:
         return False
     ratio = reduced_us / best.reduced_us
     return ratio > SCREEN and ratio * best.us > WORTH_US
+
+
+def promising(us: float, best: Best | None) -> bool:
+    """It may be among the finalists; without a best whatever it takes."""
+    return best is None or us <= PROMISING * best.us
 
 
 def screened_out(reduced_us: float, sizes: str, best: Best, launches: int, facts: tuple[Fact, ...]) -> CutOff:

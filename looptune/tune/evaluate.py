@@ -1,12 +1,13 @@
 """One configuration from its directives to an Outcome, split where processes meet.
 
-    compiling worker    schedule, map, emit                       Illegal | the plans
-    compiling worker    the plan timed, and the same at odd sizes NotBuilt | OverLimit | Built
-    measuring worker    run at odd sizes, compare, time there;    WrongResult | CutOff | Timed
-                        run at the user's, compare; time
+    compiling worker    schedule, map, emit                                 Illegal | its first Step
+    compiling worker    the step's plan                                     NotBuilt | OverLimit | Built
+    measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | More
+                        run at odd sizes between canaries, compare          WrongResult | CutOff | Timed | More
 
-Everything is compared with the original loops. A version that is slow beyond doubt is not measured to its end: see
-``cut``.
+Everything is compared with the original loops. Where sizes are baked in, these are two steps, each with a plan of its
+own. At the user's sizes comes first, and the promising are checked at odd ones; where slow versions take long it is the
+other way round, and the hopeless go no further. What is slow beyond doubt is not measured to its end: see ``cut``.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from looptune.runtime.roofline import Ceiling
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Analysis, Scheduled, bake, schedule
 from looptune.tune.best import Best
-from looptune.tune.cut import LONG_US, hopeless, limit, once_is_enough, paced, screened_out, stopped
+from looptune.tune.cut import LONG_US, hopeless, limit, once_is_enough, paced, promising, screened_out, stopped
 from looptune.tune.job import Job
-from looptune.tune.lab import Prepared
+from looptune.tune.lab import More, Prepared
 from looptune.tune.limits import exceeded
 from looptune.tune.odd import OddRun, OddSizes
 from looptune.tune.original import Original, outputs
@@ -44,6 +45,8 @@ from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
 from looptune.tune.workers import Setup
+
+VERIFIED = "against the original loops at the sizes timed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,24 @@ class Plans:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """``odd``: built for those sizes; None where one binary is for all."""
+class Step:
+    """What is to be built and measured of a version: at odd sizes, where ``odd``, or at the user's. ``checked``,
+    ``timed``: what the step before has found."""
 
-    timed: Binary
-    odd: Binary | None
+    plans: Plans
+    odd: bool = False
+    checked: OddRun | None = None
+    timed: Timed | None = None
 
     @property
-    def odd_or_timed(self) -> Binary:
-        return self.timed if self.odd is None else self.odd
+    def plan(self) -> Plan:
+        return self.plans.odd if self.odd and self.plans.odd is not None else self.plans.timed
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    step: Step
+    binary: Binary
 
 
 @dataclass(slots=True)
@@ -97,16 +109,16 @@ class KernelLab:
             emitted = self.backend.emit(replace(plans.timed, note=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(plans))
+        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(first_step(self.job, plans)))
 
-    def build(self, plans: Plans) -> Sealed | Outcome:
+    def build(self, step: Step) -> Sealed | Outcome:
         """What the measuring worker loads, or what the device has too little of for it."""
         try:
-            built = Built(self.backend.build(plans.timed), None if plans.odd is None else self.backend.build(plans.odd))
+            binary = self.backend.build(step.plan)
         except ResourceError as error:
             return OverLimit(error.message)
-        over = exceeded(built.timed.resources + (() if built.odd is None else built.odd.resources))
-        return seal(built) if over is None else OverLimit(over)
+        over = exceeded(binary.resources)
+        return seal(Built(step, binary)) if over is None else OverLimit(over)
 
 
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
@@ -115,6 +127,10 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
         return Plans(plan(codelet, note), None)
     odd = None if job.odd is None else plan(bake(codelet, job.odd.values), note)
     return Plans(plan(bake(codelet, job.problem.values), note), odd)
+
+
+def first_step(job: Job, plans: Plans) -> Step:
+    return Step(plans, odd=job.screens and plans.odd is not None)
 
 
 def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Sealed | Outcome]:
@@ -127,7 +143,7 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Seal
     return work
 
 
-def measurer(job: Job) -> Callable[[Built, Best | None], Outcome]:
+def measurer(job: Job) -> Callable[[Built, Best | None], Outcome | More]:
     """The set-up of the worker that measures on the job's first device."""
     return Bench(job).measure
 
@@ -171,24 +187,40 @@ class Bench:
         if job.odd is not None:
             self.odd = OddSizes(job, self.machine, self.backend, job.odd)
 
-    def measure(self, built: Built, best: Best | None) -> Outcome:
+    def measure(self, built: Built, best: Best | None) -> Outcome | More:
         """``best``: what a version may be given up against; None: it is measured whole."""
+        step, against = built.step, best if self.job.cuts else None
+        checked = step.checked
+        if self.odd is not None and (step.odd or step.plans.odd is None):
+            checked = self.odd.run(self.backend.load(built.binary))
+            if checked.wrong is not None:
+                return WrongResult(checked.wrong)
+        if step.odd and checked is not None:
+            return self.continued(built, checked, against)
+        outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
+        unchecked = checked is None and self.odd is not None
+        if unchecked and isinstance(outcome, Timed) and promising(outcome.median_us, against):
+            return More(seal(replace(step, odd=True, timed=outcome)), outcome)
+        return outcome
+
+    def continued(self, built: Built, checked: OddRun, against: Best | None) -> Outcome | More:
+        """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
+        step = built.step
+        if step.timed is not None:
+            return _verified(step.timed, checked)
+        if against is not None and checked.us is not None and hopeless(checked.us, checked.sizes, against):
+            launches = count(step.plans.timed.steps, self.integers)
+            facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
+            return screened_out(checked.us, checked.sizes, against, launches, facts)
+        return More(seal(replace(step, odd=False, checked=checked)))
+
+    def at_the_users_sizes(self, binary: Binary, checked: OddRun, best: Best | None, against: Best | None) -> Outcome:
+        program = self.backend.load(binary)
         start = time.monotonic()
-        against = best if self.job.cuts else None
-        at_odd = OddRun() if self.odd is None else self.odd.run(self.backend.load(built.odd_or_timed))
-        if at_odd.wrong is not None:
-            return WrongResult(at_odd.wrong)
-        odd_s = time.monotonic() - start
-        if against is not None and at_odd.us is not None and hopeless(at_odd.us, at_odd.sizes, against):
-            launches = count(built.timed.plan.steps, self.integers)
-            facts = (*_facts(built.timed), *_took(odd_s, 0.0))
-            return screened_out(at_odd.us, at_odd.sizes, against, launches, facts)
-        program = self.backend.load(built.timed)
-        start = time.monotonic()
-        ran = self.ran_within(limit(against), program) if repeats(built.timed.plan) else None
+        ran = self.ran_within(limit(against), program) if repeats(binary.plan) else None
         if against is not None and ran is not None and ran.launched < ran.launches:
-            facts = (*_facts(built.timed), *_took(odd_s, time.monotonic() - start))
-            return stopped(ran, against, at_odd.sizes, facts)
+            facts = (*_facts(binary), *_took(checked.took_s, time.monotonic() - start))
+            return stopped(ran, against, checked.sizes, facts)
         sample = self.machine.sampler(self.running(program), self.pairs())
         first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
@@ -200,10 +232,9 @@ class Bench:
         bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
         if bad is not None:
             return WrongResult(bad)
-        where = "at the sizes timed" + (f" and at {at_odd.sizes}" if at_odd.sizes else "")
-        own = Best(s.median_us, at_odd.us, at_odd.sizes, paced(ran, s.median_us))
-        facts = (*_facts(built.timed), *_took(odd_s + verified - start, time.monotonic() - verified), *own.facts)
-        return Timed(times, s.median_us, s.q1_us, s.q3_us, f"against the original loops {where}", facts)
+        own = Best(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
+        facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
+        return _verified(Timed(times, s.median_us, s.q1_us, s.q3_us, VERIFIED, facts), checked)
 
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
@@ -319,6 +350,15 @@ def sequential_us(job: Job) -> tuple[float, ...]:
     sample = machine.sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)
     first = sample()
     return (first,) if first > LONG_US else tuple(sample() for _ in range(5))
+
+
+def _verified(outcome: Timed, checked: OddRun) -> Timed:
+    """At odd sizes as well, where it was run at any."""
+    if not checked.sizes:
+        return outcome
+    took = {"verify_s": checked.took_s}
+    facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
+    return replace(outcome, verified=f"{outcome.verified} and at {checked.sizes}", facts=facts)
 
 
 def _took(verify_s: float, measure_s: float) -> tuple[Fact, ...]:

@@ -29,7 +29,8 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Job:
     """One codelet at one size on one target. ``odd``: the sizes that no factor divides; None where it has none.
-    ``screens``: these are large enough to tell how fast a version is.
+    ``screens``: a version is tried there first, for they are large enough to tell how fast it is, and at the user's
+    sizes a slow one takes long.
 
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
     version is measured whole, however slow it is.

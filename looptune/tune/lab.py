@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from looptune.runtime.outcome import Outcome
 from looptune.tune.space import DEFAULT
 from looptune.tune.store import Context, Row
 from looptune.tune.workers import Setup
@@ -20,6 +21,15 @@ class Prepared:
     task: Any
 
 
+@dataclass(frozen=True, slots=True)
+class More:
+    """A version that has been run and is not done with: ``task`` is to be built, and that measured as well. ``so_far``:
+    its outcome where nothing comes of it; None where there is none yet."""
+
+    task: Any
+    so_far: Outcome | None = None
+
+
 class Lab(Protocol):
     """What the coordinator needs to know of kernels. The set-ups are called in worker processes, hence picklable.
 
@@ -28,10 +38,10 @@ class Lab(Protocol):
         work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
         work("build", task)            -> built | Outcome
 
-    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best) -> Outcome``.
-    An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
-    ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole, however slow
-    it is.
+    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best)``: an Outcome,
+    or More. An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff,
+    ``verify_s`` and ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole,
+    however slow it is.
     """
 
     @property

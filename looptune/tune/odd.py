@@ -8,6 +8,7 @@ Where these sizes are large enough the time there says whether the user's sizes 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +28,12 @@ PAD = 64
 @dataclass(frozen=True, slots=True)
 class OddRun:
     """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none; ``wrong``: the first element that differs, or a
-    write outside an array; ``us``: where all is right and the sizes are large enough."""
+    write outside an array; ``us``: where all is right and versions are screened there; ``took_s``: all of it."""
 
     sizes: str = ""
     wrong: str | None = None
     us: float | None = None
+    took_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -65,6 +67,7 @@ class OddSizes:
 
     def run(self, program: Program) -> OddRun:
         """A first run may include what the driver loads, or what the host was late with: the faster of two counts."""
+        start = time.monotonic()
         restore = {name: (self.wholes[name], original) for name, original in self.originals.items()}
         for target, source in restore.values():
             self.machine.copy(source, target)
@@ -75,9 +78,9 @@ class OddSizes:
         first_us = self.machine.once(run)
         wrong = self._wrong()
         if wrong is not None or not self.job.screens:
-            return OddRun(self.sizes, wrong)
+            return OddRun(self.sizes, wrong, took_s=time.monotonic() - start)
         again_us = math.inf if first_us > LONG_US else self.machine.sampler(run, restore)()
-        return OddRun(self.sizes, None, min(first_us, again_us))
+        return OddRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)
 
     def _wrong(self) -> str | None:
         for name, p in self.guarded.items():
