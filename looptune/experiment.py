@@ -464,7 +464,7 @@ def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
     _check_space(space, lab.job.codelet)
-    return space
+    return space.on("cpu" if lab.job.target.name == "numba-cpu" else "gpu")
 
 
 def _check_space(space: Space, codelet: Codelet) -> None:

@@ -140,6 +140,8 @@ def test_a_condition_on_what_nobody_says_is_warned_of():
         ("loop 3, : unroll 2", "expected `loop NAME", "s:1:1"),
         ("loop 3, 6:", "a directive is missing", "s:1:1"),
         ("unroll 2", "expected `loop NAME", "s:1:1"),
+        ("loop k: unroll 2\nfor tpu", "a section is for one of: cpu, gpu", "s:2:5"),
+        ("for gpu\nloop k: unroll 2\nFOR cpu", "this section is for gpu already", "s:3:1"),
         ("loop k: { unroll 2 | un(roll }", "(chosen: `un(roll`)", "s:1:9"),
         ("loop k: unroll {1..4}, {jam, $}", "unexpected '$'", "s:1:9"),
         ("loop k: unroll 2\nwhere unroll(k) <", "is not a condition", "s:2:7"),
@@ -159,6 +161,14 @@ def test_refusals_point_at_the_place(source: str, message: str, place: str):
         parse(source, "s")
     assert message in refused.value.message
     assert str(refused.value).startswith(f"{place}: ")
+
+
+def test_sections_for_a_device() -> None:
+    """A file has all; tuned for a device, those for others are left out, and numbers follow."""
+    space = parse("loop k: unroll {2..3}\nor\nfor gpu\nloop k: stage A\nor\nloop k: tile k:4\nfor CPU", "s")
+    found = {device: [c.text.partition(": ")[2] for c in space.on(device)] for device in ("cpu", "gpu")}
+    assert found == {"cpu": ["unroll 2", "unroll 3", "tile k:4"], "gpu": ["unroll 2", "unroll 3", "stage A"]}
+    assert (space.size, space.on("gpu").size) == (4, 3)
 
 
 @pytest.mark.parametrize("condition", ["1 // (unroll(k) - 2)", "unroll(k) % (unroll(k) - 2) == 0", 'permute(k) < "a"'])

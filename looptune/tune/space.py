@@ -4,6 +4,7 @@
     nest i: permute {i, j | j, i}                                      x  2
     where unroll(k) <= 4                                               drops some, not counted
     or
+    for gpu                                                            these only where it is tuned for a GPU
     codelet: grid blocksize {32x8, 64x4}                               +  2  =  46
 
 A line may name several loops, ``loop 3, 6: unroll {2..8}``: all get the directive chosen, each as a line of its own. A
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 
@@ -30,8 +31,11 @@ from looptune.tune.template import Choice, Template
 Slots = tuple[tuple[str, Value | float], ...]
 
 _WHERE = re.compile(r"where\b\s*", re.IGNORECASE)
+_FOR = re.compile(r"for\b\s*", re.IGNORECASE)
 _LOOPS = re.compile(r"(loop|nest)\s+([\w.]+(?:\s*,\s*[\w.]+)+)\s*:\s*", re.IGNORECASE)
 
+DEVICES = ("cpu", "gpu")
+"""What a section may be for."""
 COUNTED = 20_000
 """Numbers of a section with a ``where`` that are looked at one by one to count: about a second."""
 
@@ -64,8 +68,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """``device``: which it is for, "" for any."""
+
     lines: tuple[Line, ...]
     constraints: tuple[Constraint, ...]
+    device: str = ""
 
     @property
     def size(self) -> int:
@@ -92,6 +99,10 @@ class Space:
 
     sections: tuple[Section, ...]
     warnings: tuple[str, ...] = ()
+
+    def on(self, device: str) -> Space:
+        """Without the sections for others."""
+        return Space(tuple(s for s in self.sections if s.device in ("", device)), self.warnings)
 
     @property
     def size(self) -> int:
@@ -129,17 +140,20 @@ class Space:
 
 def parse(text: str, file: str) -> Space:
     """The space ``text`` describes; ``file`` names it in messages."""
-    written: list[tuple[list[Line], list[Constraint]]] = [([], [])]
+    written = [Section((), ())]
     for content, span in numbered(text.splitlines(), file):
-        where = _WHERE.match(content)
+        section, where, only = written[-1], _WHERE.match(content), _FOR.match(content)
         if content.strip().lower() == "or":
-            written.append(([], []))
+            written.append(Section((), ()))
         elif where is not None:
             condition = content[where.end() :]
-            written[-1][1].append(constraint.parse(condition, inside(span, where.end(), len(condition))))
+            asked = constraint.parse(condition, inside(span, where.end(), len(condition)))
+            written[-1] = replace(section, constraints=(*section.constraints, asked))
+        elif only is not None:
+            written[-1] = replace(section, device=_device(content, only.end(), section, span))
         else:
-            written[-1][0].append(_line(content, span))
-    sections = tuple(Section(tuple(lines), tuple(conditions)) for lines, conditions in written)
+            written[-1] = replace(section, lines=(*section.lines, _line(content, span)))
+    sections = tuple(written)
     return Space(sections, tuple(message for section in sections for message in _examine(section)))
 
 
@@ -149,6 +163,15 @@ def product(lines: Iterable[tuple[str, str, Span]]) -> Space:
                  for place, text, span in lines)  # fmt: skip
     section = Section(read, ())
     return Space((section,), tuple(_examine(section)))
+
+
+def _device(content: str, start: int, section: Section, span: Span) -> str:
+    name = content[start:].strip().lower()
+    if name not in DEVICES:
+        raise ParseError(f"a section is for one of: {', '.join(DEVICES)}", inside(span, start, len(content) - start))
+    if section.device:
+        raise ParseError(f"this section is for {section.device} already", span)
+    return name
 
 
 def _line(content: str, span: Span) -> Line:
