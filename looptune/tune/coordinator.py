@@ -313,7 +313,7 @@ class Coordinator:
                     self._record(opened, value)
                 else:
                     opened.built = value
-                    self._built.append(opened)
+                    (self._built.appendleft if opened.took_s else self._built.append)(opened)
             case Raised(message):
                 self._record(opened, NotBuilt(message))
             case Crashed(message):
@@ -331,7 +331,8 @@ class Coordinator:
                 else:
                     self._store.finish(opened.key, so_far)
                 opened.so_far = so_far
-                self._executor.compile(self._number, opened, "build", task)
+                # It may be the best, which others are compared with.
+                self._executor.compile(self._number, opened, "build", task, urgent=True)
                 return
             case Returned(value):
                 outcome: Outcome = value

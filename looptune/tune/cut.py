@@ -23,8 +23,8 @@ WORTH_US = 10_000.0
 """Below this nothing is cut off: looking costs as much, and of a short run the first may be a hiccup."""
 MARK_US = 5_000.0
 """The same by a mark of a host loop, of which there is more to come."""
-SCREEN = 30.0
-"""So many times the best's time at reduced sizes are beyond doubt. It is ten times CUT, because launches, empty
+SCREEN = 15.0
+"""So many times the best's time at reduced sizes are beyond doubt. It is five times CUT, because launches, empty
 multiprocessors and what fits in a cache make versions differ there in another way (``benchmarks/screening.py``)."""
 HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""

@@ -111,8 +111,8 @@ class Distributed:
         waits = any(task.measured and task.lab == lab for task in self._queue)
         return not waits and self._free_slot(lab) is not None
 
-    def compile(self, lab: int, key: Any, step: str, given: Any) -> None:
-        self._queue.append(_Task(lab, key, False, (lab, step, given)))
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+        (self._queue.appendleft if urgent else self._queue.append)(_Task(lab, key, False, (lab, step, given)))
         self._place()
 
     def warm(self, lab: int, count: int) -> None:

@@ -54,8 +54,8 @@ class Executor(Protocol):
     def free(self, lab: int) -> bool:
         """Whether a device of this lab has nothing to do."""
 
-    def compile(self, lab: int, key: Any, step: str, given: Any) -> None:
-        """Queue a task of the lab's ``compile_setup``."""
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
+        """Queue a task of the lab's ``compile_setup``; an urgent one before all others."""
 
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up so many devices: that many versions will come."""

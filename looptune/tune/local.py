@@ -68,9 +68,9 @@ class Local:
     def free(self, lab: int) -> bool:
         return any(measurer.idle for measurer in self._measurers[lab])
 
-    def compile(self, lab: int, key: Any, step: str, given: Any) -> None:
+    def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         self._loads[lab] += 1
-        self._pool.submit((lab, key), lab, step, given)
+        self._pool.submit((lab, key), lab, step, given, urgent=urgent)
 
     def warm(self, lab: int, count: int) -> None:
         for measurer in self._measurers[lab][:count]:

@@ -200,8 +200,9 @@ class Pool:
         """Tasks submitted and not yet replied to."""
         return len(self._queue) + sum(not worker.idle for worker in self.workers)
 
-    def submit(self, key: Any, *task: Any) -> None:
-        self._queue.append((key, task))
+    def submit(self, key: Any, *task: Any, urgent: bool = False) -> None:
+        """``urgent``: before what is queued already."""
+        (self._queue.appendleft if urgent else self._queue.append)((key, task))
         self.dispatch()
 
     def dispatch(self) -> None:
