@@ -227,3 +227,12 @@ def test_parts_are_in_the_order_in_which_they_are_asked() -> None:
     )
     assert [wanted for _, wanted in parts(branch.cond, True)] == [True, False, False]
     assert [wanted for _, wanted in parts(branch.cond, False)] == [False]
+
+
+def test_a_copy_of_a_guarded_maximum_may_compare_an_element_with_itself() -> None:
+    """``if (y[9] > y[9]) y[9] = y[9]`` is the copy at j = 3 of the maximum that its original is."""
+    loops = "for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++)"
+    for cond in ("x[9] > x[j + 6]", "x[9] < x[j + 6]", "!(x[j + 6] >= x[9])", "i > 2 && x[j + 6] > x[9]"):
+        for line in ("loop j: fullunroll", "loop j: unroll 2", "loop j: unroll 4, jam"):
+            before, after = scheduled(f"{loops} if ({cond}) x[j + 6] = x[9];", line)
+            assert prove(before, after).verdict == "proved"

@@ -44,6 +44,8 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     match sum(n == x for n in walk(value)):
         case 0 if guard is not None:
             found = _guarded(value, x, guard)
+        case 1 if guard is not None and value == x:  # a copy in which what is compared is one element
+            found = _guarded(value, x, guard)
         case 1:
             op = _grouped(value, x, None)
             found = None if op is None else Accumulation(op, is_integer(x.dtype) or _calls(value))
