@@ -10,12 +10,12 @@ loads and stores under ``if (lo < hi)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ranges import Range, inside, linear, runs
-from looptune.rewrite import rewrite, walk
+from looptune.rewrite import map_blocks, rewrite, walk
 from looptune.scope import names_in, written
 
 
@@ -79,21 +79,37 @@ def _loop(
     if not chosen:
         return (loop,)
     env: dict[Load, Var] = {}
+    same: dict[Node, Var] = {}
     for element in chosen:
-        name = _fresh(f"{element.array}_r", taken)
-        env[element] = Var(name, element.dtype)
-        made.append(Local(name, element.dtype))
+        inner = _of_inner_loops(element, loop.body, made)
+        if not inner:
+            made.append(Local(_fresh(f"{element.array}_r", taken), element.dtype))
+        env[element], *others = inner or [Var(made[-1].name, element.dtype)]
+        same[element] = env[element]
+        same |= dict.fromkeys(others, env[element])
+    gone = {v.name for v in same if isinstance(v, Var)}
+    made[:] = [local for local in made if local.name not in gone]
     targets = _targets(loop.body)
-
-    def rule(n: Node) -> Node | None:
-        return env.get(n) if isinstance(n, Load) else None
-
+    inside_loop = _without_idle(rewrite(same.get, loop.body))
     loads = tuple(Assign(v, e) for e, v in env.items())
     stores = tuple(Assign(e, v) for e, v in env.items() if e in targets)
-    around: tuple[Stmt, ...] = (*loads, replace(loop, body=rewrite(rule, loop.body)), *stores)
+    around: tuple[Stmt, ...] = (*loads, replace(loop, body=inside_loop), *stores)
     if runs(loop, ranges):
         return around
     return (If(Bin("<", loop.lo, loop.hi), around),)
+
+
+def _of_inner_loops(element: Load, body: tuple[Stmt, ...], made: Sequence[Local]) -> list[Var]:
+    """The registers that loops in ``body`` keep the element in: outside of these they have its value, or none."""
+    mine = {local.name for local in made}
+    loads = [n.target for n in walk(body) if isinstance(n, Assign) and n.value == element]
+    return list(dict.fromkeys(v for v in loads if isinstance(v, Var) and v.name in mine))
+
+
+def _without_idle(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Without assignments of a variable to itself."""
+    idle = (isinstance(s, Assign) and s.target == s.value for s in body)
+    return tuple(map_blocks(_without_idle, s) for s, drop in zip(body, idle, strict=True) if not drop)
 
 
 def _targets(body: tuple[Stmt, ...]) -> set[Load]:

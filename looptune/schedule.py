@@ -291,18 +291,31 @@ class _Run:
         if new is not None and new.together and loop.mode not in ("parallel", "thread"):
             change = replace(change, body=self._in_order(b, loop, new, change.body))
         sums = self._reordered(b, loop, new) if self.sums else ()
+        body = spliced(self.codelet.body, loop, change)
+        if b.transform.stage == "loop":
+            self._check_owned(b, body)
         if new is not None:
             self.order |= {**new.order, **new.beside}
             self._pad()
         if b.transform.stage != "mode":
             proof = "proved"
-        self._replace(loop, change)
+        self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
         if found:
             self._reduce(found)
         for gone in change.merged:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
         self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, None, loop.piece, sums))
+
+    def _check_owned(self, b: Bound, body: tuple[Stmt, ...]) -> None:
+        """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
+        scalars = {v.name for v in self.codelet.locals if not v.shape}
+        for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
+            mine = scalars & written(f.body) - {called(r.target) for r in f.reduces}
+            shared = sorted(n for n in mine if not begins_with_write(f.body, n))
+            if shared:
+                what = f"{shown(b.directive)} is illegal: {_sharing(f, shared, self.analysis)}"
+                raise IllegalTransform(what, b.directive.span)
 
     def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
         """The sums that the directive reorders, by the order it makes or by what it hands to threads."""

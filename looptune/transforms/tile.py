@@ -114,6 +114,11 @@ class Tile(Transform):
         assigned = band.assigned()
         if assigned is not None:
             raise site.refuse(f"tile: a statement before loop {assigned[1].var} assigns {assigned[0]}, which bounds it")
+        parted = next((f for f in band.burdened if f.parts > 1), None)
+        if parted is not None:
+            raise site.refuse(
+                f"tile: loop {parted.var} is split into parts, and a statement beside it would run in one"
+            )
         if not band.rectangular and not band.analysable:
             raise site.refuse(f"tile: {depending(band.loops)} in a way that cannot be analysed")
         return band
