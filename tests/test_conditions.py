@@ -236,3 +236,15 @@ def test_a_copy_of_a_guarded_maximum_may_compare_an_element_with_itself() -> Non
         for line in ("loop j: fullunroll", "loop j: unroll 2", "loop j: unroll 4, jam"):
             before, after = scheduled(f"{loops} if ({cond}) x[j + 6] = x[9];", line)
             assert prove(before, after).verdict == "proved"
+
+
+def test_a_write_hides_earlier_ones_where_data_are_not_asked() -> None:
+    """t is surely written where j is 2 or more, as it is in the copies that ask nothing."""
+    nest = "double t = 1; for (int i = 0; i < n; i++) for (int j = 0; j < 6; j += 2) if (j < 2 && t > 1) x[i] = 1;"
+    before, after = scheduled(f"{nest} else t = z[j];", "loop j: fullunroll")
+    assert prove(before, after).verdict == "proved"
+    found = {str(f.map) for f in Analysis(before).model.flows("t").flows if (f.write, f.read) == ("S2", "S1")}
+    assert len(found) == 1
+    assert all("4" in text for text in found), found
+    before, after = scheduled(f"{nest.replace('j < 2', 'j < 4')} else t = z[j];", "loop j: fullunroll")
+    assert prove(before, after).verdict == "proved"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from looptune.backends.cuda_team import BARRIER, Strided
 from looptune.backends.text import ident, never_negative
@@ -50,10 +51,11 @@ def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Itera
     for tile in stage.tiles:
         aligned = f", alignment={WIDE}" if tile.vector > 1 else ""
         yield f"    {tile.name} = cuda.shared.array({tile.size}, {tile.dtype}{aligned})"
-    for local in kernel.locals:
-        yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
     asked = [live, *([writer.condition(stage.when)] if stage.when is not None else [])]
     live = " and ".join(c for c in asked if c)
+    at_once = set() if live else _opening(stage.body)
+    for local in (v for v in kernel.locals if v.name not in at_once):
+        yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
     if live:
         yield f"    live = {live}"
     if stage.when is not None:  # of a triangle about half the blocks have nothing to do
@@ -62,6 +64,12 @@ def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Itera
     emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
     yield from emission.fill(stage.all, "    ", emission.blocks())
     yield from emission.block(stage.body, "    ", emission.blocks())
+
+
+def _opening(body: tuple[Stmt, ...]) -> set[str]:
+    """The variables that its first statements assign, whatever happens."""
+    first = takewhile(lambda s: isinstance(s, Assign), body)
+    return {s.target.name for s in first if isinstance(s, Assign) and isinstance(s.target, Var)}
 
 
 @dataclass(frozen=True, slots=True)

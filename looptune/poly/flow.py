@@ -2,9 +2,9 @@
 
     for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: t is born and dies in one iteration
 
-Exact where the code is affine. A write that may or may not happen hides no earlier one, but from a read that only
-happens if the write does; and where a block syntactically writes a scalar before every read of it, values from outside
-the block cannot arrive, whatever the conditions.
+Exact where the code is affine. A write that may or may not happen, as data decide, hides no earlier one, but from a
+read that only happens if the write does; and where a block syntactically writes a scalar before every read of it,
+values from outside the block cannot arrive, whatever the conditions.
 """
 
 from __future__ import annotations
@@ -54,15 +54,28 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
             touched = isl.UnionMap.from_map(space.touched(a))
             if not a.write:
                 reads = reads.union(touched)
-            elif a.certain and not a.commutes(reassociate):
-                certain = certain.union(touched)
-            else:
+            elif a.commutes(reassociate) or None in a.index:
                 possible = possible.union(touched)
+            else:
+                sure = touched if a.certain else touched.intersect_domain(isl.UnionSet.from_set(_sure(space, name)))
+                certain, possible = certain.union(sure), possible.union(touched.subtract(sure))
     flow = _computed(reads, certain, possible, schedule)
     found = _local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array))
     left = _not_hidden(space, [a for mine in space.accesses.values() for a in mine if a.array == array], found,
                        reassociate=reassociate)  # fmt: skip
     return Flows(tuple(left), _unwritten(flow.get_may_no_source()))
+
+
+def _sure(space: Space, name: str) -> isl.Set:
+    """{ S[iteration] : it runs, whatever the data say }: for ``j < 2 && x > 0`` to be false, where j is 2 or more"""
+    s = space.nest.statements[name]
+    domain = space.domain(name)
+    if s.unknown is None or not s.unknown.condition:
+        return domain.subtract(domain)
+    for a in s.asked:
+        otherwise, _ = space.nest.condition(a.cond, not a.wanted, s.dims)
+        domain = domain.subtract(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {otherwise} }}"))
+    return domain
 
 
 def _computed(
