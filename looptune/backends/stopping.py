@@ -83,4 +83,6 @@ def watched(call: Callable[[np.ndarray], None], limit: Limit, launches: int, cou
         ended.set()
         watcher.join()
     by.extend([us] * (sum(mark <= told[1] for mark in marks) - len(by)))
-    return Ran(us, int(told[1]), launches, None if course is None else Pace(loop, tuple(by)))
+    # The thread may have looked once more after the end.
+    pace = None if course is None else Pace(loop, tuple(min(mark_us, us) for mark_us in by))
+    return Ran(us, int(told[1]), launches, pace)
