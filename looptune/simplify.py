@@ -85,6 +85,8 @@ def evaluate(op: str, a: int, b: int) -> int | None:
 def fold(e: Expr) -> Expr:
     """One node simplified, its children being simple already; the same object when nothing applies."""
     match e:
+        case Bin(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
+            return e
         case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
             value = evaluate(op, int(a), int(b))
             return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)

@@ -12,6 +12,8 @@ from looptune.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, Const, Loop, Node
+from looptune.mapped import tree
+from looptune.mapping import plan
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite
 from looptune.schedule import Analysis, schedule
@@ -243,3 +245,19 @@ def test_strips_from_where_an_outer_loop_says_are_jammed_by_their_number(inner: 
         schedule(Analysis(load(RELATIVE).codelet), lines)
     codelet = load(ABSOLUTE).codelet
     assert prove(codelet, schedule(Analysis(codelet), lines).codelet).verdict == "proved"
+
+
+def test_the_parts_of_a_sum_may_be_of_no_loop() -> None:
+    """Where m is 1 the loop of j has no iteration, the array of parts no element; what stands beside it still runs."""
+    text = """
+void f(int n, int m, double A[24][24], double x[24]) {
+  for (int i = 0; i < m; i++) {
+    x[i] = 1;
+    for (int j = m - 1; j >= 2; j -= 2) for (int l = 1; l < 4; l += 2) A[j][9] += A[9][i];
+  }
+}
+"""
+    before = load(text).codelet
+    made = plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
+    assert any(v.shape for v in made.resident)
+    assert prove(before, tree(made), shared=frozenset()).verdict == "proved"

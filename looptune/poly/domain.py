@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from looptune.ir import Array, Assign, Codelet, Const, Expr, If, Local, Loop, Node, Scalar, Stmt, Un, Var, While
+from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Local, Loop, Node, Scalar, Stmt, Un, Var, While
 from looptune.poly.asked import Asked, affine_part, parts
 from looptune.poly.text import Least, constant, least_of, name, text
 from looptune.pretty import show
@@ -151,10 +151,18 @@ def scan(codelet: Codelet) -> Nest:
 
 
 def _extents(codelet: Codelet) -> Iterator[Expr]:
+    """Of all arrays, but those that say of themselves that they may be empty, as the parts of a sum over no loop."""
     for array in (*codelet.params, *codelet.locals):
         match array:
             case Array(shape=shape) | Local(shape=shape):
-                yield from (extent for extent in shape if extent is not None)
+                yield from (extent for extent in shape if extent is not None and not _may_be_zero(extent))
+
+
+def _may_be_zero(extent: Expr) -> bool:
+    match extent:
+        case Bin("max", _, Const(0)) | Bin("max", Const(0), _):
+            return True
+    return False
 
 
 def _taken(codelet: Codelet) -> set[str]:
