@@ -250,10 +250,10 @@ def test_strips_from_where_an_outer_loop_says_are_jammed_by_their_number(inner: 
 def test_the_parts_of_a_sum_may_be_of_no_loop() -> None:
     """Where m is 1 the loop of j has no iteration, the array of parts no element; what stands beside it still runs."""
     text = """
-void f(int n, int m, double A[24][24], double x[24]) {
+void f(int n, int m, double A[24][24], double x[24], double z[24]) {
   for (int i = 0; i < m; i++) {
     x[i] = 1;
-    for (int j = m - 1; j >= 2; j -= 2) for (int l = 1; l < 4; l += 2) A[j][9] += A[9][i];
+    for (int j = m - 1; j >= 2; j -= 2) for (int l = 1; l < 4; l += 2) A[j][9] += z[i];
   }
 }
 """
