@@ -54,11 +54,10 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
             touched = isl.UnionMap.from_map(space.touched(a))
             if not a.write:
                 reads = reads.union(touched)
-            elif a.commutes(reassociate) or None in a.index:
-                possible = possible.union(touched)
+            elif a.certain and not a.commutes(reassociate):
+                certain = certain.union(touched)
             else:
-                sure = touched if a.certain else touched.intersect_domain(isl.UnionSet.from_set(_sure(space, name)))
-                certain, possible = certain.union(sure), possible.union(touched.subtract(sure))
+                possible = possible.union(touched)
     flow = _computed(reads, certain, possible, schedule)
     found = _local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array))
     left = _not_hidden(space, [a for mine in space.accesses.values() for a in mine if a.array == array], found,
@@ -135,7 +134,8 @@ def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable
 def _not_hidden(
     space: Space, accesses: Collection[Access], found: Iterable[Flow], *, reassociate: bool
 ) -> Iterator[Flow]:
-    """The flows, without what a write hides that runs because data decided the same for it and for the read."""
+    """The flows, without what a write hides that runs because data decided the same for it and for the read, or where
+    data are not asked."""
     scalar = all(not a.index for a in accesses)
     writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
     for flow in found:
@@ -143,7 +143,9 @@ def _not_hidden(
         for hiding in writes:
             loops = _same_branch(space.nest.statements[hiding], space.nest.statements[flow.read], flow.array)
             if loops is not None:
-                left = left.subtract(_between(space, flow, hiding, loops))
+                left = left.subtract(_between(space, flow, hiding, loops, space.domain(hiding)))
+            if space.nest.statements[hiding].asked:
+                left = left.subtract(_between(space, flow, hiding, 0, _sure(space, hiding)))
         if not left.is_empty():
             yield Flow(flow.write, flow.read, flow.array, left)
 
@@ -161,9 +163,10 @@ def _same_branch(write: Statement, read: Statement, array: str) -> int | None:
     return None if early or reached < depth else write.asked[-1].loops
 
 
-def _between(space: Space, flow: Flow, hiding: str, loops: int) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : ``hiding`` runs between them, in the read's iteration of the loops }"""
-    after = space.before(flow.write, hiding).intersect_range(space.domain(hiding))
+def _between(space: Space, flow: Flow, hiding: str, loops: int, when: isl.Set) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : ``hiding`` runs between them, in an iteration in ``when`` and in the
+    read's of the loops }"""
+    after = space.before(flow.write, hiding).intersect_range(when)
     then = space.before(hiding, flow.read)
     for d in range(loops):
         then = then.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
