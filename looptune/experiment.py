@@ -154,7 +154,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
 
 def _heavy(unit: Unit, size: Problem) -> bool:
     """Its slow versions may take seconds."""
-    work = flops.count(unit.codelet.body, {n: int(v) for n, v in size.values.items() if _is_size(unit, n)})
+    work = flops.count(unit.codelet.body, _integers(unit, size))
     return work is None or work > SCREENED_FLOPS
 
 
@@ -390,7 +390,11 @@ def _affordable(prepared: Prepared) -> bool:
 
 
 def _sizes(prepared: Prepared) -> dict[str, int]:
-    return {n: int(v) for n, v in prepared.job.problem.values.items() if _is_size(prepared.unit, n)}
+    return _integers(prepared.unit, prepared.job.problem)
+
+
+def _integers(unit: Unit, size: Problem) -> dict[str, int]:
+    return {n: int(v) for n, v in size.values.items() if _is_size(unit, n)}
 
 
 def _named(prepared: Prepared) -> dict[str, int]:
