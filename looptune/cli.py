@@ -107,7 +107,8 @@ def cli() -> None:
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
     from looptune import places
-    from looptune.experiment import Request, dump_outputs, prepare_all, run_all
+    from looptune.experiment import dump_outputs, run_all
+    from looptune.preparation import Request, prepare_all
     from looptune.report import tables
     from looptune.tune.store import Store
 

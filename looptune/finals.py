@@ -1,5 +1,7 @@
 """The finals: the best few versions, the default and the hand-written kernels, timed in turn on the same arrays.
 
+    built and proved, side by side ─▶ who is not proved wrong ─▶ timed, alone on the device ─▶ the winner
+
 What they took is kept in the database under the role "final", so that a command repeated after everything was measured
 answers at once.
 """
@@ -7,19 +9,24 @@ answers at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from looptune.errors import TargetError
+from looptune.frontend.placed import parse_lines
 from looptune.places import Place
+from looptune.proved import Proved, proved
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import speedup, summary
+from looptune.schedule import Scheduled, schedule
 from looptune.targets import Model
-from looptune.tune.evaluate import Finals, KernelLab, Plans, finalist, plans_of
-from looptune.tune.serving import Raised, Returned
-from looptune.tune.space import Configuration
+from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
+from looptune.tune.job import Job
+from looptune.tune.serving import Raised, Returned, Sealed, seal
 from looptune.tune.store import Role, Row, Store
 from looptune.tune.workers import Reply
 
@@ -29,8 +36,37 @@ LIMIT_S = 600.0
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
-Times = Mapping[str, tuple[float, ...]]
-"""Microseconds of each round, by directive text, "hand-written" or "library"."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Finals:
+    """``us``: microseconds of each round, by directive text, "hand-written" or "library"; ``wrong``: why others have
+    none; ``proofs``: of the versions, where they were not looked up, and the seconds that building and proving took."""
+
+    us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    proofs: Mapping[str, Proved] = field(default_factory=dict)
+    proofs_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A version on its way into the finals."""
+
+    binary: Sealed
+    proof: Proved
+
+
+def readier(job: Job) -> Callable[[str, Scheduled], Ready]:
+    """The set-up of a process that builds and proves finalists. They were verified at odd sizes when screened."""
+    backend = job.target.backend()
+
+    def ready(text: str, done: Scheduled) -> Ready:
+        binary = backend.build(plans_of(replace(job, odd=None), done.codelet, text).timed)
+        return Ready(seal(binary), proved(job, done))
+
+    return ready
 
 
 def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
@@ -46,89 +82,103 @@ def handwritten(file: Path) -> Path | None:
     return path if path.exists() else None
 
 
-def run(
-    lab: KernelLab,
-    store: Store,
-    sweep: str,
-    texts: Sequence[str],
-    default: str,
-    by_hand: Path | None,
-    seed: int,
-    fresh: bool,
-    place: Place,
-    model: Model,
-) -> Finals:
-    """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there.
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where finals are run, and what for. ``sweep`` is its name; ``jobs`` processes build and prove."""
 
-    ``default``: which of the versions all are compared with.
-    """
-    rows = {text: _row(lab, text, by_hand, sweep) for text in (*texts, "hand-written", "library")}
-    held = None if fresh else _held(store, rows, texts, by_hand)
-    if held is not None and not _impossible(lab, held):
-        return held
-    plans: dict[str, Plans] = {}
-    # They were verified at odd sizes when they were screened.
-    job = replace(lab.job, odd=None)
-    for text in texts:
-        plans[text] = plans_of(job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    found = _measured(place.alone(model, partial(finalist, job), LIMIT_S, dict(plans), by_hand, seed, default))
-    kept = {name: timed(us) for name, us in found.times_us.items()}
-    for name, outcome in kept.items():
-        store.record(rows[name], outcome)
-    for name, why in found.wrong.items():
-        store.record(rows[name], WrongResult(why))
-    return Finals({name: outcome.times_us for name, outcome in kept.items()}, found.wrong)
+    lab: KernelLab
+    store: Store
+    sweep: str
+    place: Place
+    model: Model
+    jobs: int
+    by_hand: Path | None = None
+    seed: int = 0
+    fresh: bool = False
+
+    def run(self, texts: Sequence[str], default: str) -> Finals:
+        """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there.
+
+        ``default``: which of the versions all are compared with.
+        """
+        rows = {text: self._row(text) for text in (*texts, "hand-written", "library")}
+        held = None if self.fresh else self._held(rows, texts)
+        if held is not None and not self._impossible(held):
+            return held
+        start = time.monotonic()
+        ready, wrong = self._ready(texts)
+        proofs_s = time.monotonic() - start
+        lineup = Lineup({text: one.binary for text, one in ready.items()}, self.by_hand, self.seed, default)
+        found = _returned(self.place.alone(self.model, self.lab.measure_setups[0], LIMIT_S, lineup), Times)
+        kept = {name: timed(us) for name, us in found.us.items()}
+        wrong |= found.wrong
+        for name, outcome in kept.items():
+            self.store.record(rows[name], outcome)
+        for name, why in wrong.items():
+            self.store.record(rows[name], WrongResult(why))
+        proofs = {text: one.proof for text, one in ready.items()}
+        return Finals({name: outcome.times_us for name, outcome in kept.items()}, wrong, proofs, proofs_s)
+
+    def sequential(self) -> tuple[float, ...]:
+        """The times of the original loops on one core, kept like the others."""
+        row = Row(self.lab.context, "", "sequential", self.sweep)
+        held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
+        match held:
+            case Row(outcome=Timed(times_us=times)):
+                return times
+        times = self.place.sequential_us(self.model, self.lab.job)
+        self.store.record(row, timed(times))
+        return times
+
+    def scheduled(self, text: str) -> Scheduled:
+        """As the laboratory schedules it, with the sums that each directive reorders."""
+        placed = parse_lines(text.splitlines(), "configuration")
+        return schedule(self.lab.analysis, placed, self.lab.job.problem.values, sums=True)
+
+    def _ready(self, texts: Sequence[str]) -> tuple[dict[str, Ready], dict[str, str]]:
+        """Those that may run, and why others may not."""
+        job = self.lab.job
+        tasks = [(text, self.scheduled(text)) for text in texts]
+        replies = self.place.each(partial(readier, job), LIMIT_S, tasks, self.jobs)
+        found = {text: _returned(reply, Ready) for text, reply in zip(texts, replies, strict=True)}
+        wrong = {text: one.proof.wrong for text, one in found.items() if one.proof.wrong}
+        return {text: one for text, one in found.items() if text not in wrong}, wrong
+
+    def _row(self, text: str) -> Row:
+        """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
+        role: Role = "final"
+        if text not in ("hand-written", "library"):
+            return Row(self.lab.context, text, role, self.sweep)
+        source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
+        return Row(self.lab.context, f"{text} {source}", role, self.sweep)
+
+    def _held(self, rows: Mapping[str, Row], texts: Sequence[str]) -> Finals | None:
+        """The earlier finals between exactly these."""
+        found = self.store.lookup(row.key for row in rows.values())
+        named = {name: found[row.key] for name, row in rows.items() if row.key in found}
+        needed = {*texts} if self.by_hand is None else {*texts, "hand-written"}
+        if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
+            return None
+        times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
+        wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
+        return Finals(times, wrong)
+
+    def _impossible(self, found: Finals) -> bool:
+        """Some of these times cannot be: they were kept before it was known what the device can do."""
+        ceiling = self.lab.job.ceiling
+        medians = (summary(us).median_us for us in found.us.values())
+        return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
-def _row(lab: KernelLab, text: str, by_hand: Path | None, sweep: str) -> Row:
-    """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
-    role: Role = "final"
-    if text not in ("hand-written", "library"):
-        return Row(lab.context, text, role, sweep)
-    source = hashlib.sha256(by_hand.read_bytes()).hexdigest()[:16] if by_hand is not None else ""
-    return Row(lab.context, f"{text} {source}", role, sweep)
-
-
-def _held(store: Store, rows: Mapping[str, Row], texts: Sequence[str], by_hand: Path | None) -> Finals | None:
-    """The earlier finals between exactly these."""
-    found = store.lookup(row.key for row in rows.values())
-    named = {name: found[row.key] for name, row in rows.items() if row.key in found}
-    needed = {*texts} if by_hand is None else {*texts, "hand-written"}
-    if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
-        return None
-    times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
-    wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
-    return Finals(times, wrong)
-
-
-def _impossible(lab: KernelLab, found: Finals) -> bool:
-    """Some of these times cannot be: they were kept before it was known what the device can do."""
-    ceiling = lab.job.ceiling
-    medians = (summary(us).median_us for us in found.times_us.values())
-    return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
-
-
-def _measured(reply: Reply) -> Finals:
+def _returned(reply: Reply, kind: type[_T]) -> _T:
     match reply:
         case Returned(found):
-            assert isinstance(found, Finals), f"the finals gave {type(found).__name__}"
+            assert isinstance(found, kind), f"the finals gave {type(found).__name__}"
             return found
         case Raised(message, trace):
             raise AssertionError(f"the finals failed: {message}\n{trace}")
         case other:
             raise TargetError(f"the finals did not end: {other.message}")
-
-
-def sequential(lab: KernelLab, store: Store, sweep: str, fresh: bool, place: Place, model: Model) -> tuple[float, ...]:
-    """The times of the original loops on one core, kept like the others."""
-    row = Row(lab.context, "", "sequential", sweep)
-    held = None if fresh else store.lookup([row.key]).get(row.key)
-    match held:
-        case Row(outcome=Timed(times_us=times)):
-            return times
-    times = place.sequential_us(model, lab.job)
-    store.record(row, timed(times))
-    return times
 
 
 def timed(times_us: Sequence[float]) -> Timed:
@@ -138,7 +188,7 @@ def timed(times_us: Sequence[float]) -> Timed:
     return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals")
 
 
-def winner(times: Times, candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
 
     Of several that are alike the plainest has the fewest directives, then the shortest text.

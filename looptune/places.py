@@ -23,7 +23,7 @@ from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Reply, Setup, Worker, alone
+from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, each
 
 SEQUENTIAL_S = 600.0
 INSTALL = "install it with: pip install 'looptune[distributed]'"
@@ -41,6 +41,9 @@ class Place(Protocol):
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
         """The reply to one task, in a process where the model's first device is, nothing else on it."""
+
+    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
+        """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
         """The times of the original loops on one core of the machine that has the model."""
@@ -78,6 +81,10 @@ class Here:
             if spoiled(reply):
                 worker.end()
             return reply
+
+    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
+        with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
+            return each(pool, tasks)
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
         return sequential_us(job)
@@ -117,6 +124,10 @@ class Elsewhere:
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
         reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)
         return reply
+
+    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
+        replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)
+        return replies
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
         match self.alone(model, partial(sequentialist, job), SEQUENTIAL_S):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_sweep import FakeLab, ran, run
 
-from looptune import experiment, finals, targets
+from looptune import finals, preparation, targets
 from looptune.backends import stopping
 from looptune.backends.base import Limit, Pace, Ran
 from looptune.backends.marks import PARTS, Course, course
@@ -198,20 +198,20 @@ def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> experiment.Prepared:
+def prepared(tmp_path: Path) -> preparation.Prepared:
     (tmp_path / "steps.c").write_text(STEPS)
-    request = experiment.Request(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
-    found = experiment.prepare(request)
+    request = preparation.Request(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
+    found = preparation.prepare(request)
     return replace(found, job=replace(found.job, cache=tmp_path / "cache"))
 
 
-def built(prepared: experiment.Prepared, text: str = "") -> Built:
+def built(prepared: preparation.Prepared, text: str = "") -> Built:
     lab = KernelLab(prepared.job, prepared.context)
     made = plans_of(prepared.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
     return Built(Step(made), lab.backend.build(made.timed))
 
 
-def test_a_slow_version_is_cut_off(prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_version_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times slower than the best: stopped, with what was measured; the same against no best is timed whole."""
     monkeypatch.setattr(cut, "WORTH_US", 1.0)
     bench, version = Bench(prepared.job), built(prepared)
@@ -235,7 +235,7 @@ def test_a_slow_version_is_cut_off(prepared: experiment.Prepared, monkeypatch: p
 
 
 def test_a_wrong_version_is_wrong_before_it_is_slow(
-    prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch
+    prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails at the odd sizes is not merely cut off."""
     monkeypatch.setattr(cut, "WORTH_US", 10.0)
@@ -246,7 +246,7 @@ def test_a_wrong_version_is_wrong_before_it_is_slow(
     )
 
 
-def test_a_time_that_cannot_be_is_wrong(prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_cannot_be_is_wrong(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the peak the device is measured once more; then the version is wrong, or the first peak was."""
     low, high = (Peaks(*[Rate(best, 0.0)] * 4) for best in (1e-6, 1e9))
     for now, kind in ((low, WrongResult), (high, Timed)):
@@ -272,7 +272,7 @@ def test_when_one_run_is_enough(first_us: float, best_us: float | None, once: bo
     assert once_is_enough(first_us, best_us) == once
 
 
-def test_a_version_behind_the_pace_is_cut_off(prepared: experiment.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_behind_the_pace_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the best took by then is recorded, and how far that is; without cutting, the same version is timed."""
     monkeypatch.setattr(cut, "MARK_US", 1.0)
     monkeypatch.setattr(stopping, "WATCH_S", 1e-5)

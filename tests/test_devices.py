@@ -25,7 +25,7 @@ from looptune.errors import LooptuneError, TargetError, UsageError
 from looptune.runtime.machine import Cpu, Facts
 from looptune.runtime.outcome import Crashed, Outcome, TimedOut
 from looptune.tune import members
-from looptune.tune.evaluate import Finals
+from looptune.tune.evaluate import Times
 from looptune.tune.lab import Progress
 from looptune.tune.members import Member
 from looptune.tune.serving import Returned
@@ -261,7 +261,8 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def alone(place: places.Here, model: targets.Model, setup: Any, limit_s: float, *task: Any) -> Returned:
         finals.append((model.facts.name, setup.args[0].target.machine().facts.name))
-        return Returned(Finals({text: (float(1 + len(text)),) * 3 for text in task[0]}))
+        (lineup,) = task
+        return Returned(Times({text: (float(1 + len(text)),) * 3 for text in lineup.binaries}))
 
     monkeypatch.setattr(targets, "models", stand_ins)
     monkeypatch.setattr(places.Here, "alone", alone)

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 from stand_in import VERSIONS, finished, ran, sweep_of
 
-from looptune import experiment
+from looptune import preparation
 from looptune.backends.base import Resources
 from looptune.ir import Assign, Bin, Call, Codelet, Const, Load, Var, While
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
@@ -140,8 +140,8 @@ def faulted(tmp_path_factory: pytest.TempPathFactory) -> Faulted:
     """One sweep over versions with every fault and two without, on the CPU."""
     folder = tmp_path_factory.mktemp("faulted")
     (folder / "f.c").write_text(KERNEL)
-    request = experiment.Request(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
-    prepared = experiment.prepare(request)
+    request = preparation.Request(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
+    prepared = preparation.prepare(request)
     job = replace(prepared.job, cache=folder / "cache")
     space = parse("loop i: unroll {2..9}", "s")
     with Store.open(folder / "db") as store:

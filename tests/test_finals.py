@@ -6,16 +6,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from looptune import experiment, finals, mapped, places
-from looptune.experiment import Prepared, Request, prepare
+from looptune import finals, mapped, places, proved
+from looptune.finals import Match, Ready
+from looptune.frontend.directive import parse
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Const, Loop
 from looptune.poly.proof import Proof
+from looptune.preparation import Prepared, Request, prepare
+from looptune.proved import Proved
+from looptune.schedule import Scheduled, Step, schedule
+from looptune.source import Span
 from looptune.targets import Model
-from looptune.tune.evaluate import Finals, KernelLab
-from looptune.tune.serving import Returned
+from looptune.tune.evaluate import KernelLab, Lineup, Times
+from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
 
+SPAN = Span("x", 1, 1)
 KERNEL = """
 void f(int n, int m, float A[n][m], float x[m], float y[n]) {
   for (int i = 0; i < n; i++)
@@ -37,42 +46,86 @@ def at(folder: Path, m: int) -> Prepared:
 
 @dataclass(frozen=True)
 class Asked(places.Here):
-    """A place where finals are not run: every version takes an array of made-up times."""
+    """A place where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are proved to
+    be so."""
 
     rounds: int = 5000
-    tasks: list[tuple[Any, ...]] = field(default_factory=list)
+    wrong: tuple[str, ...] = ()
+    lineups: list[Lineup] = field(default_factory=list)
+
+    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
+        return [Returned(Ready(Sealed(b""), Proved("no", "no" if text in self.wrong else ""))) for text, _ in tasks]
 
     def alone(self, model: Model, setup: Any, limit_s: float, *task: Any) -> Returned:
-        self.tasks.append((setup.args[0], *task))
-        times = {text: tuple(10.0 + len(text) + k % 7 / 3 for k in range(self.rounds)) for text in task[0]}
-        return Returned(Finals(times))
+        (lineup,) = task
+        self.lineups.append(lineup)
+        return Returned(
+            Times({t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in lineup.binaries})
+        )
+
+
+def match(prepared: Prepared, store: Store, place: places.Here, **more: Any) -> Match:
+    return Match(KernelLab(prepared.job, prepared.context), store, "s", place, prepared.model, 1, **more)
 
 
 def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_path: Path) -> None:
     """The finals give what the database keeps, paired by round, so that verdicts are the same when it is looked up."""
-    lab = KernelLab(prepared.job, prepared.context)
     place = Asked()
     with Store.open(tmp_path / "db") as store:
-        found, again = (
-            finals.run(lab, store, "s", ("", "loop k: unroll 2"), "", None, 0, False, place, prepared.model)
-            for _ in range(2)
-        )  # fmt: skip
-    assert found == again
-    assert {len(times) for times in found.times_us.values()} == {5000 // 3 + 1}
-    assert found.times_us[""][1] == pytest.approx(10.0 + 3 % 7 / 3, abs=1e-3)
-    assert len(place.tasks) == 1
+        found, again = (match(prepared, store, place).run(("", "loop k: unroll 2"), "") for _ in range(2))
+    assert found.us == again.us
+    assert {len(times) for times in found.us.values()} == {5000 // 3 + 1}
+    assert found.us[""][1] == pytest.approx(10.0 + 3 % 7 / 3, abs=1e-3)
+    assert len(place.lineups) == 1
 
 
-def test_finals_know_the_default_and_skip_odd_sizes(prepared: Prepared, tmp_path: Path) -> None:
-    """What all are compared with is named; sizes that were verified while screening are not set up again."""
-    assert prepared.job.odd is not None
+def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Path) -> None:
     place = Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
-        lab = KernelLab(replace(prepared.job, target=replace(prepared.job.target, bakes=True)), prepared.context)
-        finals.run(lab, store, "s", ("loop k: unroll 2", ""), "", None, 7, False, place, prepared.model)
-    ((job, plans, by_hand, seed, default),) = place.tasks
-    assert (job.odd, by_hand, seed, default) == (None, None, 7, "")
-    assert {text: plan.odd for text, plan in plans.items()} == {"loop k: unroll 2": None, "": None}
+        match(prepared, store, place, seed=7).run(("loop k: unroll 2", ""), "")
+    (lineup,) = place.lineups
+    assert (lineup.by_hand, lineup.seed, lineup.default) == (None, 7, "")
+    assert [*lineup.binaries] == ["loop k: unroll 2", ""]
+
+
+def test_what_is_proved_wrong_does_not_run(prepared: Prepared, tmp_path: Path) -> None:
+    """It is no finalist, says why, and is looked up as such."""
+    place = Asked(rounds=3, wrong=("loop k: unroll 2",))
+    with Store.open(tmp_path / "db") as store:
+        found, again = (match(prepared, store, place).run(("loop k: unroll 2", ""), "") for _ in range(2))
+    (lineup,) = place.lineups
+    assert [*lineup.binaries] == [""]
+    assert found.wrong == again.wrong == {"loop k: unroll 2": "no"}
+
+
+def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
+    """What the processes do beside each other: a program that runs, and the whole proof."""
+    lab = KernelLab(prepared.job, prepared.context)
+    ready = finals.readier(prepared.job)("loop i: unroll 2", scheduled(lab, "loop i: unroll 2"))
+    arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
+    want = arrays["y"] + arrays["A"] @ arrays["x"]
+    lab.backend.load(ready.binary.opened()).run(arrays, prepared.job.problem.values, None)
+    np.testing.assert_allclose(arrays["y"], want, rtol=1e-4)
+    assert "proved equivalent at these sizes" in ready.proof.said
+    assert ready.proof.wrong == ""
+
+
+def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
+    """Unless the user has asserted it, against the proof."""
+    lab = KernelLab(prepared.job, prepared.context)
+    done = scheduled(lab, "")
+    (loop,) = done.codelet.body
+    assert isinstance(loop, Loop)
+    bad = replace(done, codelet=replace(done.codelet, body=(replace(loop, lo=Const(1)),)))
+    found = proved.proved(prepared.job, bad)
+    assert "THE FINISHED LOOPS ARE WRONG" in found.wrong
+    assert found.wrong in found.said
+    asserted = replace(bad, steps=(Step("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
+    assert proved.proved(prepared.job, asserted).wrong == ""
+
+
+def scheduled(lab: KernelLab, text: str) -> Scheduled:
+    return schedule(lab.analysis, parse_lines(text.splitlines(), "x"), lab.job.problem.values, sums=True)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +148,8 @@ def test_a_plan_is_proved_as_often_as_it_must(
         made.append(reassociate)
         return mapped.prove_plan(*given, reassociate=reassociate, **more)
 
-    monkeypatch.setattr(experiment, "prove_plan", counted)
+    monkeypatch.setattr(proved, "prove_plan", counted)
     prepared = at(tmp_path, m)
     lab = KernelLab(prepared.job, prepared.context)
-    proof, said = experiment._launched(prepared, lab, experiment._scheduled(lab, directives))
+    proof, said = proved.launched(prepared.job, scheduled(lab, directives))
     assert (proof.verdict, said, made) == ("proved", order, proofs)

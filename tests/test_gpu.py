@@ -22,7 +22,7 @@ from test_stage import CASES as STAGED
 from test_stage import Case as Staged
 
 import looptune
-from looptune import experiment, targets
+from looptune import preparation, targets
 from looptune.backends.base import Limit
 from looptune.cli import cli
 from looptune.frontend import load
@@ -112,8 +112,8 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
 def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
     """A version is right and timed at both sizes, with its pace; hopeless at the reduced ones, it is run there only."""
     (tmp_path / "steps.c").write_text(STEPS)
-    request = experiment.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
-    prepared = experiment.prepare(request)
+    request = preparation.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
+    prepared = preparation.prepare(request)
     job = replace(prepared.job, cache=tmp_path / "cache", screens=True)
     lab, bench = KernelLab(job, prepared.context), Bench(job)
     plans = plans_of(job, lab.scheduled(Configuration(())).codelet, "")

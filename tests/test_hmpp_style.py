@@ -17,10 +17,10 @@ import looptune
 from looptune import targets
 from looptune.api import CACHE
 from looptune.errors import DirectiveError, LooptuneError, UnsupportedError, UsageError
-from looptune.experiment import Request, prepare
 from looptune.frontend import Unit, load
 from looptune.ir import Array, Codelet, Loop
 from looptune.mapping import plan
+from looptune.preparation import Request, prepare
 from looptune.rewrite import walk
 from looptune.schedule import Analysis, schedule
 from looptune.source_to_source import emit, transform

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 import oracle
@@ -44,6 +45,8 @@ from looptune.schedule import Analysis, Scheduled, schedule
 from looptune.transforms.base import Reorder
 
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
+Instance = tuple[Statement, tuple[int, ...]]
+Arrays = Mapping[str, np.ndarray]
 FIXED, NEW = 120, 60
 """Cases of the everyday run: the same each time, and others each time."""
 
@@ -196,23 +199,46 @@ def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> s
         return "read by a condition"
     if any(isinstance(n, Select) for s, _ in pair for n in walk(s.assign.value)):
         return "of a maximum, which may be what the element was"
-    s, t = (s.assign for s, _ in pair)
-    own = [n for n in walk(s.value) if isinstance(n, Load) and isinstance(s.target, Load) and n.array == s.target.array]
-    if s is t and own:
-        return "the same update of one element twice, which such a subscript makes at these iterations"
-    idle = run_both(analysis.codelet, [], sizes, 0)
-    if any(oracle.off(run_both(analysis.codelet, [one], sizes, 0), idle) is None for one in pair):
+    one, other = ([run_both(analysis.codelet, [i], sizes, seed) for seed in range(16)] for i in pair)
+    idle = [run_both(analysis.codelet, [], sizes, seed) for seed in range(16)]
+    if alike(one, other):
+        return "both do the same, as where both write one value"
+    if alike(one, idle) or alike(other, idle):
         return "one of the two leaves all as it is, which `x[9] + k` does where k is 0"
-    assert refused.kind == "output", refused
-    return "both write the same value"
+    at = refused.array, refused.element
+    assert all(multiplies(analysis.codelet, i, sizes, *at) for i in pair), refused
+    return "both multiply one element, as `x[9] += x[9]` does"
+
+
+def alike(one: Sequence[Arrays], other: Sequence[Arrays]) -> bool:
+    return all(oracle.off(a, b) is None for a, b in zip(one, other, strict=True))
+
+
+def multiplies(
+    codelet: Codelet, instance: Instance, sizes: Mapping[str, int], array: str, element: tuple[int, ...]
+) -> bool:
+    """Twice the element before is twice the element after, and nothing else."""
+    for seed in range(16):
+        want, got = (run_both(codelet, [instance], sizes, seed, {(array, element): by}) for by in (1, 2))
+        want[array][element] *= 2
+        if oracle.off(want, got) is not None:
+            return False
+    return True
 
 
 def run_both(
-    codelet: Codelet, pair: Sequence[tuple[Statement, tuple[int, ...]]], sizes: Mapping[str, int], seed: int
+    codelet: Codelet,
+    pair: Sequence[Instance],
+    sizes: Mapping[str, int],
+    seed: int,
+    times: Mapping[tuple[str, tuple[int, ...]], int] = MappingProxyType({}),
 ) -> dict[str, np.ndarray]:
-    """What the instances leave in arrays large enough for the sizes, and in locals."""
+    """What the instances leave in arrays large enough for the sizes, some elements of which are a multiple, and in
+    locals."""
     rng = np.random.default_rng(seed)
     arrays = {name: rng.uniform(1, 2, a.shape) * 3 for name, a in random_nests.inputs(codelet, 1, 1, 64).items()}
+    for (array, element), by in times.items():
+        arrays[array][element] *= by
     machine = interp._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
     for statement, at in pair:
         machine.scalars |= dict(zip(statement.dims, at, strict=True))

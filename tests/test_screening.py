@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_sweep import CONTEXT, FakeLab, ran, run, timed
 
-from looptune import experiment, interp
+from looptune import interp, preparation
 from looptune.backends.base import Pace
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.frontend import load
@@ -259,9 +259,9 @@ def test_the_command_line_switches_cutting_off(tmp_path: Path) -> None:
     """A request says so to the job; the CPU, whose programs take any size, is not screened."""
     (tmp_path / "sums.c").write_text(SUM)
     for cut_off in (True, False):
-        request = experiment.Request(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
+        request = preparation.Request(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
                                      cut_off=cut_off)  # fmt: skip
-        job = experiment.prepare(request).job
+        job = preparation.prepare(request).job
         assert (job.cuts, job.screens) == (cut_off, False)
         assert job.odd is not None
         assert dict(job.odd.values) == {"n": 13, "m": 17}

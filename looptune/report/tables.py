@@ -21,7 +21,7 @@ COLUMNS = (
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
 )  # fmt: skip
 
-TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals")
+TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "proofs", "finals", "sequential")
 """What one second after the other was spent on; see ``tune.lab.Spent``."""
 
 NOTE = """\

@@ -55,6 +55,12 @@ MOST = 20_000
 Values = dict[str, int | float]
 
 
+def integers(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str, int]:
+    """The values of the integer parameters, which sizes are among."""
+    those = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    return {name: int(value) for name, value in values.items() if name in those}
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One size of one codelet: the scalar parameters, and the shape of every array whose extents are not declared.

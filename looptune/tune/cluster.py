@@ -153,6 +153,16 @@ class Cluster:
                 self._gone()
             return reply
 
+    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
+        """The replies to tasks that any worker can do; a process each, as many at once as the workers have threads."""
+        with self.bench({"each": setup}, limit_s) as name:
+            submit = self.client.submit
+            futures = [submit(perform, name, "each", slot, task, pure=False) for slot, task in enumerate(tasks)]
+            try:
+                return list(self.client.gather(futures))
+            except LOST:
+                self._gone()
+
     def _gone(self) -> NoReturn:
         """A failed call is one of a scheduler that is gone, or the client's own state says what."""
         self.check()

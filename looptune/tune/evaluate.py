@@ -143,22 +143,33 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Seal
     return work
 
 
-def measurer(job: Job) -> Callable[[Built, Best | None], Outcome | More]:
-    """The set-up of the worker that measures on the job's first device."""
-    return Bench(job).measure
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
+    All are compared with the fastest, and with the version ``default``."""
+
+    binaries: Mapping[str, Sealed]
+    by_hand: Path | None
+    seed: int
+    default: str
 
 
 @dataclass(frozen=True, slots=True)
-class Finals:
-    """``times_us`` of each round by name, paired by round; ``wrong``: why others have none."""
+class Times:
+    """Microseconds of each round by name, paired by round; ``wrong``: why others have none."""
 
-    times_us: Mapping[str, tuple[float, ...]]
+    us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
 
 
-def finalist(job: Job) -> Callable[..., Finals]:
-    """The set-up of the worker that runs the finals."""
-    return Bench(job).finals
+def measurer(job: Job) -> Callable[..., Outcome | More | Times]:
+    """The set-up of the worker that measures on the job's first device, and runs the finals there."""
+    bench = Bench(job)
+
+    def work(given: Built | Lineup, best: Best | None = None) -> Outcome | More | Times:
+        return bench.finals(given) if isinstance(given, Lineup) else bench.measure(given, best)
+
+    return work
 
 
 @dataclass(slots=True)
@@ -272,16 +283,12 @@ class Bench:
         self.ceiling = replace(self.ceiling, peaks=peaks)
         return self.ceiling.broken_by(time_us)
 
-    def finals(self, plans: Mapping[str, Plans], by_hand: Path | None, seed: int, default: str) -> Finals:
-        """Paired rounds of every finalist by directive text, "hand-written" and, where the file has it, "library".
-
-        All are compared with the fastest, and with the version ``default``.
-        """
+    def finals(self, lineup: Lineup) -> Times:
+        """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
         samplers, wrong = {}, {}
-        for text, planned in plans.items():
-            binary = self.backend.build(planned.timed)
-            samplers[text] = self.machine.sampler(self.run_of(binary), self.pairs())
-        for name, run in self.handwritten(by_hand).items() if by_hand is not None else ():
+        for text, sealed in lineup.binaries.items():
+            samplers[text] = self.machine.sampler(self.run_of(sealed.opened()), self.pairs())
+        for name, run in self.handwritten(lineup.by_hand).items() if lineup.by_hand is not None else ():
             self.restore()
             self.machine.once(run)
             off = self.wrong()
@@ -289,10 +296,10 @@ class Bench:
                 samplers[name] = self.machine.sampler(run, self.pairs())
             else:
                 wrong[name] = off
-        times = finals(samplers, seed, default)
+        times = finals(samplers, lineup.seed, lineup.default)
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
-        return Finals({name: us for name, us in times.items() if name not in wrong}, wrong)
+        return Times({name: us for name, us in times.items() if name not in wrong}, wrong)
 
     def run_of(self, binary: Binary) -> Run:
         return self.running(self.backend.load(binary))

@@ -1,6 +1,6 @@
-"""A process that serves one set-up after the other: how it is spawned, let go and ended, and what its death was.
+"""A process that serves one set-up after the other: how it is spawned, set up anew and ended, and what its death was.
 
-spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── let_go ─▶ idle ── begin(setup) ─▶ ready …
+spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── begin(setup) ─▶ ready …
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ _LAST_BYTES = 8192
 class Life:
     """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
 
-    ``deadline``: of what is expected from it, on the monotonic clock; ``ready``: it is set up; ``used``: it has served
-    another set-up before.
+    ``deadline``: of what is expected from it, on the monotonic clock; ``setup``: what it was set up for, pickled;
+    ``ready``: it is set up; ``used``: it has served another set-up before.
     """
 
     process: SpawnProcess
     link: connection.Connection
     log: int
     log_path: Path
+    setup: bytes
     deadline: float = 0.0
     ready: bool = False
     used: bool = False
 
     def begin(self, setup: Setup) -> None:
-        """Set up anew what was let go."""
-        self._send(pickle.dumps(setup))
+        """Drop the set-up and all it holds, as memory on a device, and set up anew; nothing where it is the same."""
+        assert self.ready, "only what is set up can be let go"
+        pickled = pickle.dumps(setup)
+        if pickled != self.setup:
+            self.setup, self.ready, self.used = pickled, False, True
+            self._send(LET_GO)
+            self._send(pickled)
 
     def run(self, task: bytes) -> None:
         """A pickled task for what is set up."""
         self._send(task)
-
-    def let_go(self) -> None:
-        """Drop the set-up and all it holds, as memory on a device."""
-        assert self.ready, "only what is set up can be let go"
-        self.ready, self.used = False, True
-        self._send(LET_GO)
 
     def end(self) -> None:
         """Kill the process, and with it whatever it runs."""
@@ -92,7 +92,7 @@ def spawn(setup: Setup) -> Life:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
         theirs.close()
-    return Life(process, ours, log, Path(path))
+    return Life(process, ours, log, Path(path), pickle.dumps(setup))
 
 
 def _signal(number: int) -> str:

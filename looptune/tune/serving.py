@@ -35,6 +35,9 @@ class Sealed:
 
     contents: bytes
 
+    def opened(self) -> Any:
+        return pickle.loads(self.contents)
+
 
 @dataclass(frozen=True, slots=True)
 class Returned:
@@ -96,7 +99,7 @@ def _answer(run: Callable[..., Any], task: bytes) -> bytes:
     """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
     start = time.monotonic()
     try:
-        value = run(*(pickle.loads(v.contents) if isinstance(v, Sealed) else v for v in pickle.loads(task)))
+        value = run(*(v.opened() if isinstance(v, Sealed) else v for v in pickle.loads(task)))
         return pickle.dumps(Returned(value, time.monotonic() - start))
     except Exception as error:
         return pickle.dumps(_raised(error))

@@ -3,7 +3,8 @@
     a worker is closed ── keep(kind) ──▶ idle ── take(kind) ──▶ a worker of the next kernel, or of the finals
 
 A process costs seconds before its first task: libraries to import, a context on its device. Of one ``kind`` are those
-that may stand in for each other: the ones that compile, or the ones that measure on one device.
+that may stand in for each other: the ones that compile, or the ones that measure on one device. A process keeps its
+set-up until another one is asked of it.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ class Spares:
         return None
 
     def keep(self, kind: str, life: Life) -> None:
-        """``life`` is sound and runs nothing: it lets go of what it was set up for, and belongs to us."""
-        life.let_go()
+        """``life`` is sound and runs nothing, and belongs to us."""
         self._idle.setdefault(kind, []).append(life)
 
     def close(self) -> None:

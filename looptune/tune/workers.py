@@ -18,7 +18,7 @@ import pickle
 import signal
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from multiprocessing import connection
 from typing import Any, Self
 
@@ -232,6 +232,17 @@ def alone(worker: Worker, *task: Any) -> Reply:
     while True:
         for _, _, reply in wait((worker,)):
             return reply
+
+
+def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
+    """The replies to the tasks, in their order, when all are there."""
+    for number, task in enumerate(tasks):
+        pool.submit(number, *task)
+    found: dict[int, Reply] = {}
+    while len(found) < len(tasks):
+        found |= {number: reply for _, number, reply in wait(pool.workers)}
+        pool.dispatch()
+    return [found[number] for number in range(len(tasks))]
 
 
 def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> None:

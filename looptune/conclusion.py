@@ -1,0 +1,129 @@
+"""From the end of a search to its Result: the finals, the original loops, and the entries of the tables."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from looptune import finals, flops
+from looptune.finals import Finals
+from looptune.places import Place
+from looptune.preparation import Prepared
+from looptune.proved import proved
+from looptune.report.result import Entry, Result
+from looptune.runtime.outcome import Timed
+from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
+from looptune.tune.evaluate import KernelLab
+from looptune.tune.store import Row, Store
+from looptune.tune.sweep import Spent, SweepResult
+
+SLOWEST_FLOPS = 5e9
+"""Beyond this the sequential loops can take a minute on one core and are left out."""
+
+
+def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult, place: Place) -> Result:
+    """The finals, and the result with its tables' entries. A sweep that was stopped has no finals."""
+    request, default = prepared.request, prepared.annotated.text
+    match = finals.Match(
+        lab, store, searched.sweep, place, prepared.model, prepared.jobs, finals.handwritten(request.file),
+        request.seed, request.fresh,
+    )  # fmt: skip
+    texts = finals.chosen(searched.timed)
+    found = Finals()
+    best: str = texts[0] if texts else default
+    ties: tuple[str, ...] = ()
+    alone: tuple[float, ...] = ()
+    took: dict[str, float] = {}
+    if texts and not searched.interrupted:
+        known = any(row.directives == default for row in searched.timed)
+        among = (*texts, default) if known and default not in texts else texts
+        start = time.monotonic()
+        found = match.run(among, default)
+        right = tuple(t for t in among if t in found.us)
+        best, ties = finals.winner(found.us, right) if right else (default, ())
+        raced = time.monotonic()
+        alone = match.sequential() if _affordable(prepared) else ()
+        took = {
+            "proofs": found.proofs_s,
+            "finals": raced - start - found.proofs_s,
+            "sequential": time.monotonic() - raced,
+        }
+    verified = {row.directives: _verified(row) for row in searched.timed}
+    done = {text: match.scheduled(text) for text in (default, best)}
+    asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}
+    proof = found.proofs[best] if best in found.proofs else proved(prepared.job, done[best])
+    return Result(
+        kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
+        dtype=prepared.context.dtype, sizes=_named(prepared),
+        entries=_entries(prepared, found, alone, default, best, verified, asserted),
+        directives=best if request.sweep else "", ties=ties,
+        proof=proof.said, versions=_counts(searched.counts, found, texts),
+        command=request.command,
+        flops=flops.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
+        times_us=searched.times_us, seconds=_seconds(searched.spent) | took,
+        devices=searched.spent.devices, ceiling=lab.job.ceiling,
+    )  # fmt: skip
+
+
+def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> Mapping[str, int]:
+    """With the versions that were timed while screening, and that the finals found to be wrong, among the wrong."""
+    wrong = sum(text in found.wrong for text in texts)
+    return dict(counts) | {"timed": counts["timed"] - wrong, "wrong": counts["wrong"] + wrong}
+
+
+def _seconds(spent: Spent) -> dict[str, float]:
+    return {name: seconds for name, seconds in asdict(spent).items() if name != "devices"}
+
+
+def _entries(
+    prepared: Prepared,
+    found: Finals,
+    alone: tuple[float, ...],
+    default: str,
+    best: str,
+    verified: Mapping[str, str],
+    asserted: Mapping[str, bool],
+) -> tuple[Entry, ...]:
+    times = found.us
+    base = times.get(default)
+
+    def entry(name: str, key: str, how: str) -> Entry:
+        if key not in times:
+            why = f"WRONG: {found.wrong[key]}" if key in found.wrong else "not measured"
+            return Entry(name, None, None, why, asserted.get(key, False))
+        over: Speedup | None = speedup(base, times[key], 0) if base is not None and key != default else None
+        return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
+
+    entries = [Entry("sequential", None, None, "not measured")]
+    if alone and base is not None:
+        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), "is the reference")]
+    entries.append(entry("default", default, verified.get(default, "")))
+    others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
+    entries += [entry(n, n, "against the original loops") for n in others]
+    if prepared.request.sweep and best in times:
+        entries.append(entry("tuned", best, verified.get(best, "")))
+    return tuple(entries)
+
+
+def _affordable(prepared: Prepared) -> bool:
+    """The original loops on one core take no longer than anyone waits."""
+    work = flops.count(prepared.unit.codelet.body, prepared.sizes)
+    return work is None or work <= SLOWEST_FLOPS
+
+
+def _named(prepared: Prepared) -> dict[str, int]:
+    """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
+    unit = prepared.unit
+    words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
+    named = {n.upper() if n.upper() in words else n: v for n, v in prepared.sizes.items()}
+    given = {n: int(v) for n, v in unit.defines.items() if n in words and "DATASET" not in n and str(v).isdecimal()}
+    return given | named
+
+
+def _verified(row: Row) -> str:
+    match row.outcome:
+        case Timed(verified=how):
+            return how
+    return ""

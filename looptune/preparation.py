@@ -1,0 +1,282 @@
+"""All that is known before the first run: what the user asked for, read, analysed and given its target."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from looptune import dump, finals, flops, pretty, transforms
+from looptune.api import CACHE
+from looptune.bind import originals
+from looptune.defaults import DATABASE, TIMEOUT_S
+from looptune.errors import DirectiveError, UsageError
+from looptune.frontend import Unit, directive, load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
+from looptune.places import HERE, Place
+from looptune.rewrite import walk
+from looptune.runtime import inputs
+from looptune.runtime.machine import Facts
+from looptune.runtime.program import record
+from looptune.runtime.sizes import Problem, integers, odd, problem, reduced
+from looptune.simplify import is_integer
+from looptune.suggest import advised
+from looptune.targets import Model
+from looptune.tune import strategies
+from looptune.tune.budget import Budget, parse_budget
+from looptune.tune.derive import derive
+from looptune.tune.evaluate import Job, KernelLab
+from looptune.tune.space import Configuration, Space, parse
+from looptune.tune.store import Context, packed
+from looptune.tune.workers import default_jobs
+from looptune.tune.written import decided, written
+from looptune.version import LOWERING, toolchain
+
+LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
+"""PolyBench's names for sizes, largest first."""
+CPU_BUDGET = Budget(count=108)
+"""Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
+SCREENED_FLOPS = 4e9
+"""Beyond this a slow version takes seconds on a GPU too: it is tried at reduced sizes first."""
+HEAVY_FLOPS = 1e9
+"""Beyond this one run can take seconds on a few cores, and a sweep over a hundred versions an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for; see ``looptune run --help`` for each."""
+
+    file: Path
+    kernel: str | None = None
+    defines: Mapping[str, str | None] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    dtype: str | None = None
+    target: str = "auto"
+    sweep: bool = False
+    space: Path | None = None
+    strategy: str | None = None
+    budget: str | None = None
+    jobs: int | None = None
+    timeout_s: float = TIMEOUT_S
+    seed: int = 0
+    fresh: bool = False
+    strict_float: bool = False
+    warm_l2: bool = False
+    cut_off: bool = True
+    db: Path = DATABASE
+    directives: tuple[str, ...] = ()
+    data: Path | None = None
+    run_main: bool = False
+    dump: Path | None = None
+    cluster: str | None = None
+    devices: str | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it."""
+
+    request: Request
+    unit: Unit
+    job: Job
+    model: Model
+    context: Context
+    space: Space
+    budget: Budget
+    annotated: Configuration
+    notes: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        return self.model.facts
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return integers(self.job.codelet, self.job.problem.values)
+
+    @property
+    def jobs(self) -> int:
+        """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
+        if self.request.jobs is not None:
+            return self.request.jobs
+        return default_jobs() if self.job.target.bakes else len(os.sched_getaffinity(0))
+
+    @property
+    def name(self) -> str:
+        """What reports call it: the file's name, or the kernel's where the user chose one of several."""
+        return self.request.file.stem if self.request.kernel is None else self.unit.codelet.name
+
+
+def prepare(request: Request, place: Place = HERE) -> Prepared:
+    """``prepare_all`` for the first model."""
+    return prepare_all(request, place)[0]
+
+
+def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
+    """Read, analyse and choose the target; every user error shows here, before anything is measured. One for each model
+    of device that the place has for the target."""
+    if request.strategy is not None:
+        strategies.named(request.strategy).check()
+    models = place.models(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
+    target = models[0].target
+    unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
+    _check_sizes(request, unit)
+    size = _problem(request, unit)
+    needed = (finals.handwritten(request.file), size.data)
+    place.require([path for path in needed if path is not None], target.name)
+    large = reduced(unit.codelet, size) if target.bakes else None
+    job = Job(
+        unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
+        not request.strict_float, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
+    )  # fmt: skip
+    given = parse_budget(request.budget) if request.budget is not None else None
+    budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
+    context = _context(request, unit, job, models[0].facts)
+    lab = KernelLab(job, context)
+    space = _space(request, unit, lab)
+    annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
+    advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
+    first = Prepared(request, unit, job, models[0], context, space, budget, annotated, notes)
+    return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _heavy(unit: Unit, size: Problem) -> bool:
+    """Its slow versions may take seconds."""
+    work = flops.count(unit.codelet.body, integers(unit.codelet, size.values))
+    return work is None or work > SCREENED_FLOPS
+
+
+def _on(prepared: Prepared, model: Model) -> Prepared:
+    """The same on another model of device."""
+    job = replace(prepared.job, target=model.target)
+    context = _context(prepared.request, prepared.unit, job, model.facts)
+    return replace(prepared, job=job, model=model, context=context)
+
+
+def _load(request: Request, **more: None) -> Unit:
+    """The request's codelet, with ``more`` macros defined."""
+    return load(
+        request.file,
+        kernel=request.kernel,
+        defines={**request.defines, **more},
+        include_dirs=request.include_dirs,
+        dtype=request.dtype,
+    )
+
+
+def _problem(request: Request, unit: Unit) -> Problem:
+    """The sizes and the data: random, a file's, or the program's own."""
+    if request.dump is not None:
+        dump.check_writable(request.dump)
+    if request.data is not None and request.run_main:
+        raise UsageError("--data and --run-main both give the inputs: choose one")
+    if request.data is not None:
+        return inputs.from_file(request.data, unit, CACHE)
+    if request.run_main:
+        plain = unit if request.dtype is None else _own_types(request, unit)
+        return inputs.from_program(record(plain, request.include_dirs, request.timeout_s), unit, CACHE)
+    return problem(unit.codelet, unit.values)
+
+
+def _own_types(request: Request, unit: Unit) -> Unit:
+    """The unit in the floating-point types of the program, which gcc compiles as it is."""
+    return load(request.file, kernel=request.kernel, defines=unit.defines, include_dirs=request.include_dirs)
+
+
+def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
+    """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
+    chosen = request.data is not None or any(
+        n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items()
+    )
+    work = None if chosen else flops.count(unit.codelet.body, integers(unit.codelet, unit.values))
+    if work is None or work <= HEAVY_FLOPS:
+        return unit, ()
+    for name in LIGHTER:
+        other = _load(request, **{name: None})
+        less = flops.count(other.codelet.body, integers(other.codelet, other.values))
+        if less is not None and less <= HEAVY_FLOPS:
+            return other, (f"{work / 1e9:.3g} GFLOP a run at {request.file.name}'s own sizes is much for a sweep on a "
+                           f"CPU: taking its {name}; --dataset or -D choose another",)  # fmt: skip
+    return unit, ()
+
+
+def _check_sizes(request: Request, unit: Unit) -> None:
+    """UsageError for a -D that was to give a size, by its name in any case, and is no number."""
+    for p in unit.codelet.params:
+        meant = [k for k in request.defines if k.lower() == p.name.lower()] if isinstance(p, Scalar) else []
+        if p.name not in unit.values and meant:
+            raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
+
+
+def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
+    if not request.sweep:
+        decided(unit, parse_lines(request.directives))
+        return Space(())
+    path = request.space if request.space is not None else _space_file(request.file)
+    if path is None:
+        own = written(unit)
+        return parse(derive(lab.analysis), "<derived>") if own is None else own
+    try:
+        space = parse(path.read_text(), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+    _check_space(space, lab.job.codelet)
+    return space.on("cpu" if lab.job.target.name == "numba-cpu" else "gpu")
+
+
+def _check_space(space: Space, codelet: Codelet) -> None:
+    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
+    for line in (line for section in space.sections for line in section.lines):
+        for address in line.addresses:
+            originals(codelet, address.where, address.loop, line.span)
+        for text in (line.template.pick(index) for index in line.template.cover()):
+            if not text.strip():
+                continue
+            said = directive.parse(text, line.span)
+            try:
+                transforms.find(said).parse(said)
+            except DirectiveError as error:
+                raise DirectiveError(error.message, line.span) from error
+
+
+def _space_file(file: Path) -> Path | None:
+    """``pragmas/<name>.pragmas`` beside the C file's folder, or ``<name>.pragmas`` beside the file."""
+    places = (file.parent.parent / "pragmas" / f"{file.stem}.pragmas", file.with_suffix(".pragmas"))
+    return next((p for p in places if p.exists()), None)
+
+
+def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
+    """All that a time depends on besides the directives."""
+    text = pretty.function(unit.codelet) + repr([p.io for p in unit.codelet.params if isinstance(p, Array)])
+    arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
+    own = [repr(n) for n in _directives(unit)]
+    return Context(
+        kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
+        lowering=LOWERING, toolchain=packed(toolchain()), capability=facts.arch, device=facts.name,
+        target=job.target.name,
+        sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
+        options=packed(
+            {"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job),
+             **({"warm": True} if request.warm_l2 else {})}
+        ),
+    )  # fmt: skip
+
+
+def _data(job: Job) -> dict[str, str]:
+    """What the inputs are, where they are not random: the cache names them by their contents."""
+    return {} if job.problem.data is None else {"data": job.problem.data.stem}
+
+
+def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
+    nodes = list(walk(unit.codelet.body))
+    loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
+    loops += [(0, unit.codelet.directives)] if unit.codelet.directives else []
+    return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
+
+
+def _is_size(unit: Unit, name: str) -> bool:
+    return any(isinstance(p, Scalar) and p.name == name and is_integer(p.dtype) for p in unit.codelet.params)
