@@ -1,8 +1,16 @@
-"""Every configuration: one of each section, as ``random`` begins, then the others in the order the file has them."""
+"""Every configuration: one of each section, as ``random`` begins, then the others, all sections in turn.
+
+    position of number k of a section of n:   (k + 1/2) / n  of the sweep
+
+So a section of good versions shows early how fast they are, wherever the file has it and however small it is, and what
+is hopeless beside them is given up.
+"""
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
+from heapq import merge
+from itertools import accumulate, chain
 from typing import ClassVar
 
 from looptune.tune.space import Configuration, Space
@@ -18,7 +26,7 @@ class Exhaustive(Strategy):
     def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)
         scouts = tuple(scouted(space, 0))
-        numbers = chain(scouts, (k for k in range(space.size) if k not in scouts))
+        numbers = chain(scouts, (k for k in _in_turn(space) if k not in scouts))
         self._remaining = (found for k in numbers if (found := space[k]) is not None)
 
     def ask(self) -> Configuration | None:
@@ -26,3 +34,14 @@ class Exhaustive(Strategy):
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
         """The order is fixed: nothing to learn."""
+
+
+def _in_turn(space: Space | View) -> Iterator[int]:
+    """All numbers, those of a section in the order written."""
+    sizes = [section.size for section in space.sections] if isinstance(space, Space) else [space.size]
+    starts = accumulate(sizes, initial=0)
+
+    def numbered(start: int, size: int) -> Iterator[tuple[float, int]]:
+        return (((k + 0.5) / size, start + k) for k in range(size))
+
+    return (number for _, number in merge(*map(numbered, starts, sizes)))
