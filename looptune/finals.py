@@ -30,7 +30,7 @@ from looptune.tune.serving import Raised, Returned, Sealed, seal
 from looptune.tune.store import Role, Row, Store
 from looptune.tune.workers import Reply
 
-FINALISTS, NEAR, MOST = 5, 1.10, 12
+FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""
 LIMIT_S = 600.0
 KEPT = 2000
@@ -41,8 +41,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """``us``: microseconds of each round, by directive text, "hand-written" or "library"; ``wrong``: why others have
-    none; ``proofs``: of the versions, where they were not looked up, and the seconds that building and proving took."""
+    """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
+    the first rounds. ``wrong``: why others have none; ``proofs``: of the versions, where they were not looked up, and
+    the seconds that building and proving took."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -191,8 +192,11 @@ def timed(times_us: Sequence[float]) -> Timed:
 def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
 
-    Of several that are alike the plainest has the fewest directives, then the shortest text.
+    Of several that are alike the plainest has the fewest directives, then the shortest text. Those that left the finals
+    early were slower.
     """
+    rounds = max(len(times[text]) for text in candidates)
+    candidates = [text for text in candidates if len(times[text]) == rounds]
     fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
     same = [t for t in candidates if t == fastest or speedup(times[t], times[fastest], 0).verdict == "SAME"]
     best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))

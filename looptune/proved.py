@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from looptune.mapped import prove_plan
-from looptune.poly.proof import Proof, prove
+from looptune.poly.proof import prove
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled
 from looptune.tune.evaluate import plans_of
@@ -22,34 +21,30 @@ class Proved:
 
 
 def proved(job: Job, done: Scheduled) -> Proved:
-    """Of the job's codelet, at the job's sizes."""
+    """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
     sizes = integers(job.codelet, job.problem.values)
-    loops = prove(job.codelet, done.codelet, sizes, reassociate=job.reassociate)
-    found, order = launched(job, done)
+    made = plans_of(replace(job, odd=None), done.codelet, "").timed
+    # Where no directive reorders a sum none may be: what is proved is then the order itself.
+    sums = ", ".join(map(str, done.sums)) if job.reassociate else ""
+    plan = prove_plan(job.codelet, made, sizes, reassociate=bool(sums), blocks=job.target.bakes)
     judged = "every directive proved"
     if done.asserted:
         judged = f"asserted by the user, not proved: {', '.join(done.asserted)}"
-    grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
-    finished = {
-        "proved": f"the finished loops, and the kernels as launched ({grid}), proved equivalent at these sizes",
-        "failed": f"THE KERNELS AS LAUNCHED ARE WRONG: {found.reason}",
-        "unknown": f"the finished loops could not be compared ({loops.reason})" if loops.verdict == "unknown" else
-                   f"the finished loops proved, the kernels as launched could not be compared ({found.reason})",
-    }  # fmt: skip
-    said = finished[found.verdict] if loops.verdict != "failed" else f"THE FINISHED LOOPS ARE WRONG: {loops.reason}"
+    said, wrong = "", ""
+    match plan.verdict:
+        case "proved":
+            grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
+            said = f"the kernels as launched ({grid}) proved equivalent to the original loops at these sizes"
+        case "failed":
+            said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
+        case _:
+            loops = prove(job.codelet, done.codelet, sizes, reassociate=bool(sums))
+            said = f"the kernels as launched could not be compared ({plan.reason}); " + {
+                "proved": "the finished loops proved",
+                "failed": f"THE FINISHED LOOPS ARE WRONG: {loops.reason}",
+                "unknown": f"nor the finished loops ({loops.reason})",
+            }[loops.verdict]
+            wrong = said if loops.verdict == "failed" else ""
+    order = f"rests on reordering {sums}" if sums else "holds without reordering any sum"
     # What a user asserts against a proof is measured and marked, for it was asked for.
-    wrong = said if "failed" in (loops.verdict, found.verdict) and not done.asserted else ""
-    return Proved(f"{judged}; {said}; {order}", wrong)
-
-
-def launched(job: Job, done: Scheduled) -> tuple[Proof, str]:
-    """The proof of the plan, and the sums that it adds up in another order than the original loops.
-
-    What is proved with every sum in its order is proved in any, so that one proof is often enough for both.
-    """
-    plan, sums = plans_of(replace(job, odd=None), done.codelet, "").timed, ", ".join(map(str, done.sums))
-    proof = partial(prove_plan, job.codelet, plan, integers(job.codelet, job.problem.values), blocks=job.target.bakes)
-    found = proof(reassociate=job.reassociate and not sums)
-    if not sums or found.verdict == "proved":
-        return found, "holds without reordering any sum"
-    return proof() if job.reassociate else found, f"rests on reordering {sums}"
+    return Proved(f"{judged}; {said}; {order}", "" if done.asserted else wrong)

@@ -382,6 +382,7 @@ def test_the_plainest_of_those_that_are_the_same_wins() -> None:
     assert finals.winner(clear, list(clear)) == (
         "loop i: unroll 4", ("loop i: unroll 4\nloop j: unroll 2", "loop i: unroll 8"),
     )  # fmt: skip
+    assert finals.winner(clear | {"": (1.0,) * 5}, list(clear)) == finals.winner(clear, list(clear)), "it left early"
     best, ties = finals.winner(times, list(times))
     assert "" not in (best, *ties)
     assert "loop k: tile 2" not in (best, *ties) or summary_of(times, best) <= summary_of(times, "loop k: tile 2")

@@ -141,6 +141,21 @@ def test_slow_versions_stop_when_they_are_told_apart() -> None:
     assert rounds_of({"a": 600_000.0, "b": 600_000.0}, 0.3, "a") in range(20, 25)
 
 
+def test_who_is_surely_slower_leaves() -> None:
+    """Of those that may; beside the fastest of them, for what is not one of them may be faster than all. The runs of
+    the others are the same ones, in pairs."""
+    us = {"by hand": 40.0, "good": 100.0, "alike": 100.1, "slow": 103.0, "slower": 150.0, "default": 5_000.0}
+    bench = Bench()
+    found = finals(
+        {n: bench.sampler(n, t, 0.01) for n, t in us.items()}, 1, "default", ("good", "alike", "slow", "slower"),
+        clock=bench.clock,
+    )  # fmt: skip
+    rounds = {name: len(times) for name, times in found.items()}
+    assert rounds["slow"] == rounds["slower"] == 30
+    assert rounds["good"] == rounds["alike"] == rounds["by hand"] == rounds["default"] > 300
+    assert speedup(found["alike"], found["good"], 0).verdict == "SAME"
+
+
 def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten versions that cannot be told apart: as rounds pile up, ever fewer pairs are looked at for each."""
     made = []

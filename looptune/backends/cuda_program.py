@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -155,21 +154,29 @@ class CudaProgram(Program):
         return self.resident
 
 
+_END = object()
+
+
 def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: int) -> tuple[int, float, float]:
     """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least and
     at most.
 
-    The device may have waited for the host, but not for longer than the host took to queue them.
+    It may have waited for the host where it had nothing to do when a launch was queued, but not for longer than since
+    the launch before.
     """
     first, last = events
     check(driver.cuEventRecord(first, stream))
-    start = time.perf_counter_ns()
-    made = sum(1 for _ in islice(queued, most))
-    queueing_us = (time.perf_counter_ns() - start) / 1e3
+    made, idle_ns, before = 0, 0, time.perf_counter_ns()
+    while made < most:
+        idle = driver.cuStreamQuery(stream)[0] == driver.CUresult.CUDA_SUCCESS
+        if next(queued, _END) is _END:
+            break
+        now = time.perf_counter_ns()
+        made, idle_ns, before = made + 1, idle_ns + (now - before if idle else 0), now
     check(driver.cuEventRecord(last, stream))
     check(driver.cuEventSynchronize(last))
     elapsed_us = 1e3 * float(check(driver.cuEventElapsedTime(first, last)))
-    return made, max(0.0, elapsed_us - queueing_us), elapsed_us
+    return made, max(0.0, elapsed_us - idle_ns / 1e3), elapsed_us
 
 
 _Layout = tuple[int, ...]

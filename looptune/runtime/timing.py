@@ -2,7 +2,7 @@
 
     screen     up to 5 runs of one version, given up early where it is hopeless         every configuration
     finals     rounds; in each round every finalist runs once, in shuffled order, until  the best, default, hand-written
-               every verdict is decided
+               every verdict is decided; what is surely slower leaves early
     speedup    median(a) / median(b), bootstrap 95 % interval over the paired rounds    the verdict
 
 A sampler is a callable that runs its version once and returns microseconds. All times are microseconds, limits seconds.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Literal
@@ -75,6 +75,7 @@ def finals(
     samplers: Mapping[str, Sampler],
     seed: int,
     default: str | None = None,
+    leaving: Collection[str] = (),
     *,
     rounds: int = 30,
     seconds: float = 0.5,
@@ -93,6 +94,8 @@ def finals(
     rounds alone suffice.
     Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` where the above holds, past
     ``patience_s`` at any rate. Very short ones stop after ``most``: no interval needs more.
+
+    Those of ``leaving`` that are SLOW beside the fastest of them are not run again: they have the first rounds only.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
@@ -112,10 +115,20 @@ def finals(
             break
         # Looking costs time in proportion to the rounds so far, hence ever more seldom.
         look = done + 1 + done // 10
-        enough = late or elapsed >= seconds * len(times)
-        if enough and (all(_spread(t) < spread for t in times.values()) or _decided(times, default, seed)):
+        slow = _slow({name: times[name] for name in order if name in leaving}, seed)
+        order = [name for name in order if name not in slow]
+        running = {name: times[name] for name in order}
+        enough = late or elapsed >= seconds * len(running)
+        if enough and (all(_spread(t) < spread for t in running.values()) or _decided(running, default, seed)):
             break
     return {name: tuple(times[name]) for name in samplers}
+
+
+def _slow(times: Mapping[str, Sequence[float]], seed: int) -> set[str]:
+    """Those that are surely slower than the fastest."""
+    fastest = min(times, key=lambda name: float(np.median(times[name])), default="")
+    others = times.keys() - {fastest}
+    return {n for n in others if speedup(times[n], times[fastest], seed, resamples=LOOKS).verdict == "FAST"}
 
 
 def _decided(times: Mapping[str, Sequence[float]], default: str | None, seed: int) -> bool:

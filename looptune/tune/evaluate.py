@@ -146,7 +146,7 @@ def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Seal
 @dataclass(frozen=True, slots=True)
 class Lineup:
     """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
-    All are compared with the fastest, and with the version ``default``."""
+    All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early."""
 
     binaries: Mapping[str, Sealed]
     by_hand: Path | None
@@ -156,7 +156,8 @@ class Lineup:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds of each round by name, paired by round; ``wrong``: why others have none."""
+    """Microseconds of each round by name, paired by round; ``wrong``: why others have none. Versions that left early
+    have the first rounds only."""
 
     us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -296,7 +297,7 @@ class Bench:
                 samplers[name] = self.machine.sampler(run, self.pairs())
             else:
                 wrong[name] = off
-        times = finals(samplers, lineup.seed, lineup.default)
+        times = finals(samplers, lineup.seed, lineup.default, lineup.binaries.keys() - {lineup.default})
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong)
