@@ -248,3 +248,13 @@ def test_a_write_hides_earlier_ones_where_data_are_not_asked() -> None:
     assert flow.map.domain().is_subset(isl.Set("[n, m] -> { S2[i, 4] }"))
     before, after = scheduled(f"{nest.replace('j < 2', 'j < 4')} else t = z[j];", "loop j: fullunroll")
     assert prove(before, after).verdict == "proved"
+
+
+def test_a_write_hides_earlier_ones_in_the_branch_it_shares_with_a_read() -> None:
+    """Data decide on the branch, for both; whether t is written in it they do not decide where j is 2 or more."""
+    inner = "{ x[i + 9] = t + 1; if (j < 2 && z[j] > i) y[0] = 1; else t = z[9]; }"
+    nest = f"double t = 1; for (int i = 0; i < n; i++) if (y[i + 7] > 2) for (int j = 2; j < 4; j++) {inner} x[0] = t;"
+    before, after = scheduled(nest, "loop j: fullunroll")
+    assert prove(before, after).verdict == "proved"
+    (flow,) = (f for f in Analysis(before).model.flows("t").flows if (f.write, f.read) == ("S3", "S1"))
+    assert flow.map.is_subset(isl.Map("[n, m] -> { S3[i, 3] -> S1[i', 2] : i < i'; S3[i, 2] -> S1[i, 3] }"))

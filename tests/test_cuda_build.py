@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import oracle
 import pytest
@@ -99,7 +102,8 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     codelet = load(STEPS).codelet
     made = plan(schedule(Analysis(codelet)).codelet)
     launched: list[str] = []
-    marks: list[int] = []
+    marks: dict[int, int] = {}
+    created = count()
 
     class Driver:
         """Every launch takes 1000 us; an event is the number of launches before it."""
@@ -110,10 +114,12 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
             match name:
                 case "cuLaunchKernel":
                     return lambda kernel, *rest: launched.append(kernel) or (0,)  # type: ignore[func-returns-value]
+                case "cuEventCreate":
+                    return lambda flags: (0, next(created))
                 case "cuEventRecord":
-                    return lambda event, stream: marks.append(len(launched)) or (0,)  # type: ignore[func-returns-value]
+                    return lambda event, stream: marks.update({event: len(launched)}) or (0,)  # type: ignore[func-returns-value]
                 case "cuEventElapsedTime":
-                    return lambda first, last: (0, float(marks[-1] - marks[-2]))
+                    return lambda first, last: (0, float(marks[last] - marks[first]))
             return lambda *given: (0, 1)
 
     monkeypatch.setattr(program_of, "driver", Driver())
@@ -136,6 +142,56 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     ran = program.run_within(Limit(10_000.0), arrays, {"t": 20, "n": 50})
     assert 10_000 < ran.us < 13_000
     assert ran.launched == len(launched) < ran.launches == 40
+
+
+@pytest.mark.parametrize(
+    ("each_us", "host_us", "least_us", "most_us"),
+    [
+        (30.0, 10.0, 0.93, 1.0),  # the host runs ahead, so that the device is busy all the time
+        (4.0, 10.0, 0.0, 0.5),  # the device waits for every launch
+        (10.0, 10.0, 0.0, 1.0),
+    ],
+)
+def test_a_busy_device_is_told_from_one_that_waits(
+    monkeypatch: pytest.MonkeyPatch, each_us: float, host_us: float, least_us: float, most_us: float
+) -> None:
+    """What is said to be the least time is never more than it is, and near it where launches pile up; a launch takes
+    8 us to arrive."""
+    program_of = importlib.import_module("looptune.backends.cuda_program")
+    now, ends, busy = [0.0], [0.0], [0.0]
+    events: dict[int, float] = {}
+
+    def launched() -> Iterator[None]:
+        for _ in range(2_000):
+            now[0] += host_us
+            ends[0] = max(ends[0], now[0] + 8.0) + each_us
+            busy[0] += each_us
+            yield
+
+    class Driver:
+        CUresult = SimpleNamespace(CUDA_SUCCESS=0, CUDA_ERROR_NOT_READY=600)
+
+        def cuEventRecord(self, event: int, stream: int) -> tuple[int]:
+            events[event] = max(ends[0], now[0])
+            return (0,)
+
+        def cuEventQuery(self, event: int) -> tuple[int]:
+            return (0 if events[event] <= now[0] else 600,)
+
+        def cuEventSynchronize(self, event: int) -> tuple[int]:
+            now[0] = max(now[0], events[event])
+            return (0,)
+
+        def cuEventElapsedTime(self, first: int, last: int) -> tuple[int, float]:
+            return 0, (events[last] - events[first]) / 1e3
+
+    monkeypatch.setattr(program_of, "driver", Driver())
+    monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
+    monkeypatch.setattr(program_of.time, "perf_counter_ns", lambda: int(1e3 * now[0]))
+    made, least, most = program_of._batch(0, (0, 1, 2, 3), launched(), 1_500)
+    assert (made, busy[0]) == (1_500, 1_500 * each_us)
+    assert least <= busy[0] <= most + 1
+    assert least_us <= least / busy[0] <= most_us
 
 
 class DeviceLike:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class CudaProgram(Program):
         frames = self._frames(arrays, scalars)[1]
         queued = self._queued(frames, scalars, where)
         sizes = self._sizes(scalars)
-        events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
+        events = tuple(check(driver.cuEventCreate(0)) for _ in range(4))
         try:
             batch = partial(_batch, where, events, queued)
             return stopped(batch, limit, count(self.plan.steps, sizes), course(self.plan, sizes))
@@ -154,25 +155,29 @@ class CudaProgram(Program):
         return self.resident
 
 
-_END = object()
+BEHIND = 32
+"""So many launches behind, a device is surely busy while the next are queued: what it takes a launch to arrive is no
+more than a few."""
 
 
-def _batch(stream: Any, events: tuple[Any, Any], queued: Iterator[None], most: int) -> tuple[int, float, float]:
+def _batch(stream: Any, events: Sequence[Any], queued: Iterator[None], most: int) -> tuple[int, float, float]:
     """Queue at most so many launches and wait: how many there were, and microseconds the device was busy, at least and
     at most.
 
-    It may have waited for the host where it had nothing to do when a launch was queued, but not for longer than since
-    the launch before.
+    It may have waited for the host while some were queued, unless those before them had not ended even then.
     """
-    first, last = events
+    first, last, *ends = events
+    made, idle_ns = 0, 0
     check(driver.cuEventRecord(first, stream))
-    made, idle_ns, before = 0, 0, time.perf_counter_ns()
-    while made < most:
-        idle = driver.cuStreamQuery(stream)[0] == driver.CUresult.CUDA_SUCCESS
-        if next(queued, _END) is _END:
+    for number in range(-(-most // BEHIND)):
+        wanted = min(BEHIND, most - made)
+        start = time.perf_counter_ns()
+        new = sum(1 for _ in islice(queued, wanted))
+        behind = number > 0 and driver.cuEventQuery(ends[1 - number % 2])[0] == driver.CUresult.CUDA_ERROR_NOT_READY
+        made, idle_ns = made + new, idle_ns + (0 if behind else time.perf_counter_ns() - start)
+        if new < wanted:
             break
-        now = time.perf_counter_ns()
-        made, idle_ns, before = made + 1, idle_ns + (now - before if idle else 0), now
+        check(driver.cuEventRecord(ends[number % 2], stream))
     check(driver.cuEventRecord(last, stream))
     check(driver.cuEventSynchronize(last))
     elapsed_us = 1e3 * float(check(driver.cuEventElapsedTime(first, last)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 import islpy as isl
 
@@ -65,13 +66,12 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
     return Flows(tuple(left), _unwritten(flow.get_may_no_source()))
 
 
-def _sure(space: Space, name: str) -> isl.Set:
-    """{ S[iteration] : it runs, whatever the data say }: for ``j < 2 && x > 0`` to be false, where j is 2 or more"""
+def _sure(space: Space, name: str, known: int) -> isl.Set:
+    """{ S[iteration] : it runs, whatever the data say }, where the outermost ``known`` conditions on data are as they
+    must be: for ``j < 2 && x > 0`` to be false, where j is 2 or more"""
     s = space.nest.statements[name]
     domain = space.domain(name)
-    if s.unknown is None or not s.unknown.condition:
-        return domain.subtract(domain)
-    for a in s.asked:
+    for a in s.asked[known:]:
         otherwise, _ = space.nest.condition(a.cond, not a.wanted, s.dims)
         domain = domain.subtract(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {otherwise} }}"))
     return domain
@@ -134,42 +134,48 @@ def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable
 def _not_hidden(
     space: Space, accesses: Collection[Access], found: Iterable[Flow], *, reassociate: bool
 ) -> Iterator[Flow]:
-    """The flows, without what a write hides that runs because data decided the same for it and for the read, or where
-    data are not asked."""
+    """The flows, without what a write hides that runs because data decided the same for it and for the read, or for it
+    and for the earlier write, and where else data are asked, they do not matter."""
     scalar = all(not a.index for a in accesses)
     writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
     for flow in found:
         left = flow.map
         for hiding in writes:
-            loops = _same_branch(space.nest.statements[hiding], space.nest.statements[flow.read], flow.array)
-            if loops is not None:
-                left = left.subtract(_between(space, flow, hiding, loops, space.domain(hiding)))
-            if space.nest.statements[hiding].asked:
-                left = left.subtract(_between(space, flow, hiding, 0, _sure(space, hiding)))
+            write = space.nest.statements[hiding]
+            if not write.asked or write.unknown is None or not write.unknown.condition:
+                continue
+            earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
+            for known in range(_same_branches(write, earlier) + 1):
+                left = left.subtract(_between(space, flow, hiding, known, early=True))
+            for known in range(1, 0 if _decided_by(read, flow.array) else _same_branches(write, read) + 1):
+                left = left.subtract(_between(space, flow, hiding, known, early=False))
         if not left.is_empty():
             yield Flow(flow.write, flow.read, flow.array, left)
 
 
-def _same_branch(write: Statement, read: Statement, array: str) -> int | None:
-    """How many loops are around the branch in which the write stands with the read, and runs for certain; else None."""
-    depth = len(write.asked)
-    doubtful = write.unknown is None or not write.unknown.condition
-    if depth == 0 or doubtful or any(a is not b for a, b in zip(write.asked, read.asked[:depth], strict=False)):
-        return None
+def _decided_by(read: Statement, array: str) -> bool:
+    """What is read decides on a branch around the statement, so that a write in that branch comes after it."""
     own = accumulation(read.assign, read.guard)
     before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
-    early = array in names_in(before)  # what decides on the branch is looked at before the write
-    reached = len(read.asked) - (1 if read.asks else 0)
-    return None if early or reached < depth else write.asked[-1].loops
+    return array in names_in(before)
 
 
-def _between(space: Space, flow: Flow, hiding: str, loops: int, when: isl.Set) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : ``hiding`` runs between them, in an iteration in ``when`` and in the
-    read's of the loops }"""
-    after = space.before(flow.write, hiding).intersect_range(when)
+def _same_branches(write: Statement, other: Statement) -> int:
+    """How many branches the two stand in together, each chosen before either of them runs."""
+    reached = other.asked[: len(other.asked) - (1 if other.asks else 0)]
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.asked, reached, strict=False)))
+
+
+def _between(space: Space, flow: Flow, hiding: str, known: int, *, early: bool) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : ``hiding`` surely runs between them, for of the conditions on data around
+    it the outermost ``known`` are as they are for the write, if ``early``, or for the read }"""
+    after = space.before(flow.write, hiding).intersect_range(_sure(space, hiding, known))
     then = space.before(hiding, flow.read)
-    for d in range(loops):
-        then = then.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
+    for d in range(space.nest.statements[hiding].asked[known - 1].loops if known else 0):
+        if early:
+            after = after.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
+        else:
+            then = then.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
     return after.apply_range(then)
 
 
