@@ -107,7 +107,7 @@ def cli() -> None:
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
     from looptune import places
-    from looptune.experiment import dump_outputs, run_all
+    from looptune.experiment import dump_outputs, run_all, together
     from looptune.preparation import Request, prepare_all
     from looptune.report import tables
     from looptune.tune.store import Store
@@ -129,14 +129,16 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
     with places.at(options["cluster"], options["devices"], _warn) as place:
-        for prepared in [prepare_all(request, place) for request in requests]:
-            _announce(prepared, say)
-            with Store.open(prepared[0].request.db) as store:
-                for warning in (*store.warnings, *prepared[0].space.warnings):
+        for group in together([prepare_all(request, place) for request in requests], place):
+            for prepared in group:
+                _announce(prepared, say)
+            every = [one for prepared in group for one in prepared]
+            with Store.open(every[0].request.db) as store:
+                for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
                     click.echo(f"warning: {warning}", err=True)
-                found = run_all(prepared, store, _progress(quiet or as_json), place)
-            dump_outputs(prepared[0], found[0])
-            for one, result in zip(prepared, found, strict=True):
+                found = run_all(every, store, _progress(quiet or as_json), place)
+            dump_outputs(every[0], found[0])
+            for one, result in zip(every, found, strict=True):
                 _show(result, _failed(one, result), reports, say)
             results += found
             if any(result.interrupted for result in found):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from looptune import finals, flops
-from looptune.finals import Finals
+from looptune.finals import Finals, Match
 from looptune.places import Place
 from looptune.preparation import Prepared
 from looptune.proved import proved
@@ -23,33 +23,46 @@ SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""
 
 
-def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult, place: Place) -> Result:
-    """The finals, and the result with its tables' entries. A sweep that was stopped has no finals."""
-    request, default = prepared.request, prepared.annotated.text
-    match = finals.Match(
-        lab, store, searched.sweep, place, prepared.model, prepared.jobs, finals.handwritten(request.file),
-        request.seed, request.fresh,
-    )  # fmt: skip
-    texts = finals.chosen(searched.timed)
-    found = Finals()
-    best: str = texts[0] if texts else default
-    ties: tuple[str, ...] = ()
-    alone: tuple[float, ...] = ()
-    took: dict[str, float] = {}
-    if texts and not searched.interrupted:
-        known = any(row.directives == default for row in searched.timed)
-        among = (*texts, default) if known and default not in texts else texts
+def finish(
+    prepared: Sequence[Prepared], labs: Sequence[KernelLab], store: Store, searched: Sequence[SweepResult], place: Place
+) -> tuple[Result, ...]:
+    """The finals of each kernel on each model, and the results with their tables' entries. A sweep that was stopped has
+    no finals; seconds of what is done for several are shared out."""
+    matches = [_match(p, lab, store, s) for p, lab, s in zip(prepared, labs, searched, strict=True)]
+    due = [n for n, (match, s) in enumerate(zip(matches, searched, strict=True)) if match.texts and not s.interrupted]
+    start = time.monotonic()
+    found = dict(zip(due, finals.run([matches[n] for n in due], place, prepared[0].jobs), strict=True))
+    finals_s = time.monotonic() - start - sum(f.proofs_s for f in found.values())
+    results = []
+    for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
         start = time.monotonic()
-        found = match.run(among, default)
-        right = tuple(t for t in among if t in found.us)
-        best, ties = finals.winner(found.us, right) if right else (default, ())
-        raced = time.monotonic()
-        alone = match.sequential() if _affordable(prepared) else ()
-        took = {
-            "proofs": found.proofs_s,
-            "finals": raced - start - found.proofs_s,
-            "sequential": time.monotonic() - raced,
-        }
+        alone = match.sequential(place) if n in found and _affordable(p) else ()
+        took = {"finals": finals_s / len(due), "sequential": time.monotonic() - start} if n in found else {}
+        results.append(_result(p, match, s, found.get(n, Finals()), alone, took))
+    return tuple(results)
+
+
+def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:
+    """Between the best, and the default where it has a time."""
+    request, default, texts = prepared.request, prepared.annotated.text, finals.chosen(searched.timed)
+    known = any(row.directives == default for row in searched.timed)
+    among = (*texts, default) if known and default not in texts else texts
+    by_hand = finals.handwritten(request.file)
+    return Match(lab, store, searched.sweep, prepared.model, among, default, by_hand, request.seed, request.fresh)
+
+
+def _result(
+    prepared: Prepared,
+    match: Match,
+    searched: SweepResult,
+    found: Finals,
+    alone: tuple[float, ...],
+    took: Mapping[str, float],
+) -> Result:
+    request, default = prepared.request, prepared.annotated.text
+    right = tuple(text for text in match.texts if text in found.us)
+    screened = match.texts[0] if match.texts and not found.wrong else default
+    best, ties = finals.winner(found.us, right) if right else (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
     done = {text: match.scheduled(text) for text in (default, best)}
     asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}
@@ -59,11 +72,11 @@ def finish(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
         dtype=prepared.context.dtype, sizes=_named(prepared),
         entries=_entries(prepared, found, alone, default, best, verified, asserted),
         directives=best if request.sweep else "", ties=ties,
-        proof=proof.said, versions=_counts(searched.counts, found, texts),
+        proof=proof.said, versions=_counts(searched.counts, found, finals.chosen(searched.timed)),
         command=request.command,
         flops=flops.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
-        times_us=searched.times_us, seconds=_seconds(searched.spent) | took,
-        devices=searched.spent.devices, ceiling=lab.job.ceiling,
+        times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
+        devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
     )  # fmt: skip
 
 

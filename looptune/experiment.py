@@ -3,14 +3,16 @@
 file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
         preparation                tune                                conclusion
 
-Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once.
+Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once. So do
+those of several files, where a model has a device for each: finals of one kernel then do not keep the others waiting.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from looptune import compulsory, dump
 from looptune.conclusion import finish
@@ -25,6 +27,7 @@ from looptune.tune.budget import Budget
 from looptune.tune.evaluate import KernelLab
 from looptune.tune.space import Space
 from looptune.tune.store import Store
+from looptune.tune.strategies import Strategy
 from looptune.tune.sweep import Part, Progress, sweeps
 
 
@@ -37,24 +40,36 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], 
 def run_all(
     prepared: Sequence[Prepared], store: Store, progress: Callable[[Progress], None], place: Place = HERE
 ) -> tuple[Result, ...]:
-    """Sweep (or measure the file as annotated) on every model at once, then run the finals of each."""
+    """Sweep (or measure as annotated) every file on every model at once, then run the finals of each.
+
+    What was asked for them is the same but for the file.
+    """
     prepared = tuple(_with_ceiling(p, place) for p in prepared)
     one = prepared[0]
     request, target = one.request, one.job.target
-    wanted = one.space if request.sweep else Space(())
     budget = one.budget if request.sweep else Budget(count=1)
-    name = request.strategy if request.strategy is not None else _strategy(budget, wanted)
     labs = [KernelLab(p.job, p.context) for p in prepared]
-    parts = [
-        Part(lab, strategies.ALL[name](wanted, request.seed), single(p)) for lab, p in zip(labs, prepared, strict=True)
-    ]
+    parts = [Part(lab, _strategy(p, budget), single(p)) for lab, p in zip(labs, prepared, strict=True)]
     searched = sweeps(
         parts, store, budget=budget,
         opening=place.opening([p.model for p in prepared], one.jobs, request.timeout_s),
         progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
         cuts=request.cut_off,
     )  # fmt: skip
-    return tuple(finish(p, lab, store, s, place) for p, lab, s in zip(prepared, labs, searched, strict=True))
+    return finish(prepared, labs, store, searched, place)
+
+
+def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[tuple[Sequence[Prepared], ...]]:
+    """The files, each on all its models, in the groups that ``run_all`` is to take at once.
+
+    A budget of time is a kernel's own, on all devices.
+    """
+    files = iter(prepared)
+    while first := next(files, ()):
+        one = first[0]
+        wide = one.request.sweep and one.budget.seconds is None
+        count = place.abreast([p.model for p in first]) if wide else 1
+        yield (first, *islice(files, count - 1))
 
 
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
@@ -90,9 +105,12 @@ def single(prepared: Prepared) -> str:
     return shlex.join(map(str, given))
 
 
-def _strategy(budget: Budget, space: Space) -> str:
-    """The whole space in order where the budget allows it, else a sample of it."""
-    return "random" if budget.count is not None and budget.count < space.size else "exhaustive"
+def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
+    """The one asked for, else the whole space in order where the budget allows it, or a sample of it."""
+    request = prepared.request
+    space = prepared.space if request.sweep else Space(())
+    usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
+    return strategies.ALL[usual if request.strategy is None else request.strategy](space, request.seed)
 
 
 def dump_outputs(prepared: Prepared, result: Result) -> None:

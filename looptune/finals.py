@@ -12,13 +12,12 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from looptune.errors import TargetError
 from looptune.frontend.placed import parse_lines
-from looptune.places import Place
+from looptune.places import Place, Race
 from looptune.proved import Proved, proved
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import speedup, summary
@@ -43,7 +42,7 @@ _T = TypeVar("_T")
 class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
     the first rounds. ``wrong``: why others have none; ``proofs``: of the versions, where they were not looked up, and
-    the seconds that building and proving took."""
+    the seconds that building and proving took, of several kernels a share."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -59,14 +58,14 @@ class Ready:
     proof: Proved
 
 
-def readier(job: Job) -> Callable[[str, Scheduled], Ready]:
-    """The set-up of a process that builds and proves finalists. They were verified at odd sizes when screened."""
-    backend = job.target.backend()
+def ready(job: Job, text: str, done: Scheduled) -> Ready:
+    """Built and proved. It was verified at odd sizes when it was screened."""
+    binary = job.target.backend().build(plans_of(replace(job, odd=None), done.codelet, text).timed)
+    return Ready(seal(binary), proved(job, done))
 
-    def ready(text: str, done: Scheduled) -> Ready:
-        binary = backend.build(plans_of(replace(job, odd=None), done.codelet, text).timed)
-        return Ready(seal(binary), proved(job, done))
 
+def readier() -> Callable[[Job, str, Scheduled], Ready]:
+    """The set-up of a process that makes finalists ready."""
     return ready
 
 
@@ -85,65 +84,66 @@ def handwritten(file: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where finals are run, and what for. ``sweep`` is its name; ``jobs`` processes build and prove."""
+    """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
+    file. ``default``: which of the versions all are compared with; ``sweep`` is its name."""
 
     lab: KernelLab
     store: Store
     sweep: str
-    place: Place
     model: Model
-    jobs: int
+    texts: Sequence[str]
+    default: str
     by_hand: Path | None = None
     seed: int = 0
     fresh: bool = False
-
-    def run(self, texts: Sequence[str], default: str) -> Finals:
-        """Paired times of the versions ``texts`` and of the hand-written kernels; the database's, where they are there.
-
-        ``default``: which of the versions all are compared with.
-        """
-        rows = {text: self._row(text) for text in (*texts, "hand-written", "library")}
-        held = None if self.fresh else self._held(rows, texts)
-        if held is not None and not self._impossible(held):
-            return held
-        start = time.monotonic()
-        ready, wrong = self._ready(texts)
-        proofs_s = time.monotonic() - start
-        lineup = Lineup({text: one.binary for text, one in ready.items()}, self.by_hand, self.seed, default)
-        found = _returned(self.place.alone(self.model, self.lab.measure_setups[0], LIMIT_S, lineup), Times)
-        kept = {name: timed(us) for name, us in found.us.items()}
-        wrong |= found.wrong
-        for name, outcome in kept.items():
-            self.store.record(rows[name], outcome)
-        for name, why in wrong.items():
-            self.store.record(rows[name], WrongResult(why))
-        proofs = {text: one.proof for text, one in ready.items()}
-        return Finals({name: outcome.times_us for name, outcome in kept.items()}, wrong, proofs, proofs_s)
-
-    def sequential(self) -> tuple[float, ...]:
-        """The times of the original loops on one core, kept like the others."""
-        row = Row(self.lab.context, "", "sequential", self.sweep)
-        held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
-        match held:
-            case Row(outcome=Timed(times_us=times)):
-                return times
-        times = self.place.sequential_us(self.model, self.lab.job)
-        self.store.record(row, timed(times))
-        return times
 
     def scheduled(self, text: str) -> Scheduled:
         """As the laboratory schedules it, with the sums that each directive reorders."""
         placed = parse_lines(text.splitlines(), "configuration")
         return schedule(self.lab.analysis, placed, self.lab.job.problem.values, sums=True)
 
-    def _ready(self, texts: Sequence[str]) -> tuple[dict[str, Ready], dict[str, str]]:
-        """Those that may run, and why others may not."""
-        job = self.lab.job
-        tasks = [(text, self.scheduled(text)) for text in texts]
-        replies = self.place.each(partial(readier, job), LIMIT_S, tasks, self.jobs)
-        found = {text: _returned(reply, Ready) for text, reply in zip(texts, replies, strict=True)}
-        wrong = {text: one.proof.wrong for text, one in found.items() if one.proof.wrong}
-        return {text: one for text, one in found.items() if text not in wrong}, wrong
+    def held(self) -> Finals | None:
+        """The earlier finals between exactly these."""
+        rows = self._rows()
+        found = {} if self.fresh else self.store.lookup(row.key for row in rows.values())
+        named = {name: found[row.key] for name, row in rows.items() if row.key in found}
+        needed = {*self.texts} if self.by_hand is None else {*self.texts, "hand-written"}
+        if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
+            return None
+        times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
+        wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
+        return None if self._impossible(times) else Finals(times, wrong)
+
+    def race(self, ready: Mapping[str, Ready]) -> Race:
+        """Of those that are not proved wrong."""
+        binaries = {text: one.binary for text, one in ready.items() if not one.proof.wrong}
+        return Race(self.model, self.lab.measure_setups, Lineup(binaries, self.by_hand, self.seed, self.default))
+
+    def kept(self, ready: Mapping[str, Ready], found: Times) -> Finals:
+        """What there is in the database now."""
+        rows = self._rows()
+        us = {name: timed(us) for name, us in found.us.items()}
+        wrong = {text: one.proof.wrong for text, one in ready.items() if one.proof.wrong} | dict(found.wrong)
+        for name, outcome in us.items():
+            self.store.record(rows[name], outcome)
+        for name, why in wrong.items():
+            self.store.record(rows[name], WrongResult(why))
+        proofs = {text: one.proof for text, one in ready.items()}
+        return Finals({name: outcome.times_us for name, outcome in us.items()}, wrong, proofs)
+
+    def sequential(self, place: Place) -> tuple[float, ...]:
+        """The times of the original loops on one core, kept like the others."""
+        row = Row(self.lab.context, "", "sequential", self.sweep)
+        held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
+        match held:
+            case Row(outcome=Timed(times_us=times)):
+                return times
+        times = place.sequential_us(self.model, self.lab.job)
+        self.store.record(row, timed(times))
+        return times
+
+    def _rows(self) -> dict[str, Row]:
+        return {text: self._row(text) for text in (*self.texts, "hand-written", "library")}
 
     def _row(self, text: str) -> Row:
         """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
@@ -153,22 +153,27 @@ class Match:
         source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
         return Row(self.lab.context, f"{text} {source}", role, self.sweep)
 
-    def _held(self, rows: Mapping[str, Row], texts: Sequence[str]) -> Finals | None:
-        """The earlier finals between exactly these."""
-        found = self.store.lookup(row.key for row in rows.values())
-        named = {name: found[row.key] for name, row in rows.items() if row.key in found}
-        needed = {*texts} if self.by_hand is None else {*texts, "hand-written"}
-        if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
-            return None
-        times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
-        wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
-        return Finals(times, wrong)
-
-    def _impossible(self, found: Finals) -> bool:
+    def _impossible(self, times: Mapping[str, Sequence[float]]) -> bool:
         """Some of these times cannot be: they were kept before it was known what the device can do."""
         ceiling = self.lab.job.ceiling
-        medians = (summary(us).median_us for us in found.us.values())
+        medians = (summary(us).median_us for us in times.values())
         return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
+
+
+def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
+    """All finals: the database's, where they are there. The others are made ready together by ``jobs`` processes, then
+    run, each on a device that has nothing else to do, while nothing compiles."""
+    found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
+    new = [number for number in range(len(matches)) if number not in found]
+    start = time.monotonic()
+    tasks = [(matches[n].lab.job, text, matches[n].scheduled(text)) for n in new for text in matches[n].texts]
+    built = iter(place.each(readier, LIMIT_S, tasks, jobs))
+    made = {n: {text: _returned(next(built), Ready) for text in matches[n].texts} for n in new}
+    proofs_s = time.monotonic() - start
+    replies = place.races([matches[n].race(made[n]) for n in new], LIMIT_S)
+    for n, reply in zip(new, replies, strict=True):
+        found[n] = replace(matches[n].kept(made[n], _returned(reply, Times)), proofs_s=proofs_s / len(new))
+    return [found[number] for number in range(len(matches))]
 
 
 def _returned(reply: Reply, kind: type[_T]) -> _T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,19 @@ from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, each
+from looptune.tune.workers import Pool, Reply, Setup, Worker, each, wait
 
 SEQUENTIAL_S = 600.0
 INSTALL = "install it with: pip install 'looptune[distributed]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A task for one of the model's devices; ``setups`` has the set-up for each of them."""
+
+    model: Model
+    setups: Sequence[Setup]
+    task: Any
 
 
 class Place(Protocol):
@@ -39,8 +48,11 @@ class Place(Protocol):
     def overlaps(self, target: str) -> bool:
         """Whether versions may compile while others are measured."""
 
-    def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        """The reply to one task, in a process where the model's first device is, nothing else on it."""
+    def abreast(self, models: Sequence[Model]) -> int:
+        """How many kernels are swept at once, so that each can have a device."""
+
+    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
+        """The replies to tasks that need a device each, nothing else on it: as many at once as there are devices."""
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
@@ -75,12 +87,28 @@ class Here:
     def overlaps(self, target: str) -> bool:
         return target == "numba-cuda"
 
-    def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
-        with Worker(setup, limit_s, spares=self.spares, kind=model.devices[0]) as worker:
-            reply = alone(worker, *task)
-            if spoiled(reply):
-                worker.end()
-            return reply
+    def abreast(self, models: Sequence[Model]) -> int:
+        return min(len(model.devices) for model in models) if self.overlaps(models[0].target.name) else 1
+
+    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
+        found: dict[int, Reply] = {}
+        while len(found) < len(races):
+            with ExitStack() as stack:
+                started: dict[str, Worker] = {}
+                for number in (n for n in range(len(races)) if n not in found):
+                    race = races[number]
+                    devices = zip(race.model.devices, race.setups, strict=True)
+                    device, setup = next((pair for pair in devices if pair[0] not in started), ("", None))
+                    if setup is not None:
+                        worker = stack.enter_context(Worker(setup, limit_s, spares=self.spares, kind=device))
+                        worker.submit(number, race.task)
+                        started[device] = worker
+                while any(not worker.idle for worker in started.values()):
+                    for worker, number, reply in wait(started.values()):
+                        found[number] = reply
+                        if spoiled(reply):
+                            worker.end()
+        return [found[number] for number in range(len(races))]
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
@@ -124,6 +152,12 @@ class Elsewhere:
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
         reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)
         return reply
+
+    def abreast(self, models: Sequence[Model]) -> int:
+        return 1
+
+    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
+        return [self.alone(race.model, race.setups[0], limit_s, race.task) for race in races]
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)

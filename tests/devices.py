@@ -155,7 +155,8 @@ def swept(folder: Path, labs: Sequence[Lab], strategies: Sequence[Any] = (), **o
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda progress: None, "first": ()}
     limit_s = options.pop("timeout_s", 5.0)
     with Store.open(folder / "store") as store:
-        return sweeps(parts, store, opening=partial(Local, jobs=1, timeout_s=limit_s), **{**given, **options})
+        opening = options.pop("opening", partial(Local, jobs=1, timeout_s=limit_s))
+        return sweeps(parts, store, opening=opening, **{**given, **options})
 
 
 def rows(folder: Path) -> dict[tuple[str, int], Outcome | None]:

@@ -14,6 +14,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, If, Loop, Node, Stmt, Un
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
+from looptune.poly import flow
 from looptune.poly.asked import parts
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, walk
@@ -248,6 +249,30 @@ def test_a_write_hides_earlier_ones_where_data_are_not_asked() -> None:
     assert flow.map.domain().is_subset(isl.Set("[n, m] -> { S2[i, 4] }"))
     before, after = scheduled(f"{nest.replace('j < 2', 'j < 4')} else t = z[j];", "loop j: fullunroll")
     assert prove(before, after).verdict == "proved"
+
+
+def test_the_last_of_every_second_iteration_is_the_last_write() -> None:
+    """A k that counts by two up to m, copied with the loop around it: where there are two of them, it is k = 2."""
+    text = """
+void f(int n, int m, double y[24], double z[24]) {
+  double t = 1;
+  for (int i = 1; i < n; i++) {
+    if (t > 1) z[i] = 2;
+    for (int k = 0; k < m; k += 2) for (int j = k; j < 4; j++) t = y[k + 6];
+  }
+}
+"""
+    before = load(text).codelet
+    done: Scheduled = schedule(Analysis(before), parse_lines(["loop i: unroll 2, noJam"]))
+    assert prove(before, done.codelet).verdict == "proved"
+    reads = isl.UnionMap("[n, m] -> { R[i] -> [] : 0 <= i < n; R[i] -> B[i] : 0 <= i < n }")
+    writes = "[n, m] -> { W[i, k, j] -> [] : 0 <= i < n and 0 <= k < m and k <= j <= 3 and k mod 2 = 0 }"
+    when = isl.UnionMap("[n, m] -> { R[i] -> [i, 1, 0, 0]; W[i, k, j] -> [i, 0, k, j] }")
+    found, unwritten = flow._last(reads, isl.UnionMap(writes), isl.UnionMap(writes), when)
+    last = "W[i, 0, 3] -> R[i] : 0 <= i < n and 0 < m < 3; W[i, 2, 3] -> R[i] : 0 <= i < n and m > 2"
+    assert found.is_equal(isl.UnionMap(f"[n, m] -> {{ {last} }}"))
+    never = "R[i] -> [] : 0 <= i < n and m <= 0; R[i] -> B[i] : 0 <= i < n"
+    assert unwritten.is_equal(isl.UnionMap(f"[n, m] -> {{ {never} }}"))
 
 
 def test_a_write_hides_earlier_ones_in_the_branch_it_shares_with_a_read() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -27,9 +28,12 @@ from looptune.runtime.outcome import Crashed, Outcome, TimedOut
 from looptune.tune import members
 from looptune.tune.evaluate import Times
 from looptune.tune.lab import Progress
+from looptune.tune.local import Local
 from looptune.tune.members import Member
 from looptune.tune.serving import Returned
+from looptune.tune.spares import Spares
 from looptune.tune.store import Store
+from looptune.tune.workers import Worker
 
 TESTS = Path(__file__).parent
 
@@ -153,6 +157,26 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 24
 
 
+def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
+    """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
+    labs = [on(Lab(tmp_path / "j", 2, 0.05), name, 1.0) for name in "ab"]
+    opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
+    first, second = swept(tmp_path, labs, opening=opening)
+    assert first.times_us == second.times_us
+    assert len(first.times_us) == 11
+    done = [run for lab in labs for run in runs(lab.journal)]
+    assert len({run.pid for run in done}) == 4
+    assert together(done) >= 11
+    for moment in (run.begin for run in done):
+        assert sum(run.begin <= moment < run.end for run in done) <= 2
+
+
+@pytest.fixture
+def spares() -> Iterator[Spares]:
+    with Spares() as spares:
+        yield spares
+
+
 # -- from the command line ------------------------------------------------------------------------------------------
 
 GPUS = [
@@ -259,13 +283,12 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A suite on two models: per kernel a result, a report and a row for each, and commands that name the GPU."""
     finals: list[tuple[str, str]] = []
 
-    def alone(place: places.Here, model: targets.Model, setup: Any, limit_s: float, *task: Any) -> Returned:
-        finals.append((model.facts.name, setup.args[0].target.machine().facts.name))
-        (lineup,) = task
-        return Returned(Times({text: (float(1 + len(text)),) * 3 for text in lineup.binaries}))
+    def raced(place: places.Here, races: Sequence[places.Race], limit_s: float) -> list[Returned]:
+        finals.extend((r.model.facts.name, r.setups[0].args[0].target.machine().facts.name) for r in races)
+        return [Returned(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries})) for r in races]
 
     monkeypatch.setattr(targets, "models", stand_ins)
-    monkeypatch.setattr(places.Here, "alone", alone)
+    monkeypatch.setattr(places.Here, "races", raced)
     monkeypatch.setattr(places.Here, "sequential_us", lambda place, model, job: (1.0,))
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
@@ -291,6 +314,40 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         commands = set(store.commands().values())
         assert Counter(row.context.device for row in store.rows(role="version")) == {"Model A": 2, "Model B": 2}
     assert sorted("--devices 1" in command for command in commands) == [False, True]
+
+
+def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three files on two devices: two at once, their finals each on a device of its own, then the third; the lines of
+    progress name the kernels while there are two."""
+    waves: list[list[str]] = []
+    wait = places.wait
+
+    def waited(workers: Iterable[Worker], timeout_s: float | None = None) -> Any:
+        those = list(workers)
+        if those and (not waves or waves[-1] != [w._kind for w in those]):
+            waves.append([w._kind for w in those])
+        return wait(those, timeout_s)
+
+    def model(name: str, cache: Path, devices: str | None = None, **options: Any) -> tuple[targets.Model, ...]:
+        machine = partial(StandIn, "Model A")
+        target = replace(targets.resolve("numba-cpu", cache), machine=machine, others=(machine,))
+        return (targets.Model(target, machine().facts, (0, 1)),)
+
+    monkeypatch.setattr(targets, "models", model)
+    monkeypatch.setattr(places, "wait", waited)
+    monkeypatch.setattr(places.Here, "overlaps", lambda place, target: True)
+    monkeypatch.chdir(tmp_path)
+    for name in "fgh":
+        Path(f"{name}.c").write_text(KERNEL.replace("f(", f"{name}("))
+    Path("s.space").write_text("loop i: unroll {2..3}\n")
+    line = "run f.c g.c h.c -D n=300 --sweep --space s.space --db db --reports r --jobs 2"
+    done = CliRunner().invoke(cli, line.split(), standalone_mode=False)
+    assert (done.exception, done.return_value) == (None, 0), done.output
+    assert waves == [["numba-cpu 0", "numba-cpu 1"], ["numba-cpu 0"]]
+    said = [done.output.index(f"{name}: 2 versions, on 2 Model A") for name in "fgh"]
+    assert said[1] < done.output.index("f float32 N=300") < done.output.index("g float32 N=300") < said[2]
+    assert "g: [2/3]" in done.output or "g: [3/3]" in done.output
+    assert "h: [" not in done.output
 
 
 # -- of a cluster, without Dask -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from looptune.preparation import Prepared, Request, prepare
 from looptune.proved import Proved
 from looptune.schedule import Scheduled, Step, schedule
 from looptune.source import Span
-from looptune.targets import Model
 from looptune.tune.evaluate import KernelLab, Lineup, Times
 from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
@@ -54,25 +54,27 @@ class Asked(places.Here):
     lineups: list[Lineup] = field(default_factory=list)
 
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
-        return [Returned(Ready(Sealed(b""), Proved("no", "no" if text in self.wrong else ""))) for text, _ in tasks]
+        return [Returned(Ready(Sealed(b""), Proved("no", "no" if text in self.wrong else ""))) for _, text, _ in tasks]
 
-    def alone(self, model: Model, setup: Any, limit_s: float, *task: Any) -> Returned:
-        (lineup,) = task
-        self.lineups.append(lineup)
-        return Returned(
-            Times({t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in lineup.binaries})
-        )
+    def races(self, races: Sequence[places.Race], limit_s: float) -> list[Returned]:
+        self.lineups.extend(race.task for race in races)
+        return [
+            Returned(
+                Times({t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries})
+            )
+            for race in races
+        ]
 
 
-def match(prepared: Prepared, store: Store, place: places.Here, **more: Any) -> Match:
-    return Match(KernelLab(prepared.job, prepared.context), store, "s", place, prepared.model, 1, **more)
+def match(prepared: Prepared, store: Store, *texts: str, **more: Any) -> Match:
+    return Match(KernelLab(prepared.job, prepared.context), store, "s", prepared.model, texts, "", **more)
 
 
 def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_path: Path) -> None:
     """The finals give what the database keeps, paired by round, so that verdicts are the same when it is looked up."""
     place = Asked()
     with Store.open(tmp_path / "db") as store:
-        found, again = (match(prepared, store, place).run(("", "loop k: unroll 2"), "") for _ in range(2))
+        (found,), (again,) = (finals.run([match(prepared, store, "", "loop k: unroll 2")], place, 1) for _ in range(2))
     assert found.us == again.us
     assert {len(times) for times in found.us.values()} == {5000 // 3 + 1}
     assert found.us[""][1] == pytest.approx(10.0 + 3 % 7 / 3, abs=1e-3)
@@ -82,7 +84,7 @@ def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_pat
 def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Path) -> None:
     place = Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
-        match(prepared, store, place, seed=7).run(("loop k: unroll 2", ""), "")
+        finals.run([match(prepared, store, "loop k: unroll 2", "", seed=7)], place, 1)
     (lineup,) = place.lineups
     assert (lineup.by_hand, lineup.seed, lineup.default) == (None, 7, "")
     assert [*lineup.binaries] == ["loop k: unroll 2", ""]
@@ -92,16 +94,31 @@ def test_what_is_proved_wrong_does_not_run(prepared: Prepared, tmp_path: Path) -
     """It is no finalist, says why, and is looked up as such."""
     place = Asked(rounds=3, wrong=("loop k: unroll 2",))
     with Store.open(tmp_path / "db") as store:
-        found, again = (match(prepared, store, place).run(("loop k: unroll 2", ""), "") for _ in range(2))
+        (found,), (again,) = (finals.run([match(prepared, store, "loop k: unroll 2", "")], place, 1) for _ in range(2))
     (lineup,) = place.lineups
     assert [*lineup.binaries] == [""]
     assert found.wrong == again.wrong == {"loop k: unroll 2": "no"}
 
 
+def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
+    """Those that are known are not run again; what each took for all is shared out."""
+    kernels = []
+    for name in "fgh":
+        (tmp_path / name).mkdir()
+        kernels.append(at(tmp_path / name, 40 + len(kernels)))
+    place = Asked(rounds=3)
+    with Store.open(tmp_path / "db") as store:
+        finals.run([match(kernels[1], store, "", "loop i: unroll 2")], place, 1)
+        found = finals.run([match(k, store, "", "loop i: unroll 2") for k in kernels], place, 1)
+    assert len(place.lineups) == 3
+    assert [len(f.us) for f in found] == [2, 2, 2]
+    assert (found[0].proofs_s, found[1].proofs_s) == (found[2].proofs_s, 0.0)
+
+
 def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
     lab = KernelLab(prepared.job, prepared.context)
-    ready = finals.readier(prepared.job)("loop i: unroll 2", scheduled(lab, "loop i: unroll 2"))
+    ready = finals.readier()(prepared.job, "loop i: unroll 2", scheduled(lab, "loop i: unroll 2"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
     lab.backend.load(ready.binary.opened()).run(arrays, prepared.job.problem.values, None)

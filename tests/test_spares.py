@@ -307,12 +307,13 @@ def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> No
     place = places.Here(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
-    assert isinstance(place.alone(model, setup, 5.0, "raise"), Raised)
+    (failed,) = place.races([places.Race(model, [setup], "raise")], 5.0)
+    assert isinstance(failed, Raised)
     assert asked(place, model, "pid") != first
     assert gone(first)
 
 
-def asked(place: places.Here, model: Model, *task: Any) -> int:
-    reply = place.alone(model, setup, 5.0, *task)
+def asked(place: places.Here, model: Model, task: str) -> int:
+    (reply,) = place.races([places.Race(model, [setup], task)], 5.0)
     assert isinstance(reply, Returned)
     return int(reply.value)

@@ -59,11 +59,11 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
                 certain = certain.union(touched)
             else:
                 possible = possible.union(touched)
-    flow = _computed(reads, certain, possible, schedule)
-    found = _local_to_blocks(space, codelet, array, _flows(flow.get_may_dependence(), array))
+    last, unwritten = _last(reads, certain, certain.union(possible), schedule)
+    found = _local_to_blocks(space, codelet, array, _flows(last, array))
     left = _not_hidden(space, [a for mine in space.accesses.values() for a in mine if a.array == array], found,
                        reassociate=reassociate)  # fmt: skip
-    return Flows(tuple(left), _unwritten(flow.get_may_no_source()))
+    return Flows(tuple(left), _unwritten(unwritten))
 
 
 def _sure(space: Space, name: str, known: int) -> isl.Set:
@@ -77,15 +77,27 @@ def _sure(space: Space, name: str, known: int) -> isl.Set:
     return domain
 
 
-def _computed(
-    reads: isl.UnionMap, certain: isl.UnionMap, possible: isl.UnionMap, schedule: isl.UnionMap
-) -> isl.UnionFlow:
-    """isl's flow analysis. Where isl gives up, no write hides another: more flows, still sound."""
-    info = isl.UnionAccessInfo.from_sink(reads).set_schedule_map(schedule)
-    try:
-        return info.set_must_source(certain).set_may_source(possible).compute_flow()
-    except isl.Error:
-        return info.set_may_source(certain.union(possible)).compute_flow()
+def _last(
+    reads: isl.UnionMap, certain: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap
+) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """{ write -> read : of one element, the write before the read, and no certain one between them }, and the
+    { read -> element } with no certain write before.
+
+    Taken from the definition: isl's own flow analysis names a write that is not the last one where iterations are
+    every second one (islpy 2026.2.2), and then a wrong schedule could be called legal.
+    """
+    element, reading = reads.range_map(), reads.domain_map()  # { [read -> element] -> element }, { … -> read }
+    read_at = reading.apply_range(schedule)
+
+    def reaches(some: isl.UnionMap, others: isl.UnionMap, at: isl.UnionMap) -> isl.UnionMap:
+        """{ write -> other : of one element, and before it }"""
+        earlier = schedule.intersect_domain(some.domain()).lex_lt_union_map(at)
+        return some.apply_range(others.reverse()).intersect(earlier)
+
+    hidden_by = reaches(writes, certain, schedule.intersect_domain(certain.domain()))
+    sure = reaches(certain, element, read_at)
+    flow = reaches(writes, element, read_at).subtract(hidden_by.apply_range(sure))
+    return flow.apply_range(reading), reads.wrap().subtract(sure.range()).unwrap()
 
 
 def _when(space: Space, name: str) -> isl.UnionMap:

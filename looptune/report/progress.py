@@ -14,19 +14,19 @@ PLAIN_EVERY_S = 10.0
 
 
 class Live:
-    """Called with each progress; writes to ``stream``. Of several models of device swept at once each has a line, on a
-    terminal a part of the line."""
+    """Called with each progress; writes to ``stream``. Of several kernels and models of device swept at once each has a
+    line, on a terminal a part of the line."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.live = stream.isatty()
         self.last = time.monotonic()
-        self.best: dict[str, float | None] = {}
-        self.latest: dict[str, Progress] = {}
+        self.best: dict[tuple[str, str], float | None] = {}
+        self.latest: dict[tuple[str, str], Progress] = {}
 
     def __call__(self, progress: Progress) -> None:
-        device = progress.last.context.device
-        self.latest[device] = progress
+        part = progress.last.context.kernel, progress.last.context.device
+        self.latest[part] = progress
         done = progress.done >= progress.total
         if self.live:
             width = shutil.get_terminal_size().columns - 1
@@ -36,13 +36,16 @@ class Live:
             self.stream.flush()
             return
         best = None if progress.best is None else progress.best.median_us
-        if not done and best == self.best.get(device) and time.monotonic() - self.last < PLAIN_EVERY_S:
+        if not done and best == self.best.get(part) and time.monotonic() - self.last < PLAIN_EVERY_S:
             return
-        self.best[device], self.last = best, time.monotonic()
+        self.best[part], self.last = best, time.monotonic()
         print(self._named(progress), file=self.stream, flush=True)
 
     def _named(self, progress: Progress) -> str:
-        return line(progress) if len(self.latest) == 1 else f"{progress.last.context.device}: {line(progress)}"
+        kernels, devices = (len({*names}) > 1 for names in zip(*self.latest, strict=True))
+        context = progress.last.context
+        named = ", ".join([context.kernel] * kernels + [context.device] * devices)
+        return f"{named}: {line(progress)}" if named else line(progress)
 
 
 def line(progress: Progress) -> str:

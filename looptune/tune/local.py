@@ -1,4 +1,7 @@
-"""The executor of one machine: a pool of processes that compile, and one process for each device that measures."""
+"""The executor of one machine: a pool of processes that compile, and processes that measure, each on a device.
+
+Laboratories may have devices in common, of which each has a process of its own there: one of them measures at a time.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from looptune.tune.workers import Pool, Worker, sleep
 class Local:
     """``jobs`` processes compile for all labs; ``timeout_s`` limits each task.
 
-    Where processes are to outlive it, they come from ``spares`` and go back to them; ``devices`` then names the devices
-    of each lab.
+    Where processes are to outlive it, they come from ``spares`` and go back to them; ``devices`` names the devices of
+    each lab, by default all different.
     """
 
     def __init__(
@@ -31,10 +34,11 @@ class Local:
         devices: Sequence[Sequence[str]] = (),
     ) -> None:
         self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s, spares)
-        names = devices if spares is not None else [("",) * len(lab.measure_setups) for lab in labs]
+        own = [tuple(f"{n}.{k}" for k in range(len(lab.measure_setups))) for n, lab in enumerate(labs)]
+        self._devices = tuple(map(tuple, devices)) if devices else tuple(own)
         self._measurers = tuple(
-            tuple(Worker(s, timeout_s, spares=spares, kind=d) for s, d in zip(lab.measure_setups, own, strict=True))
-            for lab, own in zip(labs, names, strict=True)
+            tuple(Worker(s, timeout_s, spares=spares, kind=d) for s, d in zip(lab.measure_setups, named, strict=True))
+            for lab, named in zip(labs, self._devices, strict=True)
         )
         self._loads: Counter[int] = Counter()
         self._broken: TargetError | None = None
@@ -66,7 +70,7 @@ class Local:
         return len(self._measurers[lab])
 
     def free(self, lab: int) -> bool:
-        return any(measurer.idle for measurer in self._measurers[lab])
+        return self._free(lab) is not None
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         self._loads[lab] += 1
@@ -77,9 +81,16 @@ class Local:
             measurer.start()
 
     def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
-        # Taken in order, so that a short sweep starts few processes.
-        idle = next(measurer for measurer in self._measurers[lab] if measurer.idle)
-        idle.submit((lab, key), built, best)
+        measurer = self._free(lab)
+        assert measurer is not None, "a version is measured on a free device"
+        measurer.submit((lab, key), built, best)
+
+    def _free(self, lab: int) -> Worker | None:
+        """Taken in order, so that a short sweep starts few processes."""
+        pairs = [*zip(self._devices, self._measurers, strict=True)]
+        busy = {d for named, own in pairs for d, measurer in zip(named, own, strict=True) if not measurer.idle}
+        named, own = pairs[lab]
+        return next((measurer for d, measurer in zip(named, own, strict=True) if d not in busy), None)
 
     def sleep(self, timeout_s: float | None) -> None:
         sleep((*self._pool.workers, *self._all_measurers()), timeout_s)
