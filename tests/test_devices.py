@@ -345,7 +345,7 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (done.exception, done.return_value) == (None, 0), done.output
     assert waves == [["numba-cpu 0", "numba-cpu 1"], ["numba-cpu 0"]]
     said = [done.output.index(f"{name}: 2 versions, on 2 Model A") for name in "fgh"]
-    assert said[1] < done.output.index("f float32 N=300") < done.output.index("g float32 N=300") < said[2]
+    assert said[1] < done.output.index("f float32 n=300") < done.output.index("g float32 n=300") < said[2]
     assert "g: [2/3]" in done.output or "g: [3/3]" in done.output
     assert "h: [" not in done.output
 

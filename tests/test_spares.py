@@ -133,6 +133,18 @@ def test_a_process_that_died_as_a_spare_is_passed_over(spares: Spares) -> None:
             break
 
 
+def test_a_process_with_the_set_up_wanted_is_preferred(spares: Spares) -> None:
+    """Of two of one kind, whichever was left first; without one the other is set up anew."""
+    with (
+        Worker(partial(setup, 1), limit_s=5.0, spares=spares, kind="a") as one_,
+        Worker(partial(setup, 2), limit_s=5.0, spares=spares, kind="a") as two,
+    ):
+        pids = {1: pid(one_), 2: pid(two)}
+    for number in (2, 1, 1, 2):
+        assert served(spares, make=partial(setup, number)) == pids[number]
+    assert served(spares, make=partial(setup, 3)) in pids.values()
+
+
 class Held:
     """Memory that only a collector finds."""
 
@@ -185,7 +197,7 @@ def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: Spares, fault:
     """The fault may be the former kernel's: the task is kept, and answered by a process of its own."""
     make = partial(fresh_only, fault, tmp_path / "journal")
     first = served(spares, make=partial(make, 1))
-    with Worker(partial(make, 2), limit_s=5.0, start_limit_s=2.0, spares=spares, kind="a") as worker:
+    with Worker(partial(make, 2), limit_s=5.0, start_limit_s=8.0, spares=spares, kind="a") as worker:
         assert pid(worker) != first
     assert (tmp_path / "journal").read_text().split() == ["new", "used", "new"]
     assert gone(first)

@@ -27,9 +27,10 @@ class Spares:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def take(self, kind: str) -> Life | None:
-        """One that is alive, where there is one; it belongs to the caller."""
+    def take(self, kind: str, setup: bytes = b"") -> Life | None:
+        """One that is alive, if possible with this set-up, where there is one; it belongs to the caller."""
         idle = self._idle.get(kind, [])
+        idle.sort(key=lambda life: life.setup == setup)
         while idle:
             life = idle.pop()
             if life.process.is_alive():

@@ -77,7 +77,7 @@ class Worker:
         """Begin setting up, so that it is done when the first task comes."""
         if self._life is None or not self._life.process.is_alive():
             self.end()
-            spare = None if self._spares is None else self._spares.take(self._kind)
+            spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
             if spare is None:
                 self._began(spawn(self._setup))
             else:
