@@ -39,10 +39,11 @@ def proved(job: Job, done: Scheduled) -> Proved:
             said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
         case _:
             loops = prove(job.codelet, done.codelet, sizes, reassociate=bool(sums))
-            said = f"the kernels as launched could not be compared ({plan.reason}); " + {
-                "proved": "the finished loops proved",
+            plans = f"the kernels as launched could not be compared ({plan.reason})"
+            said = {
+                "proved": f"the finished loops proved, {plans}",
                 "failed": f"THE FINISHED LOOPS ARE WRONG: {loops.reason}",
-                "unknown": f"nor the finished loops ({loops.reason})",
+                "unknown": f"neither the finished loops nor the kernels as launched could be compared ({loops.reason})",
             }[loops.verdict]
             wrong = said if loops.verdict == "failed" else ""
     order = f"rests on reordering {sums}" if sums else "holds without reordering any sum"

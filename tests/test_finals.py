@@ -175,5 +175,5 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
 def test_loops_are_proved_where_the_plan_is_not_known(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proved, "prove_plan", lambda *given, **more: Proof("unknown", "too large"))
     found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), ""))
-    assert "could not be compared (too large); the finished loops proved" in found.said
+    assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.said
     assert found.wrong == ""
