@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from looptune import finals, mapped, places, proved
+from looptune.experiment import together
 from looptune.finals import Match, Ready
 from looptune.frontend.directive import parse
 from looptune.frontend.placed import parse_lines
@@ -20,6 +21,7 @@ from looptune.preparation import Prepared, Request, prepare
 from looptune.proved import Proved
 from looptune.schedule import Scheduled, Step, schedule
 from looptune.source import Span
+from looptune.tune.budget import Budget
 from looptune.tune.evaluate import KernelLab, Lineup, Times
 from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
@@ -177,3 +179,21 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: Prepared, monkey
     found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), ""))
     assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.said
     assert found.wrong == ""
+
+
+@dataclass(frozen=True)
+class Wide(places.Here):
+    """Two kernels at once."""
+
+    def abreast(self, models: Sequence[Any]) -> int:
+        return 2
+
+
+def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepared) -> None:
+    """In the order given; what is measured as annotated is done one by one, too."""
+    wide = replace(prepared, request=replace(prepared.request, sweep=True))
+    files = [(replace(wide, notes=(str(n),)),) for n in range(5)]
+    assert list(together(files, Wide())) == [tuple(files[:2]), tuple(files[2:4]), tuple(files[4:])]
+    for narrow in (replace(wide, budget=Budget(seconds=5.0)), prepared):
+        assert list(together([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
+    assert list(together(files, places.HERE)) == [(file,) for file in files]
