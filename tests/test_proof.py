@@ -14,7 +14,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, Const, Loop, Node
 from looptune.mapped import tree
 from looptune.mapping import plan
-from looptune.poly.proof import Proof, prove
+from looptune.poly.proof import TOO_INVOLVED, Proof, prove
 from looptune.rewrite import rewrite
 from looptune.schedule import Analysis, schedule
 
@@ -164,6 +164,16 @@ def test_accesses_outside_an_array_fail_at_sizes_and_are_assumed_without() -> No
     assert proof(over, same).assumed == ("B[i + 1] at nest.c:2:15",)
     found = proof(over, same, n=4)
     assert (found.verdict, found.reason) == ("failed", "B[i + 1] at nest.c:2:15 is outside its array")
+
+
+def test_a_proof_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where isl would go on for ever it is unknown, and the next proof is as before."""
+    original = codelet("for i in range(n):\n    for k in range(n):\n        A[i, k] = A[i, k] + B[k]")
+    done = schedule(Analysis(original), parse_lines(["nest i: permute k, i", "loop i: unroll 4"])).codelet
+    with monkeypatch.context() as patched:
+        patched.setattr("looptune.poly.proof.MOST", 1000)
+        assert prove(original, done) == Proof("unknown", TOO_INVOLVED)
+    assert prove(original, done).verdict == "proved"
 
 
 def test_what_cannot_be_compared_is_unknown() -> None:

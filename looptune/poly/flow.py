@@ -162,7 +162,7 @@ def _not_hidden(
             for known in range(1, 0 if _decided_by(read, flow.array) else _same_branches(write, read) + 1):
                 left = left.subtract(_between(space, flow, hiding, known, early=False))
         if not left.is_empty():
-            yield Flow(flow.write, flow.read, flow.array, left)
+            yield Flow(flow.write, flow.read, flow.array, left.coalesce())
 
 
 def _decided_by(read: Statement, array: str) -> bool:

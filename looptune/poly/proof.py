@@ -37,6 +37,10 @@ from looptune.poly.values import changed, foreign, scalars
 from looptune.poly.within import accesses
 from looptune.poly.witness import Broken, Refused, least_point, refused
 
+MOST = 10**8
+"""Operations of isl for one proof: ten seconds or so; a winner of the suite takes a tenth of it at most."""
+TOO_INVOLVED = "which iterations run, and when, is too involved: isl gave up"
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -63,6 +67,9 @@ def prove(
 
     ``shared``: scalar locals of ``finished`` of which there is one for all threads.
     """
+    context = isl.DEFAULT_CONTEXT
+    context.set_max_operations(MOST)
+    context.reset_operations()
     try:
         copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
         return _proved(copies, reassociate, shared)
@@ -70,6 +77,13 @@ def prove(
         return Proof("failed", str(wrong))
     except Unprovable as reason:
         return Proof("unknown", str(reason))
+    except isl.Error as error:
+        if "maximal number of operations" not in str(error):
+            raise
+        return Proof("unknown", TOO_INVOLVED)
+    finally:
+        context.set_max_operations(0)
+        context.reset_operations()
 
 
 def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
