@@ -278,7 +278,6 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["sequential_us"] > 0
     shares = {name: record[name] for name in SHARES if not name.startswith("handwritten")}
     assert all(share is not None and 0 <= share < 200 for share in shares.values()), "0.00 where a core is taken away"
-    assert any(share > 0 for share in shares.values())
     assert record["seconds"].keys() == {
         "judge", "compile", "launch", "verify", "measure", "failed", "waiting", "own", "proofs", "finals",
         "sequential",
