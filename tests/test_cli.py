@@ -276,8 +276,7 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["default_us"] > 0
     assert record["tuned_us"] <= 1.01 * record["default_us"], "the default is a candidate in the finals too"
     assert record["sequential_us"] > 0
-    shares = {name: record[name] for name in SHARES if not name.startswith("handwritten")}
-    assert all(share is not None and 0 <= share < 200 for share in shares.values()), "0.00 where a core is taken away"
+    assert all(0 < record[name] < 200 for name in SHARES if not name.startswith("handwritten"))
     assert record["seconds"].keys() == {
         "judge", "compile", "launch", "verify", "measure", "failed", "waiting", "own", "proofs", "finals",
         "sequential",

@@ -108,18 +108,24 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     class Driver:
         """Every launch takes 1000 us; an event is the number of launches before it."""
 
-        CUstream = staticmethod(lambda handle: handle)
+        def CUstream(self, handle: int) -> int:
+            return handle
+
+        def cuLaunchKernel(self, kernel: str, *rest: object) -> tuple[int]:
+            launched.append(kernel)
+            return (0,)
+
+        def cuEventCreate(self, flags: int) -> tuple[int, int]:
+            return (0, next(created))
+
+        def cuEventRecord(self, event: int, stream: int) -> tuple[int]:
+            marks[event] = len(launched)
+            return (0,)
+
+        def cuEventElapsedTime(self, first: int, last: int) -> tuple[int, float]:
+            return (0, float(marks[last] - marks[first]))
 
         def __getattr__(self, name: str) -> object:
-            match name:
-                case "cuLaunchKernel":
-                    return lambda kernel, *rest: launched.append(kernel) or (0,)  # type: ignore[func-returns-value]
-                case "cuEventCreate":
-                    return lambda flags: (0, next(created))
-                case "cuEventRecord":
-                    return lambda event, stream: marks.update({event: len(launched)}) or (0,)  # type: ignore[func-returns-value]
-                case "cuEventElapsedTime":
-                    return lambda first, last: (0, float(marks[last] - marks[first]))
             return lambda *given: (0, 1)
 
     monkeypatch.setattr(program_of, "driver", Driver())

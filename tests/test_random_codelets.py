@@ -38,7 +38,7 @@ from looptune.poly import legality
 from looptune.poly.dependence import Dependence
 from looptune.poly.legality import Refused, Verdict
 from looptune.poly.model import Order, Piece, Statement
-from looptune.poly.proof import TOO_INVOLVED, prove
+from looptune.poly.proof import prove
 from looptune.poly.space import Space
 from looptune.rewrite import rewrite, walk
 from looptune.schedule import Analysis, Scheduled, schedule
@@ -89,7 +89,6 @@ def tried(run: settings) -> None:
         case(data, text, counts)
 
     each()
-    assert counts["proofs that isl gives up"] <= 1 + counts["accepted"] / 1000
     print("".join(f"\n{count:6} {what}" for what, count in sorted(counts.items())))
 
 
@@ -151,11 +150,7 @@ def check_accepted(analysis: Analysis, done: Scheduled, lines: list[str], counts
         proof = prove(original, finished, shared=held)
         counts[f"{'loops' if finished is done.codelet else 'plan'} {proof.verdict}"] += 1
         parted = finished is launched and "split" in " ".join(lines)  # its parts are not affine in the sizes
-        involved = proof.reason == TOO_INVOLVED
-        if involved:
-            counts["proofs that isl gives up"] += 1
-            print(pretty.function(original), lines)
-        assert proof.verdict == "proved" or ((parted or involved) and proof.verdict == "unknown"), proof.reason
+        assert proof.verdict == "proved" or (parted and proof.verdict == "unknown"), proof.reason
 
 
 def threaded(codelet: Codelet, n: int, m: int, shared: frozenset[str]) -> dict[str, np.ndarray]:
@@ -196,22 +191,22 @@ def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> s
         for n, at in ((refused.first_statement, refused.first), (refused.then_statement, refused.then))
     ]
     for seed in range(16):
-        after = [run_both(analysis.codelet, order, sizes, seed) for order in (pair, pair[::-1])]
-        if oracle.off(*after) is not None:
+        one, other = (run_both(analysis.codelet, order, sizes, seed) for order in (pair, pair[::-1]))
+        if oracle.off(one, other) is not None:
             return "changes a value"
     asked = [n for s, _ in pair for n in walk(s.conditions) if isinstance(n, Load) and n.array == refused.array]
     if asked:
         return "read by a condition"
     if any(isinstance(n, Select) for s, _ in pair for n in walk(s.assign.value)):
         return "of a maximum, which may be what the element was"
-    one, other = ([run_both(analysis.codelet, [i], sizes, seed) for seed in range(16)] for i in pair)
+    first, then = ([run_both(analysis.codelet, [i], sizes, seed) for seed in range(16)] for i in pair)
     idle = [run_both(analysis.codelet, [], sizes, seed) for seed in range(16)]
-    if alike(one, other):
+    if alike(first, then):
         return "both do the same, as where both write one value"
-    if alike(one, idle) or alike(other, idle):
+    if alike(first, idle) or alike(then, idle):
         return "one of the two leaves all as it is, which `x[9] + k` does where k is 0"
-    at = refused.array, refused.element
-    assert all(multiplies(analysis.codelet, i, sizes, *at) for i in pair), refused
+    assert refused.element is not None, refused
+    assert all(multiplies(analysis.codelet, i, sizes, refused.array, refused.element) for i in pair), refused
     return "both multiply one element, as `x[9] += x[9]` does"
 
 

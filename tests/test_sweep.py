@@ -153,10 +153,8 @@ def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path) -> N
     result = run(lab, tmp_path, space, budget=Budget(seconds=5.0), jobs=2, timeout_s=90.0)
     assert (result.counts["timed"], result.elapsed_s < 30.0) == (2, True)
     with Store.open(tmp_path / "store") as store:
-        assert {(row.directives, row.status) for row in store.rows()} == {
-            ("", "timed"),
-            ("loop k: again slowly", "timed"),
-        }
+        rows = sorted((row.directives, row.status) for row in store.rows())
+    assert rows == [("", "timed"), ("loop k: again slowly", "timed")]
 
 
 @pytest.fixture
@@ -341,7 +339,8 @@ def unordered() -> Callable[[str, Any], Any]:
 def test_the_first_asked_is_the_original(lab: FakeLab, tmp_path: Path):
     """Of versions with one source the one asked for first runs, though later ones are prepared earlier."""
     result = run(Unordered(lab.journal), tmp_path, parse("loop k: unroll {1..9}", "s"), jobs=4, first=())
-    assert [line.split("'")[1] for line in ran(lab, "measure")] == ["loop k: unroll 1", "loop k: unroll 2"]
+    measured = sorted(line.split("'")[1] for line in ran(lab, "measure"))
+    assert measured == ["loop k: unroll 1", "loop k: unroll 2"], "which of the two is built first depends on time"
     assert (result.counts["timed"], result.counts["duplicate"]) == (2, 7)
     with Store.open(tmp_path / "store") as store:
         rows = {row.directives: row for row in store.rows()}

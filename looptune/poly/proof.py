@@ -38,7 +38,7 @@ from looptune.poly.within import accesses
 from looptune.poly.witness import Broken, Refused, least_point, refused
 
 MOST = 10**8
-"""Operations of isl for one proof: ten seconds or so; a winner of the suite takes a tenth of it at most."""
+"""Operations of isl for one proof: ten seconds or so; a winner of the suite takes a fifth of it at most."""
 TOO_INVOLVED = "which iterations run, and when, is too involved: isl gave up"
 
 

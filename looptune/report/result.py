@@ -129,7 +129,8 @@ def _on_device(entry: Entry) -> bool:
 
 
 def _percent(share: float | None) -> float | None:
-    return None if share is None else round(100 * share, 2)
+    """Four digits, so that a share however small is not zero."""
+    return None if share is None else float(f"{100 * share:.4g}")
 
 
 def _rounded(value: float | None) -> float | None:
