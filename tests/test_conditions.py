@@ -283,3 +283,12 @@ def test_a_write_hides_earlier_ones_in_the_branch_it_shares_with_a_read() -> Non
     assert prove(before, after).verdict == "proved"
     (flow,) = (f for f in Analysis(before).model.flows("t").flows if (f.write, f.read) == ("S3", "S1"))
     assert flow.map.is_subset(isl.Map("[n, m] -> { S3[i, 3] -> S1[i', 2] : i < i'; S3[i, 2] -> S1[i, 3] }"))
+
+
+def test_a_write_hides_earlier_ones_in_a_branch_that_fell_into_two() -> None:
+    """What t was before is never read where both halves ask the same; it is where the write moved in front of it."""
+    before = codelet("float t; for (int i = 0; i < n; i++) { t = A[i][0]; if (x[i] > 1) { t = y[i]; z[i] = t; } }")
+    loop = "float t; for (int i = 0; i < n; i++) { %s %s if (x[i] > 1) z[i] = t; }"
+    first, write = ("t = A[i][0];", "S0"), ("if (x[i] > 1) t = y[i];", "S1")
+    for (a, one), (b, other), verdict in ((first, write, "proved"), (write, first, "failed")):
+        assert prove(before, as_copies(before, loop % (a, b), one, other, "S2")).verdict == verdict

@@ -157,15 +157,27 @@ def _not_hidden(
             if not write.asked or write.unknown is None or not write.unknown.condition:
                 continue
             earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
-            for known in range(_same_branches(write, earlier) + 1):
-                left = left.subtract(_between(space, flow, hiding, known, early=True))
-            for known in range(1, 0 if _decided_by(read, flow.array) else _same_branches(write, read) + 1):
-                left = left.subtract(_between(space, flow, hiding, known, early=False))
+            after, then = space.before(flow.write, hiding), space.before(hiding, flow.read)
+            left = left.subtract(after.intersect(runs_with(space, write, earlier).reverse()).apply_range(then))
+            if not decided_by(read, flow.array):
+                left = left.subtract(after.apply_range(then.intersect(runs_with(space, write, read))))
         if not left.is_empty():
             yield Flow(flow.write, flow.read, flow.array, left.coalesce())
 
 
-def _decided_by(read: Statement, array: str) -> bool:
+def runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
+    """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
+    stand in together are taken by both }"""
+    found = []
+    for known in range(_same_branches(write, other) + 1):
+        runs = isl.Map.from_domain_and_range(_sure(space, write.name, known), space.domain(other.name))
+        for d in range(write.asked[known - 1].loops if known else 0):
+            runs = runs.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
+        found.append(runs)
+    return union(found)
+
+
+def decided_by(read: Statement, array: str) -> bool:
     """What is read decides on a branch around the statement, so that a write in that branch comes after it."""
     own = accumulation(read.assign, read.guard)
     before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
@@ -176,19 +188,6 @@ def _same_branches(write: Statement, other: Statement) -> int:
     """How many branches the two stand in together, each chosen before either of them runs."""
     reached = other.asked[: len(other.asked) - (1 if other.asks else 0)]
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.asked, reached, strict=False)))
-
-
-def _between(space: Space, flow: Flow, hiding: str, known: int, *, early: bool) -> isl.Map:
-    """{ write[iteration] -> read[iteration] : ``hiding`` surely runs between them, for of the conditions on data around
-    it the outermost ``known`` are as they are for the write, if ``early``, or for the read }"""
-    after = space.before(flow.write, hiding).intersect_range(_sure(space, hiding, known))
-    then = space.before(hiding, flow.read)
-    for d in range(space.nest.statements[hiding].asked[known - 1].loops if known else 0):
-        if early:
-            after = after.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
-        else:
-            then = then.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
-    return after.apply_range(then)
 
 
 def _owners(

@@ -94,7 +94,7 @@ def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
         if failure is not None and failure.verdict == "failed":
             return failure
         doubt = failure if doubt is None else doubt
-    lost = foreign(copies.finished, reassociate, shared)
+    lost = foreign(copies, reassociate, shared)
     if lost is not None:
         return Proof("failed", lost)
     fits = _bounds(copies)

@@ -16,7 +16,7 @@ import islpy as isl
 
 from looptune.poly.copies import Copies
 from looptune.poly.dependence import dependences, shared_op
-from looptune.poly.flow import Flow
+from looptune.poly.flow import Flow, decided_by, runs_with
 from looptune.poly.model import Model
 from looptune.poly.space import union
 from looptune.poly.threads import in_order, reduces, unordered
@@ -82,7 +82,7 @@ def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
 def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
     """The flows of the finished tree in original statements, iterations and names; "" where a copy reads a local that
     stands for nothing in its original."""
-    for f in _flows(copies.finished, reassociate):
+    for f in _visible(copies, _flows(copies.finished, reassociate)):
         names = copies.names[f.read]
         assert names is not None, "a copy that computes something else has failed"
         theirs = {a for a, b in names if b == f.array}
@@ -91,6 +91,31 @@ def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, st
         back = copies.back(f.write, f.map, f.read)
         if not back.is_empty():
             yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
+
+
+def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
+    """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does:
+    the two may stand in one branch there, and here in branches of their own that data decide alike."""
+    space, finished = copies.original.space, copies.finished.space
+    for f in flows:
+        read, left = copies.original.statements[copies.stands_for(f.read)], f.map
+        decided = any(decided_by(read, a) for a, b in copies.names[f.read] or () if b == f.array)
+        for c in () if decided else _writes(copies, f.array):
+            write = copies.original.statements[copies.of[c]]
+            runs = copies.between(c, runs_with(space, write, read), f.read)
+            then = finished.before(c, f.read).intersect(runs)
+            left = left.subtract(finished.before(f.write, c).apply_range(then))
+        if not left.is_empty():
+            yield replace(f, map=left)
+
+
+def _writes(copies: Copies, scalar: str) -> Iterator[str]:
+    """The copies that assign the scalar where data decide, and do not accumulate in it."""
+    finished = copies.finished.space
+    for c in copies.of:
+        s = finished.nest.statements[c]
+        if s.asked and any(a.write and a.array == scalar and a.reduces is None for a in finished.accesses[c]):
+            yield c
 
 
 def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:
@@ -124,10 +149,11 @@ def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
     return True
 
 
-def foreign(finished: Model, reassociate: bool, shared: frozenset[str]) -> str | None:
+def foreign(copies: Copies, reassociate: bool, shared: frozenset[str]) -> str | None:
     """A thread reads what it wrote itself; of what all share, one thread at a time is at work on it."""
+    finished = copies.finished
     for array in sorted(scalars(finished) - shared):
-        for flow in finished.flows(array, reassociate=reassociate).flows:
+        for flow in _visible(copies, finished.flows(array, reassociate=reassociate).flows):
             if not flow.map.is_subset(_one_thread(finished, flow, reassociate)):
                 return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
     for d in dependences(finished.space, shared):
