@@ -168,6 +168,10 @@ def _not_hidden(
 def runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
     stand in together are taken by both }"""
+    return space.remembered(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
+
+
+def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     found = []
     for known in range(_same_branches(write, other) + 1):
         runs = isl.Map.from_domain_and_range(_sure(space, write.name, known), space.domain(other.name))

@@ -72,11 +72,10 @@ def _needed(copies: Copies, flow: Flow) -> Iterator[Flow]:
 
 
 def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
-    found: dict[tuple[str, str], dict[str, isl.Map]] = {}
+    found: dict[tuple[str, str], dict[str, list[isl.Map]]] = {}
     for read, name, write, values in flows:
-        mine = found.setdefault((read, name), {})
-        mine[write] = union((mine[write], values)) if write in mine else values
-    return found
+        found.setdefault((read, name), {}).setdefault(write, []).append(values)
+    return {read: {write: union(maps) for write, maps in mine.items()} for read, mine in found.items()}
 
 
 def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
@@ -123,13 +122,15 @@ def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wron
     model, by_read = copies.original, dict[tuple[str, str], list[Flow]]()
     for f in flows:
         by_read.setdefault((f.read, f.array), []).append(f)
+    pairs: dict[tuple[str, str, str], list[isl.Map]] = {}
     for a, b in ((a, b) for mine in by_read.values() for a in mine for b in mine):
-        if _commute(model, a, b, reassociate):
-            continue
-        both = a.map.apply_range(b.map.reverse()).intersect(model.space.before(a.write, b.write))
-        if not both.is_empty() and not _kept(copies, a.write, both, b.write):
-            line, other = _span(model, a.write), _span(model, b.write)
-            return "unknown", f"whether {a.array} assigned at {line} is assigned again at {other} cannot be analysed"
+        if not _commute(model, a, b, reassociate):
+            both = a.map.apply_range(b.map.reverse()).intersect(model.space.before(a.write, b.write))
+            pairs.setdefault((a.write, b.write, a.array), []).append(both)
+    for (first, then, array), maps in pairs.items():
+        if not _kept(copies, first, union(maps), then):
+            line, other = _span(model, first), _span(model, then)
+            return "unknown", f"whether {array} assigned at {line} is assigned again at {other} cannot be analysed"
     return None
 
 
@@ -144,7 +145,7 @@ def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
     for c in copies.named(first):
         for d in copies.named(then):
             met = copies.between(c, pairs, d)
-            if not met.is_subset(in_order(copies.finished, c, d, "", None)):
+            if not met.is_empty() and not met.is_subset(in_order(copies.finished, c, d, "", None)):
                 return False
     return True
 
