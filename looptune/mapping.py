@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Literal
 
 from looptune.dealt import dealt
+from looptune.hull import hull
 from looptune.ir import (
     Array,
     Bin,
@@ -47,7 +47,7 @@ from looptune.ir import (
 )
 from looptune.rewrite import rewrite, walk
 from looptune.scope import begins_with_write, names, names_in, read, written
-from looptune.simplify import add, div, evaluate, fold, is_integer, mul, sub
+from looptune.simplify import add, div, evaluate, is_integer, sub
 from looptune.team import Team, has_tree, nested, phases, promoted, shareable, told_apart
 
 BLOCK = (32, 8)
@@ -225,10 +225,10 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     axes: list[Loop] = []
     inside: list[Loop] = []
     body: tuple[Stmt, ...] = (loop,)
-    while len(axes) < 2 and len(body) == 1 and isinstance(body[0], Loop) and body[0].mode in ("parallel", "thread"):
-        here = body[0]
+    while len(axes) < 2 and (here := _only_loop(body)) is not None and here.mode in ("parallel", "thread"):
         if here.mode == "parallel":
-            here = here if not axes or inside or not here.axis else _boxed(here, axes[0])
+            boxed = hull(here, axes[0]) if axes and not inside and here.axis else None
+            here = here if boxed is None else boxed
             if here.reduces or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
@@ -245,38 +245,13 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     return _bare(tuple(reversed(axes)) if turned else tuple(axes), _block(loop), body)
 
 
-def _boxed(loop: Loop, outer: Loop) -> Loop:
-    """The loop over all the values that it has in any iteration of ``outer``; its body asks whether this is one."""
-    if outer.var not in names_in((loop.lo, loop.hi)) or (loop.step > 1 and outer.var in names_in(loop.lo)):
-        return loop
-    lo, hi = _extreme(loop.lo, outer, False), _extreme(loop.hi, outer, True)
-    if lo is None or hi is None:
-        return loop
-    var = Var(loop.var, loop.dtype)
-    asked = [Bin(">=", var, loop.lo)] if lo != loop.lo else []
-    asked += [Bin("<", var, loop.hi)] if hi != loop.hi else []
-    body: tuple[Stmt, ...] = (If(reduce(lambda a, b: Bin("&&", a, b), asked), loop.body),)
-    return replace(loop, lo=lo, hi=hi, body=body)
-
-
-def _extreme(e: Expr, outer: Loop, greatest: bool) -> Expr | None:
-    """A bound of what ``e`` is in any iteration of ``outer``; None where it may rise and fall."""
-    match e:
-        case _ if outer.var not in names_in(e):
-            return e
-        case Var():
-            return sub(outer.hi, Const(1, outer.dtype)) if greatest else outer.lo
-        case Cast(_, arg):
-            return _extreme(arg, outer, greatest)
-        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
-            at = _extreme(x, outer, greatest == (k >= 0))
-            return None if at is None else mul(Const(k, e.dtype), at)
-        case Bin("/", x, Const(int(k)) as per) if k > 0:
-            at = _extreme(x, outer, greatest)
-            return None if at is None else div(at, per)
-        case Bin("+" | "-" | "min" | "max" as op, lhs, rhs):
-            a, b = _extreme(lhs, outer, greatest), _extreme(rhs, outer, greatest != (op == "-"))
-            return None if a is None or b is None else fold(Bin(op, a, b))
+def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
+    """The loop that the body is; of one under a condition each iteration asks for it."""
+    match body:
+        case (Loop() as loop,):
+            return loop
+        case (If(cond, (Loop(mode="parallel") as loop,), ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+            return None if names_in(cond) & written(loop.body) else replace(loop, body=(If(cond, loop.body),))
     return None
 
 

@@ -84,7 +84,7 @@ def runs(loop: Loop, env: Mapping[str, Range]) -> bool:
             case Bin("min", lhs, rhs):
                 ends += [lhs, rhs]
             case hi:
-                apart = difference(hi, loop.lo, env) if _signed(hi) and _signed(loop.lo) else None
+                apart = difference(hi, loop.lo, env) if never_wraps(hi) and never_wraps(loop.lo) else None
                 if apart is None or apart[0] < 1:
                     return False
     return True
@@ -95,11 +95,11 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
 
     def rule(n: Any) -> Any:
         match n:
-            case Bin("min" | "max" as op, lhs, rhs) if _signed(lhs) and _signed(rhs):
+            case Bin("min" | "max" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
                 apart = difference(lhs, rhs, env)
                 if apart is not None and (apart[1] <= 0 or apart[0] >= 0):
                     return lhs if (apart[1] <= 0) == (op == "min") else rhs
-            case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if _signed(lhs) and _signed(rhs):
+            case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
                 return _compared(op, difference(lhs, rhs, env), n)
             case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
                 return rest if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
@@ -112,7 +112,7 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
     return rewrite(rule, e) if env else e
 
 
-def _signed(e: Expr) -> bool:
+def never_wraps(e: Expr) -> bool:
     """Nothing in it wraps around."""
     return all(n.dtype in ("int32", "int64") for n in walk(e) if isinstance(n, (Var, Const, Bin, Cast, Load, Un)))
 
@@ -141,7 +141,7 @@ def between(e: Expr, env: Mapping[str, Range]) -> Range | None:
             return value, value
         case Var(name):
             return env.get(name)
-        case Cast(_, arg) if _signed(e):
+        case Cast(_, arg) if never_wraps(e):
             return between(arg, env)
         case Bin("min" | "max" as op, lhs, rhs):
             return _either(min if op == "min" else max, between(lhs, env), between(rhs, env))

@@ -5,18 +5,23 @@
 Done for an element whose index does not change in the loop, that every iteration uses, and that no other access in
 the loop can touch: parameters do not alias, and two indices of one array are distinct where they differ by a
 constant or by a positive multiple of a bound some loop variable stays below. A loop that may not run at all gets its
-loads and stores under ``if (lo < hi)``.
+loads and stores under ``if (lo < hi)``. An element that is used under one condition alone, which the loop does not
+change, is loaded and stored under that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ranges import Range, inside, linear, runs
 from looptune.rewrite import map_blocks, rewrite, walk
 from looptune.scope import names_in, written
+
+Given = tuple[Expr, ...]
+"""Conditions around a statement, outermost first."""
 
 
 def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
@@ -80,7 +85,7 @@ def _loop(
         return (loop,)
     env: dict[Load, Var] = {}
     same: dict[Node, Var] = {}
-    for element in chosen:
+    for element, _ in chosen:
         inner = _of_inner_loops(element, loop.body, made)
         if not inner:
             made.append(Local(_fresh(f"{element.array}_r", taken), element.dtype))
@@ -91,12 +96,23 @@ def _loop(
     made[:] = [local for local in made if local.name not in gone]
     targets = _targets(loop.body)
     inside_loop = _without_idle(rewrite(same.get, loop.body))
-    loads = tuple(Assign(v, e) for e, v in env.items())
-    stores = tuple(Assign(e, v) for e, v in env.items() if e in targets)
+    loads = _under((Assign(env[e], e), given) for e, given in chosen)
+    stores = _under((Assign(e, env[e]), given) for e, given in chosen if e in targets)
     around: tuple[Stmt, ...] = (*loads, replace(loop, body=inside_loop), *stores)
     if runs(loop, ranges):
         return around
     return (If(Bin("<", loop.lo, loop.hi), around),)
+
+
+def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
+    """Each where what it is ``given`` with holds; those of one condition together."""
+    found: dict[Given, list[Stmt]] = {}
+    for move, given in moves:
+        found.setdefault(given, []).append(move)
+    return tuple(
+        s for given, mine in found.items()
+        for s in ((If(reduce(lambda a, b: Bin("&&", a, b), given), tuple(mine)),) if given else mine)
+    )  # fmt: skip
 
 
 def _of_inner_loops(element: Load, body: tuple[Stmt, ...], made: Sequence[Local]) -> list[Var]:
@@ -108,30 +124,64 @@ def _of_inner_loops(element: Load, body: tuple[Stmt, ...], made: Sequence[Local]
 
 def _without_idle(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Without assignments of a variable to itself."""
-    idle = (isinstance(s, Assign) and s.target == s.value for s in body)
-    return tuple(map_blocks(_without_idle, s) for s, drop in zip(body, idle, strict=True) if not drop)
+    busy = (s for s in body if not (isinstance(s, Assign) and s.target == s.value))
+    cleared = (map_blocks(_without_idle, s) for s in busy)
+    return tuple(s for s in cleared if not (isinstance(s, If) and not s.then and not s.other))
 
 
 def _targets(body: tuple[Stmt, ...]) -> set[Load]:
     return {n.target for n in walk(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
 
 
-def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[Load]:
-    """The elements to keep in registers, in the order of their first use."""
+def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:
+    """The elements to keep in registers, in the order of their first use, and the conditions under which they are
+    used, none for always."""
     changed = written(loop.body)
     changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
     targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
+    sometimes = _conditional(loop.body, changing)
     chosen = []
     for element in used:
-        if element not in certain or (element in targets and element not in stored):
+        always = element in certain and (element not in targets or element in stored)
+        if not always and element not in sometimes:
             continue
         if names_in(element.index) & changing or any(isinstance(n, Load) for n in walk(element.index)):
             continue
         others = [o for o in used if o.array == element.array and o.index != element.index]
         if element.array not in changed or all(distinct(element.index, o.index, positive) for o in others):
-            chosen.append(element)
+            chosen.append((element, () if always else sometimes[element]))
     return chosen
+
+
+def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:
+    """The elements that are used under the same conditions wherever they are, which stay as they are."""
+    found: dict[Load, set[Given]] = {}
+    certain: set[Load] = set()
+    for element, given, sure in _used(body, ()):
+        found.setdefault(element, set()).add(given)
+        certain |= {element} if sure else set()
+    same = {e: next(iter(mine)) for e, mine in found.items() if len(mine) == 1 and e in certain}
+    return {e: given for e, given in same.items() if given and not _changes(given, changing)}
+
+
+def _changes(given: Given, changing: set[str]) -> bool:
+    return bool(names_in(given) & changing) or any(isinstance(n, Load) for n in walk(given))
+
+
+def _used(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[Load, Given, bool]]:
+    """Each use of an element, the conditions it stands under, and whether it surely is used where they hold; in loops
+    and under conditions that have an ``else``, as if it always were used."""
+    for stmt in body:
+        match stmt:
+            case If(cond, then, ()):
+                yield from ((n, (), False) for n in walk(cond) if isinstance(n, Load))
+                yield from _used(then, (*given, cond))
+            case Assign():
+                sure = _uses(stmt)
+                yield from ((n, given, n in sure) for n in walk(stmt) if isinstance(n, Load))
+            case _:
+                yield from ((n, (), False) for n in walk(stmt) if isinstance(n, Load))
 
 
 def _certain(body: tuple[Stmt, ...], of: Callable[[Assign], set[Load]]) -> set[Load]:

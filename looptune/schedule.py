@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from looptune import dealt, transforms
 from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
+from looptune.comparisons import decided
 from looptune.dealt import Undealt
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
@@ -613,7 +614,7 @@ def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
     known -= written(codelet.body)
     env = {p.name: Const(int(values[p.name]), p.dtype) for p in codelet.params if p.name in known}
     baked = substitute(codelet, env)
-    return prune(replace(baked, body=narrowed(baked.body)))
+    return prune(replace(baked, body=decided(narrowed(baked.body))))
 
 
 def prune(codelet: Codelet) -> Codelet:

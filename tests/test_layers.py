@@ -14,7 +14,8 @@ ROOT = Path(__file__).parent.parent / "looptune"
 
 RANKS = {
     "version": 0, "source": 0, "defaults": 0, "errors": 1, "ir": 2, "simplify": 3, "rewrite": 4, "scope": 5,
-    "verify": 5, "interp": 5, "pretty": 6, "ranges": 6, "registers": 7, "frontend": 7, "poly": 7, "team": 8,
+    "verify": 5, "interp": 5, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7,
+    "comparisons": 7, "frontend": 7, "poly": 7, "team": 8,
     "transforms": 8, "parts": 8, "reductions": 9, "dealt": 9, "bind": 9, "schedule": 10, "mapping": 10, "flops": 11,
     "mapped": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12, "runtime": 12,
     "tune": 13, "compulsory": 13, "targets": 14, "api": 15, "report": 15, "dump": 16, "source_to_source": 16,

@@ -53,6 +53,11 @@ def kept(body: str) -> list[str]:
         ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 0) x[i] += 1; else x[i] -= A[i][0];", ["x[i]"]),
         ("for (j = 0; j < m; j++) { *s += x[0]; *s *= 2; }", ["s[0]", "x[0]"]),
         ("for (j = 0; j < m; j++) { A[0][2] += x[j]; A[0][1] -= 1; }", ["A[0][1]", "A[0][2]"]),
+        ("for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (i > 2) x[i] += A[i][j];", ["x[i]"]),
+        (
+            "for (i = 0; i < n; i++) for (j = 0; j < m; j++) for (k = 0; k < n; k++) if (i >= j) B[i][j] += A[i][k];",
+            ["B[i][j]"],
+        ),
     ],
 )  # fmt: skip
 def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> None:
@@ -66,12 +71,26 @@ def test_what_every_iteration_uses_is_kept(body: str, elements: list[str]) -> No
         "for (i = 0; i < n; i++) for (j = 0; j < i; j++) x[i] -= A[i][j] * x[j];",
         "for (j = 0; j < n; j++) { x[0] += 1; x[j] *= 2; }",
         "for (j = 0; j < m; j++) if (A[0][j] > 0) x[0] += 1;",
+        "for (i = 0; i < n; i++) for (j = 0; j < m; j++) { if (i > 2) x[i] += A[i][j]; if (i > 1) x[i] -= 1; }",
+        "for (i = 0; i < n; i++) for (j = 0; j < m; j++) if (j > 2) x[i] += A[i][j];",
+        "for (i = 0; i < n; i++) { k = i; for (j = 0; j < m; j++) { if (k > 2) x[i] += A[i][j]; k = j; } }",
         "for (j = 0; j < m; j++) A[0][j] += 1;",
         "for (j = 0; j < m; j++) y[0] = j > 0 && j < n ? x[0] : 1;",
         "k = 0; for (j = 0; j < n; j++) { x[k] += 1; k = j; }",
         "for (i = 0; i < n; i++) for (j = 0; j < n; j++) { x[i] += 1; x[n - 1 - i] += j; }",
     ],
-    ids=["another-index", "the-loop's-own", "condition", "moving", "lazy", "index-changes", "mirrored"],
+    ids=[
+        "another-index",
+        "the-loop's-own",
+        "condition",
+        "two-conditions",
+        "loop's-condition",
+        "changing-condition",
+        "moving",
+        "lazy",
+        "index-changes",
+        "mirrored",
+    ],
 )
 def test_what_something_else_may_touch_stays_in_memory(body: str) -> None:
     """No register for an element that another access may be, that is used only sometimes, or whose index changes."""

@@ -119,6 +119,12 @@ CASES = {
     "across": Case(ACROSS, ("loop j: tile 4", "loop j: stage A, x", SMALL), sized((9, 8), (5, 7)), ()),
     "triangle": Case(TRIANGLE, ("nest p: gridify(p, q)", "loop i: tile 4", "loop i: stage A", SMALL),
                      sized((8, 8), (5, 7)), ((4, 2), (4, 4))),
+    "triangle in a box": Case(
+        TRIANGLE, ("loop q: box", "loop p: unroll 2, jam", "loop q: unroll 2, jam", "loop i: tile 4", "loop i: stage A",
+                   SMALL), sized((8, 8), (5, 7), (6, 12)), ((4, 4), (4, 8))),
+    "triangle in a larger box": Case(
+        TRIANGLE, ("loop p: box 4", "loop q: box 2", "loop p: unroll 4, jam", "loop q: unroll 2, jam", "loop i: tile 4",
+                   "loop i: stage A", SMALL), sized((8, 8), (5, 7), (3, 10)), ((4, 8), (4, 8))),
     "line": Case(LINE, ("loop i: stage x", SMALL), sized((20,), (13,), (3,)), ((12,),)),
     "backwards": Case(BACKWARDS, ("loop i: stage x", SMALL), sized((20,), (13,)), ((8,), (8,))),
     "a launch a row": Case(PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage A, B", SMALL),

@@ -30,6 +30,7 @@ from looptune.backends.cuda_program import CudaProgram, argument_type, extent_na
 from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
 from looptune.backends.inferred import inferred_once
 from looptune.backends.repeated import PLACE, once
+from looptune.backends.speculation import speculated
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
@@ -308,6 +309,7 @@ def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    kernel = speculated(kernel, plan)
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     writer.unsigned &= extent_names(plan)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import gcd, prod
 
 import numpy as np
@@ -111,17 +112,14 @@ class _Stager:
 
     def run(self) -> Staged:
         self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
-        body, when = self.kernel.body, None
-        match body:
-            case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
-                body, when = then, cond
+        when, body = _asked(self.kernel.body)
         body = self.block(body, True)
         tiles: tuple[Tile, ...] = ()
         if self.whole:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
-        return Staged(body, self.at, tiles, when)
+        return Staged(body, self.at, tiles, reduce(lambda a, b: Bin("&&", a, b), when) if when else None)
 
     def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
         """``together``: all threads of the block come here."""
@@ -317,6 +315,15 @@ class _Stager:
             width = tile.pitch if d == len(mine) - 1 else tile.shape[d]
             flat = add(mul(flat, Const(width)), e)
         return Load(tile.name, (flat,), tile.dtype)
+
+
+def _asked(body: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], tuple[Stmt, ...]]:
+    """The conditions under which the body does anything, and what it does then."""
+    match body:
+        case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+            more, inside = _asked(then)
+            return (cond, *more), inside
+    return (), body
 
 
 def _plus(e: Expr, factor: int, term: Expr) -> Expr:

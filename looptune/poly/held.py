@@ -5,7 +5,8 @@
     C[i][j] = C_r                                  store   where the loop assigns the register
 
 Right when the register is used nowhere else, its index does not change in the loop, nothing in the loop touches the
-element in another way while one of the two writes, and whenever it is loaded (or stored) the loop uses (or writes) it.
+element in another way while one of the two writes, and whenever it is loaded (or stored) the loop uses (or writes) it
+and the other way round: load and store may stand under a condition.
 Nested registers are taken out from the outermost inwards; until all are checked, each is an array of its own.
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import takewhile
 
 import islpy as isl
 
@@ -119,14 +122,17 @@ class _Opening:
         """The assignments right before a loop that fill a register, and empty none of a loop before."""
         found: list[Assign] = []
         for stmt in reversed(before):
-            match stmt:
-                case Assign(Var(r), Load() | Var(), name=name) if (
-                    _moves(stmt) and r in self.locals and name not in self.stores
-                ):
-                    found.append(stmt)
-                case _:
-                    break
+            moves = _moves_in(stmt)
+            if not moves or not all(self.fills(m) for m in moves):
+                break
+            found += reversed(moves)
         return found
+
+    def fills(self, move: Assign) -> bool:
+        match move:
+            case Assign(Var(r), Load() | Var(), name=name):
+                return r in self.locals and name not in self.stores
+        return False
 
     def opened(self, load: Assign, loop: Loop, after: tuple[Stmt, ...], depth: int) -> Loop:
         name, element = load.target, load.value
@@ -151,19 +157,23 @@ class _Opening:
         return opened
 
 
-def _moves(stmt: Assign) -> bool:
-    return stmt.name.startswith(_MOVE)
+def _moves_in(stmt: Stmt) -> tuple[Assign, ...]:
+    """The loads and stores that the statement is or, under a condition, consists of; none where it is another."""
+    match stmt:
+        case Assign(name=name) if name.startswith(_MOVE):
+            return (stmt,)
+        case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
+            inside = [_moves_in(s) for s in then]
+            return tuple(m for mine in inside for m in mine) if all(inside) else ()
+    return ()
 
 
 def _store(after: tuple[Stmt, ...], register: str, element: Load | Var) -> Assign | None:
     """The assignment right after the loop that puts the register back into the element."""
-    for stmt in after:
-        match stmt:
-            case Assign(target, Var(r)) if _moves(stmt):
-                if r == register and target == element:
-                    return stmt
-            case _:
-                break
+    for moves in takewhile(bool, map(_moves_in, after)):
+        for move in moves:
+            if move.target == element and isinstance(move.value, Var) and move.value.name == register:
+                return move
     return None
 
 
@@ -177,9 +187,11 @@ def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
         used_in = {s for s in inside for a in space.accesses[s] if a.array == r.name}
         if written_in and not r.store:
             raise Misheld(f"the register {r.name} is assigned and never stored")
-        _covered(space, r, r.load, used_in, "is loaded where it is not used")
+        _covered(space, r, (r.load,), used_in, "is loaded where it is not used")
+        _covered(space, r, used_in, (r.load,), "is used where it is not loaded")
         if r.store:
-            _covered(space, r, r.store, written_in, "is stored where it is not assigned")
+            _covered(space, r, (r.store,), written_in, "is stored where it is not assigned")
+            _covered(space, r, written_in, (r.store,), "is assigned where it is not stored")
         load = space.accesses[r.load][1]  # the element; what conditions and subscripts read comes after it
         for a in (a for s in sorted(inside) for a in space.accesses[s] if a.array == r.array):
             if (written_in or a.write) and _meets(space, r, load, a):
@@ -191,15 +203,13 @@ def _asked_in(r: _Register, s: Statement) -> bool:
     return s.asks in r.inside and len(s.loops) > r.depth
 
 
-def _covered(space: Space, r: _Register, move: str, by: Iterable[str], what: str) -> None:
-    """Whenever the ``move`` is made, one of the statements runs in the same iteration of the loops around.
+def _covered(space: Space, r: _Register, made: Iterable[str], by: Iterable[str], what: str) -> None:
+    """Whenever one of those ``made`` runs, one of the others does in the same iteration of the loops around.
 
     Or may run: what is stored where data decide against it is what was there, and nobody else is at work on it.
     """
-    left = _around(space, move, r.depth)
-    for s in by:
-        left = left.subtract(_around(space, s, r.depth))
-    if not left.is_empty():
+    others = [_around(space, s, r.depth) for s in by]
+    if any(not reduce(isl.Set.subtract, others, _around(space, s, r.depth)).is_empty() for s in made):
         raise Misheld(f"the register {r.name} {what}")
 
 
@@ -227,6 +237,8 @@ def _restored(
 
     def rule(n: Node) -> Node | tuple[Node, ...] | None:
         match n:
+            case If(_, (), ()):
+                return ()
             case Assign(name=name):
                 return replace(n, name=called[name]) if name in called else ()
             case Load(array, index, dtype) if array in registers:

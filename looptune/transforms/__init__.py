@@ -7,6 +7,7 @@ import difflib
 from looptune.errors import DirectiveError
 from looptune.ir import Directive
 from looptune.transforms.base import Transform
+from looptune.transforms.box import Box
 from looptune.transforms.distribute import Cut, Distribute
 from looptune.transforms.fullunroll import FullUnroll
 from looptune.transforms.fuse import Fuse
@@ -24,6 +25,7 @@ ALL: tuple[type[Transform], ...] = (
     Cut,
     Permute,
     Fuse,
+    Box,
     Tile,
     Unroll,
     FullUnroll,

@@ -19,7 +19,7 @@ from looptune.poly.bounds import signed
 from looptune.poly.rows import polynomial
 from looptune.rewrite import walk, walk_stmts
 from looptune.scope import names_in, written
-from looptune.simplify import largest, mod, smallest, sub
+from looptune.simplify import is_integer, largest, mod, smallest, sub
 from looptune.transforms.base import Site, first_from
 
 
@@ -62,7 +62,12 @@ def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
 
 
 def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
-    return (If(_all(copy.given), copy.body),) if copy.given else copy.body
+    match copy.body:
+        case (If(cond, then, ()),) if copy.given and not any(isinstance(n, Load) for n in walk(cond)):
+            return _guarded(replace(copy, body=then).under(cond))
+    given = [part for c in copy.given for part in _parts(c)]
+    needed = [c for k, c in enumerate(given) if not any(_implies(other, c) for other in given[k + 1 :])]
+    return (If(_all(needed), copy.body),) if needed else copy.body
 
 
 def _all(conditions: Sequence[Expr]) -> Expr:
@@ -81,9 +86,53 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[S
         then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
         other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
         return (replace(first, then=then, other=other),)
+    asking = [_parts(s.cond) for s in ifs]
+    common = _common(asking)
+    if common and not any(s.other for s in ifs):
+        own = [replace(c, body=s.then).under(*(p for p in parts if p not in common))
+               for c, s, parts in zip(copies, ifs, asking, strict=True)]  # fmt: skip
+        return (If(_all(common), _side_by_side(own, site)),)
     yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
     no = [replace(c, body=s.other).under(Un("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
     return (*_side_by_side(yes, site), *_side_by_side(no, site))
+
+
+def _parts(cond: Expr) -> tuple[Expr, ...]:
+    match cond:
+        case Bin("&&", lhs, rhs):
+            return (*_parts(lhs), *_parts(rhs))
+    return (cond,)
+
+
+def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:
+    """What holds wherever one of the conditions does: of parts that differ by a constant, the weakest."""
+    if len({len(parts) for parts in asking}) > 1:
+        return []
+    weakest = (next((a for a in ps if all(_implies(b, a) for b in ps)), None) for ps in zip(*asking, strict=True))
+    return [p for p in weakest if p is not None]
+
+
+def _implies(a: Expr, b: Expr) -> bool:
+    """Of two comparisons whose sides are as far apart, but for a constant, that is such that ``b`` holds if ``a`` does.
+
+    >>> i, j = Var("i"), Var("j")
+    >>> _implies(Bin(">=", i, Bin("+", j, Const(1))), Bin(">=", i, j)), _implies(Bin(">=", i, j), Bin("<", j, i))
+    (True, False)
+    """
+    sides = [_slack(e) for e in (a, b)]
+    if sides[0] is None or sides[1] is None:
+        return False
+    apart = _apart(sides[1], sides[0])
+    return apart is not None and not any(apart[:-1]) and apart[-1] >= 0
+
+
+def _slack(e: Expr) -> Expr | None:
+    """What is not negative where the comparison of integers holds, and negative where it does not."""
+    match e:
+        case Bin(">=" | "<=" | ">" | "<" as op, lhs, rhs) if all(is_integer(x.dtype) for x in (lhs, rhs)):
+            more = sub(lhs, rhs) if op.startswith(">") else sub(rhs, lhs)
+            return more if op.endswith("=") else sub(more, Const(1, more.dtype))
+    return None
 
 
 def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tuple[Stmt, ...]:

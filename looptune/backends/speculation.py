@@ -1,0 +1,141 @@
+"""Accumulations under a condition that the loop does not change, without it: the register counts only where it holds.
+
+    if (j >= i) r = C[i][j]                          r = 0; if (j >= i) r = C[i][j]
+    for k: if (j >= i) r += A[i][k] * B[k][j]  ==>   for k: r += A[i][k] * B[k][j]
+    if (j >= i) C[i][j] = r                          if (j >= i) C[i][j] = r
+
+A tile of a triangle would else ask for each of its elements in every iteration, and blocks on the diagonal are few.
+Done where every use of the register stands under the condition, and what is read in the loop can be read anyway: it is
+in shared memory, or inside its array whatever the condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.mapping import Kernel, Plan
+from looptune.ranges import Range, between, difference, inside
+from looptune.rewrite import walk
+from looptune.scope import names_in
+from looptune.simplify import is_integer
+
+Given = tuple[Expr, ...]
+
+
+def speculated(kernel: Kernel, plan: Plan) -> Kernel:
+    """The kernel with such accumulations made in any case."""
+    if not any(isinstance(n, If) for n in walk(kernel.body)):
+        return kernel
+    uses: dict[str, set[Given]] = {}
+    for name, given in _uses(kernel.body, ()):
+        uses.setdefault(name, set()).add(given)
+    only = {v.name: next(iter(g)) for v in kernel.locals for g in [uses.get(v.name, set())] if len(g) == 1}
+    staged = frozenset(a for f in kernel.loops for a in f.staged)
+    env: dict[str, Range] = {}
+    for axis in kernel.loops:
+        env = inside(replace(axis, body=()), env)
+    made = _Speculation(plan, {name: given for name, given in only.items() if given})
+    body = made.block(kernel.body, (), env, staged, looped=False)
+    return replace(kernel, body=_cleared(body, {v.name: v for v in kernel.locals if v.name in made.free}))
+
+
+def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
+    """The variables used, and what is asked before."""
+    for stmt in body:
+        match stmt:
+            case If(cond, then, other):
+                yield from _named(cond, given)
+                yield from _uses(then, (*given, *_parts(cond)))
+                yield from _uses(other, (*given, Const(0)))
+            case Loop(_, lo, hi, inner):
+                yield from (*_named((lo, hi), given), *_uses(inner, given))
+            case While(cond, inner):
+                yield from (*_named(cond, given), *_uses(inner, given))
+            case Assign():
+                yield from _named(stmt, given)
+
+
+def _named(node: object, given: Given) -> Iterator[tuple[str, Given]]:
+    return ((n.name, given) for n in walk(node) if isinstance(n, Var))
+
+
+def _parts(cond: Expr) -> Given:
+    match cond:
+        case Bin("&&", lhs, rhs):
+            return (*_parts(lhs), *_parts(rhs))
+    return (cond,)
+
+
+@dataclass(slots=True)
+class _Speculation:
+    """``only``: the conditions under which alone each local is used. ``free``: those that are used in any case."""
+
+    plan: Plan
+    only: Mapping[str, Given]
+    free: frozenset[str] = frozenset()
+
+    def block(
+        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str], *, looped: bool
+    ) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in body:
+            match stmt:
+                case If(cond, then, ()) if looped and self.harmless(then, (*given, *_parts(cond)), env, staged):
+                    out += then
+                    self.free |= names_in(then) & self.only.keys()
+                case If(cond, then, other):
+                    yes = self.block(then, (*given, *_parts(cond)), env, staged, looped=looped)
+                    no = self.block(other, (*given, Const(0)), env, staged, looped=looped)
+                    out.append(replace(stmt, then=yes, other=no))
+                case Loop(body=inner):
+                    tiled = staged | frozenset(stmt.staged)
+                    out.append(replace(stmt, body=self.block(inner, given, inside(stmt, env), tiled, looped=True)))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    def harmless(self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str]) -> bool:
+        return all(
+            isinstance(s, Assign)
+            and isinstance(s.target, Var)
+            and self.only.get(s.target.name) == given
+            and all(self.readable(n, env, staged) for n in walk(s.value))
+            for s in body
+        )
+
+    def readable(self, n: Node, env: Mapping[str, Range], staged: frozenset[str]) -> bool:
+        match n:
+            case Load(array) if array in staged:
+                return True
+            case Load(array, index):
+                shape = self.plan.array(array).shape
+                return all(e is not None and _within(i, e, env) for i, e in zip(index, shape, strict=True))
+            case Bin("/" | "%", _, rhs) if is_integer(n.dtype):
+                return isinstance(rhs, Const)
+        return True
+
+
+def _within(subscript: Expr, extent: Expr, env: Mapping[str, Range]) -> bool:
+    above, below = difference(subscript, extent, env), between(subscript, env)
+    return above is not None and above[1] < 0 and below is not None and below[0] >= 0
+
+
+def _cleared(body: tuple[Stmt, ...], free: Mapping[str, Local]) -> tuple[Stmt, ...]:
+    """``body``, those that are ``free`` being 0 before they are loaded."""
+    if not free:
+        return body
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case If(_, then, ()):
+                loaded = [s.target.name for s in then if isinstance(s, Assign) and isinstance(s.target, Var)]
+                zero = ((free[name].dtype, name) for name in loaded if name in free)
+                out += (Assign(Var(name, dtype), Const(0, dtype)) for dtype, name in zero)
+                out.append(replace(stmt, then=_cleared(then, free)))
+            case Loop():
+                out.append(replace(stmt, body=_cleared(stmt.body, free)))
+            case _:
+                out.append(stmt)
+    return tuple(out)

@@ -1,0 +1,82 @@
+"""Accumulating without asking: where it is done, where it must not be, and that the results are the loops'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import oracle
+import pytest
+
+from looptune.backends.speculation import speculated
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import If, Loop, Stmt
+from looptune.mapping import Plan, plan
+from looptune.rewrite import walk
+from looptune.schedule import Analysis, bake, schedule
+
+HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
+TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"
+BOXED = ("loop q: box", "loop p: unroll 2, jam", "loop q: unroll 2, jam")
+SUM = TRIANGLE % "S[p][q] += A[i][p] * A[i][q];"
+DONE = {
+    "triangle": (SUM, BOXED),
+    "larger box": (SUM, ("loop p: box 4", "loop q: box 4", *BOXED[1:])),
+    "condition": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += x[i];", ()),
+    "two conditions": (
+        "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++)\n"
+        "  { if (p > 2) S[p][0] += x[i]; if (p < n - 1) S[p][1] *= x[i]; }", ()),
+    "constant divisor": ("for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 2) S[p][0] += i / 2;", ()),
+}  # fmt: skip
+LEFT = {
+    "outside": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += A[i][p - 1];",
+    "division": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += i / p;",
+    "other element": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][i % n] += x[i];",
+    "loop's own": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (i > p) S[p][0] += x[i];",
+}
+SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 4}, {"n": 2, "m": 1})
+
+
+def planned(text: str, lines: Sequence[str], sizes: dict[str, int]) -> Plan:
+    return plan(bake(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes))
+
+
+def asking(body: tuple[Stmt, ...]) -> Iterator[If]:
+    """The conditions inside loops."""
+    for loop in (n for n in walk(body) if isinstance(n, Loop)):
+        yield from (n for n in walk(loop.body) if isinstance(n, If))
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_no_iteration_asks(name: str) -> None:
+    """The loop of a register under a condition is without it; the plan, which is what is proved, has it."""
+    made = planned(*DONE[name], SIZES[1])
+    assert any(list(asking(k.body)) for k in made.kernels)
+    assert not any(list(asking(speculated(k, made).body)) for k in made.kernels)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_may_not_be_read_is_asked_for(name: str) -> None:
+    """An element outside its array, a division by nothing, what is no register, and what the loop decides."""
+    made = planned(LEFT[name], (), SIZES[0])
+    assert any(list(asking(speculated(k, made).body)) for k in made.kernels)
+    assert all(speculated(k, made) == k for k in made.kernels)
+
+
+@pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+def test_results_are_those_of_the_loops(tmp_path: Path) -> None:
+    """In the CUDA simulator, to the last bit: what is added is added in its order."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, (text, lines) in {**DONE, **{name: (text, ()) for name, text in LEFT.items()}}.items():
+        codelet = load(HEAD + "{" + text + "}\n").codelet
+        for sizes in SIZES:
+            start = oracle.arguments(codelet, sizes)
+            key = f"{name} {sizes}"
+            wants[key] = oracle.interpreted(codelet, start)
+            programs.append(oracle.Emitted(key, NumbaCuda().emit(planned(text, lines, sizes)), "f", start))
+    found = oracle.simulated(programs, tmp_path)
+    assert {k: got for k, got in found.items() if isinstance(got, str)} == {}
+    assert {k: off for k, want in wants.items() if (off := oracle.off(want, found[k])) is not None} == {}
