@@ -4,7 +4,7 @@
     permute …        whole nests, outermost first
     fuse             outermost first, so that what they hold can be fused as well
     parallel, grid…  how each loop runs: the directive's word, else the dependence analysis
-    tile, unroll     one loop each, innermost first, so that a copied loop is transformed once
+    box, tile, …     one loop each, innermost first, so that a copied loop is transformed once
 
 Dependences are those of the ORIGINAL codelet, found once (``Analysis``); each directive is judged on the order it
 makes of the original instances, so that a chain of directives is as exact as one.
@@ -175,7 +175,8 @@ def schedule(
     nests = dict(run.order)
     if run.into:
         bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
-    run.each(sorted((b for b in bound if b.transform.stage == "loop"), key=lambda b: -run.depth_of(b.loop)))
+    loops = (b for b in bound if b.transform.stage == "loop")
+    run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.precedes)))
     run.check_splits()
     return Scheduled(prune(verify(run.codelet)), tuple(run.steps), nests)
 

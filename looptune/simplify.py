@@ -123,9 +123,9 @@ def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
             total = (a if inner == "+" else -a) + (b if op == "+" else -b)
             return add(x, Const(total, e.dtype))
         case "/" | "%", Bin("*", Const(int(a)), x) | Bin("*", x, Const(int(a))), Const(int(b)) if (
-            a == b != 0 and not e.dtype.startswith("u")  # signed products do not wrap in C
+            b and a % b == 0 and not e.dtype.startswith("u")  # signed products do not wrap in C
         ):
-            return x if op == "/" else Const(0, e.dtype)
+            return mul(x, Const(a // b, e.dtype)) if op == "/" else Const(0, e.dtype)
         case "-", Bin("+", x, y), z if y == z:
             return x
         case "-", Bin("+", x, y), z if x == z:

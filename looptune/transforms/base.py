@@ -149,6 +149,8 @@ class Transform(ABC):
     examples: ClassVar[Mapping[str, Example]]
     sums: ClassVar[bool] = False
     """It is for a loop that reduces."""
+    precedes: ClassVar[bool] = False
+    """Of several directives for one loop it is the first, whichever line stands first."""
     span: Span = field(kw_only=True, compare=False, repr=False)
 
     @classmethod

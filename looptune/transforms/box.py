@@ -29,6 +29,7 @@ class Box(Transform):
     name: ClassVar = "box"
     syntax: ClassVar = "box [MULTIPLE]"
     stage: ClassVar = "loop"
+    precedes: ClassVar = True
 
     multiple: int = 1
 
