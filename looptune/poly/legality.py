@@ -229,7 +229,15 @@ class Around:
         plain = [d for d in plain if d.first in reducing or d.then in reducing]
         into = {self.model.space.accesses[s][0].array for s in reducing}
         near = [d for d in plain if d.array in into and not d.map.intersect(self.both(d)).is_empty()]
-        return frozenset(d.array for d in near)
+        asked = {self.model.space.accesses[s][0].array for s in reducing if self.reads_its_sum(s)}
+        return frozenset(d.array for d in near) | asked
+
+    def reads_its_sum(self, statement: str) -> bool:
+        """A condition that decides on an accumulation looks at what it accumulates into."""
+        target, *others = self.model.space.accesses[statement]
+        plain = [a for a in others if a.array == target.array and a.reduces is None]
+        met = (conflict(self.model.space, target, a) for a in plain)
+        return any(not m.intersect(isl.Map.identity(m.get_space())).is_empty() for m in met)
 
     def both(self, d: Dependence) -> isl.Map:
         """{ s -> t : in one iteration of the loops around }"""
