@@ -160,7 +160,8 @@ class Loop(Node):
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the block that the loop was asked to have, "" where the nest decides; z of the grid has
     no threads. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
-    ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop.
+    ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
+    of each there are: all but one are filled for later iterations of the loop around.
     """
 
     var: str
@@ -179,6 +180,7 @@ class Loop(Node):
     axis: Literal["", "x", "y", "z"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)
+    buffers: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,8 @@ def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, a
             if pragmas and stmt.parts > 1:
                 pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
             if pragmas and stmt.staged:
-                pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}\n"
+                ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
+                pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
             if pragmas and stmt.block and stmt.block != around:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"

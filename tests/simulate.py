@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import sys
+import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +32,47 @@ def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> No
     to[at : at + count] = source[place : place + count]
 
 
+class Ahead:
+    """Copies that are on their way as long as they may be: each thread's own groups, made when they are awaited."""
+
+    def __init__(self) -> None:
+        self.own = threading.local()
+
+    def groups(self) -> list[list[tuple[np.ndarray, int, np.ndarray, int, int]]]:
+        if not hasattr(self.own, "groups"):
+            self.own.groups = [[]]
+        groups: list[list[tuple[np.ndarray, int, np.ndarray, int, int]]] = self.own.groups
+        return groups
+
+    def copy(self, width: int) -> Callable[[np.ndarray, int, np.ndarray, int], None]:
+        def begun(to: np.ndarray, at: int, source: np.ndarray, place: int) -> None:
+            count = width // source.itemsize
+            assert at % count == place % count == 0, f"{at} and {place} are no multiples of {count}"
+            self.groups()[-1].append((to, at, source, place, count))
+
+        return begun
+
+    def begin(self) -> None:
+        self.groups().append([])
+
+    def awaited(self, left: int) -> Callable[[], None]:
+        def arrive() -> None:
+            groups = self.groups()
+            while len(groups) > left + 1:  # the last one has not been begun
+                for to, at, source, place, count in groups.pop(0):
+                    to[at : at + count] = source[place : place + count]
+
+        return arrive
+
+    def names(self) -> dict[str, object]:
+        copies = {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
+        return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
+
+
 def run(program: Emitted) -> dict[str, np.ndarray]:
     module: dict[str, object] = {"__name__": program.name}
     exec(compile(program.source.replace(", alignment=16", ""), program.name, "exec"), module)
-    module |= {"math": Math(), "copy_16_bytes": copy_16_bytes}
+    module |= {"math": Math(), "copy_16_bytes": copy_16_bytes, **Ahead().names()}
     type(cuda.to_device(np.zeros(1))).__cuda_array_interface__ = {"data": (0, False)}
     given = {n: cuda.to_device(a) if isinstance(a, np.ndarray) else a for n, a in program.arguments.items()}
     with np.errstate(all="ignore"):

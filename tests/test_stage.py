@@ -101,6 +101,19 @@ CASES = {
                     sized((4, 8, 8), (5, 7, 9), (1, 1, 1), (2, 4, 3)), ((2, 4), (4, 4))),
     "16 bytes at a time, to an edge": Case(PRODUCT, ("loop k: tile 4", "loop k: stage A, B", SMALL),
                                            sized((5, 14, 10), (3, 2, 6)), ((2, 4), (4, 4))),
+    "the next one ahead": Case(
+        PRODUCT, ("loop k: tile 4", "loop k: stage A, B, buffers 2", "loop i: unroll 2, jam", SMALL),
+        sized((4, 8, 16), (5, 7, 9), (3, 2, 6), (1, 1, 1)), ((4, 4), (4, 4))),
+    "three ahead": Case(PRODUCT, ("loop k: tile 2", "loop k: stage A, B, buffers 4", SMALL),
+                        sized((4, 8, 16), (5, 7, 13), (3, 2, 4)), ((2, 2), (2, 4))),
+    "ahead, row by row": Case(
+        PRODUCT, ("loop i: noParallel", "loop k: tile 4", "loop k: stage B, buffers 3", SMALL), sized((3, 9, 18)), ()),
+    "ahead, of a part": Case(PRODUCT, ("loop k: split 2", "loop k: tile 4", "loop k: stage A, B, buffers 2", SMALL),
+                             sized((3, 5, 16), (2, 4, 9)), ()),
+    "ahead, small elements": Case(
+        "void f(int n, int m, short A[n][m], short x[m], short y[n])\n"
+        "{ for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i] += A[i][j] * x[j]; }\n",
+        ("loop j: tile 4", "loop j: stage x, buffers 2", SMALL), sized((9, 18)), ()),
     "one of two": Case(PRODUCT, ("loop k: tile 3", "loop k: stage B", SMALL), sized((5, 7, 9)), ((3, 4),)),
     "several elements a thread": Case(
         PRODUCT, ("loop k: tile 4", "loop k: stage A, B", "loop i: unroll 2, jam", "loop j: unroll 3, jam", SMALL),
@@ -122,6 +135,9 @@ CASES = {
     "triangle in a box": Case(
         TRIANGLE, ("loop q: box", "loop p: unroll 2, jam", "loop q: unroll 2, jam", "loop i: tile 4", "loop i: stage A",
                    SMALL), sized((8, 8), (5, 7), (6, 12)), ((4, 4), (4, 8))),
+    "triangle in a box, ahead": Case(
+        TRIANGLE, ("loop p: box 2", "loop q: box 2", "loop p: unroll 2, jam", "loop q: unroll 2, jam", "loop i: tile 4",
+                   "loop i: stage A, buffers 2", SMALL), sized((12, 8), (9, 7)), ((4, 4), (4, 8))),
     "triangle in a larger box": Case(
         TRIANGLE, ("loop p: box 4", "loop q: box 2", "loop p: unroll 4, jam", "loop q: unroll 2, jam", "loop i: tile 4",
                    "loop i: stage A", SMALL), sized((8, 8), (5, 7), (3, 10)), ((4, 8), (4, 8))),
@@ -192,6 +208,11 @@ REFUSED = {
         "void f(int n, double A[n][n], double x[n], double y[n])\n"
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }\n",
         ("loop j: parallel", "loop j: tile 4", "loop j: stage x"), "a team of threads shares a loop that reduces"),
+    "a grid ahead": (STENCIL, ("nest i: stage A, buffers 2",), "with 2 buffers it has to stand directly in a loop"),
+    "alone ahead": (
+        "void f(int n, double A[8][n], double x[8], double y[n])\n"
+        "{ for (int i = 0; i < n; i++) for (int j = 0; j < 8; j++) y[i] += A[j][i] * x[j]; }\n",
+        ("loop j: noParallel", "loop j: stage x, buffers 2"), "with 2 buffers it has to stand directly in a loop"),
     "not affine": (
         "void f(int n, int p[n], double x[n], double y[n]) { for (int i = 0; i < n; i++) y[i] = x[p[i]]; }\n",
         ("loop i: stage x",), "a subscript of it is not affine"),
@@ -221,3 +242,13 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
     case = Case(PRODUCT, ("loop k: tile 256", "loop k: stage A, B"), (), ())
     with pytest.raises(ResourceError, match="needs 81920 bytes of shared memory per block, the limit is 49152"):
         NumbaCuda().build(planned(case))
+
+
+@simulator
+def test_older_devices_have_no_copies_ahead() -> None:
+    """A tile filled ahead is an error that names both capabilities; one at a time is none."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    with pytest.raises(ResourceError, match="needs sm_80, this is sm_75"):
+        NumbaCuda("sm_75").build(planned(CASES["the next one ahead"], CASES["the next one ahead"].sizes[0]))
+    assert NumbaCuda("sm_75").build(planned(CASES["product"], CASES["product"].sizes[0])).objects

@@ -9,18 +9,25 @@ bytes are copied 16 bytes at a time, for which Numba has no spelling: ``COPY`` i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
+import numpy as np
+
+from looptune.backends import cuda_ahead
 from looptune.backends.cuda_team import BARRIER, Strided
 from looptune.backends.text import ident, never_negative
-from looptune.backends.tiles import FIRST, WIDE, Staged, Tile
+from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile, directly
 from looptune.ir import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.mapping import Kernel
 from looptune.ranges import Range, between, difference, inside
-from looptune.rewrite import walk_stmts
+from looptune.rewrite import substitute, walk_stmts
 from looptune.simplify import add, mul
 
+NEXT = "__next"
+"""What the name of a variable ends with: the buffer that is filled next."""
+_ONE = Const(0)
+"""Where there is but one buffer."""
 STRAIGHT = 16
 """So many copies a thread makes one after the other; more in a loop."""
 COPY = "copy_16_bytes"
@@ -41,7 +48,6 @@ def {COPY}(typingctx, to, at, source, place):
 
     return types.void(to, types.uint32, source, types.uint32), emit
 '''
-COPY_IMPORTS = ("from llvmlite import ir", "from numba import types", "from numba.cuda.extending import intrinsic")
 
 
 def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Iterator[str]:
@@ -50,7 +56,7 @@ def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Itera
     yield f"    slot = uint32(cuda.threadIdx.y * {kernel.block[0]} + cuda.threadIdx.x)"
     for tile in stage.tiles:
         aligned = f", alignment={WIDE}" if tile.vector > 1 else ""
-        yield f"    {tile.name} = cuda.shared.array({tile.size}, {tile.dtype}{aligned})"
+        yield f"    {tile.name} = cuda.shared.array({tile.buffers * tile.size}, {tile.dtype}{aligned})"
     asked = [live, *([writer.condition(stage.when)] if stage.when is not None else [])]
     live = " and ".join(c for c in asked if c)
     at_once = set() if live else _opening(stage.body)
@@ -118,8 +124,11 @@ class _Emission:
     def statement(self, stmt: Stmt, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         match stmt:
             case Loop() if id(stmt) in self.stage.at:
-                yield from self.fill(self.stage.at[id(stmt)], indent, env)
+                if not any(t.ahead for t in self.stage.at[id(stmt)]):
+                    yield from self.fill(self.stage.at[id(stmt)], indent, env)
                 yield from self.own((stmt,), indent)
+            case Loop(body=body) if self.later(stmt):
+                yield from self.ahead(stmt, indent, env)
             case Loop(body=body):
                 inner = inside(stmt, env)
                 yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
@@ -130,6 +139,46 @@ class _Emission:
                     yield f"{indent}else:"
                     yield from self.block(other, indent + "    ", env)
 
+    def later(self, loop: Loop) -> tuple[Tile, ...]:
+        """The tiles that are filled for later iterations of the loop."""
+        return tuple(t for s in directly(loop.body) for t in self.stage.at.get(id(s), ()) if t.ahead)
+
+    def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+        """The loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
+        tiles, var, inner = self.later(loop), loop.var, inside(loop, env)
+        kind, start, end = self.writer.range_of(loop)
+        count, buffer = max(t.buffers for t in tiles), var + BUFFER
+        env = {**env, **({var + AHEAD: inner[var]} if var in inner else {})}
+        moved = [replace(t, origin=substitute(t.origin, {var: Var(var + AHEAD, loop.dtype)})) for t in tiles]
+        following = f"{var}{AHEAD} = {kind}({var}{AHEAD} + {loop.step})"
+
+        def begin(into: Expr, at: str) -> Iterator[str]:
+            yield f"{at}if {var}{AHEAD} < {end}:"
+            for tile in moved:
+                yield from self.copy(tile, at + "    ", env, into)
+            yield f"{at}{cuda_ahead.BEGIN}()"
+            yield f"{at}{following}"
+
+        def body(at: str) -> Iterator[str]:
+            yield f"{at}{cuda_ahead.awaiting(count - 2)}()"
+            yield f"{at}{BARRIER}"
+            yield from begin(Var(var + NEXT), at)
+            yield from self.block(loop.body, at, inner)
+            yield f"{at}{var}{NEXT} = {buffer}"
+            yield f"{at}{buffer} = uint32(({buffer} + 1) % {count})"
+
+        yield f"{indent}{BARRIER}"
+        yield f"{indent}{var}{AHEAD} = {start}"
+        for name in (var + AHEAD, buffer, var + NEXT):
+            self.writer.bind(name, name != var + AHEAD or kind == "uint32")
+        for k in range(count - 1):
+            yield from begin(Const(k), indent)
+        yield f"{indent}{buffer} = uint32(0)"
+        yield f"{indent}{var}{NEXT} = uint32({count - 1})"
+        yield from self.writer.loop(loop, indent, within=body)
+        for name in (var + AHEAD, buffer, var + NEXT):
+            self.writer.unbind(name)
+
     def fill(self, tiles: Sequence[Tile], indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """The threads of the block copy the tiles, each every so many elements."""
         if tiles:
@@ -139,22 +188,23 @@ class _Emission:
         if tiles:
             yield f"{indent}{BARRIER}"
 
-    def copy(self, tile: Tile, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+    def copy(self, tile: Tile, indent: str, env: Mapping[str, Range], buffer: Expr = _ONE) -> Iterator[str]:
         count, per = tile.rows * tile.shape[-1] // tile.vector, self.threads
         rounds = -(-count // per)
         if rounds > STRAIGHT:
             yield f"{indent}copy__tile = slot"
             yield f"{indent}while copy__tile < {count}:"
-            yield from self.element(tile, "copy__tile", indent + "    ", env)
+            yield from self.element(tile, "copy__tile", indent + "    ", env, buffer)
             yield f"{indent}    copy__tile = uint32(copy__tile + {per})"
             return
         for k in range(rounds):  # side by side, so that their loads overlap
             ragged = k == rounds - 1 and count % per
             if ragged:
                 yield f"{indent}if slot < {count - k * per}:"
-            yield from self.element(tile, f"(slot + {k * per})" if k else "slot", indent + "    " * bool(ragged), env)
+            number = f"(slot + {k * per})" if k else "slot"
+            yield from self.element(tile, number, indent + "    " * bool(ragged), env, buffer)
 
-    def element(self, tile: Tile, number: str, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
+    def element(self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr) -> Iterator[str]:
         """One element, or one vector of them: ``number`` in the order of the tile's rows."""
         places = [Var(f"place{d}__tile") for d in range(len(tile.shape))]
         counts = (*tile.shape[:-1], tile.shape[-1] // tile.vector)
@@ -173,7 +223,8 @@ class _Emission:
         row: Expr = Const(0)
         for v, n in zip(places[:-1], tile.shape[:-1], strict=True):
             row = add(mul(row, Const(n)), v)
-        target = self.writer.unsigned_index(add(mul(row, Const(tile.pitch)), inside[-1]))
+        place = add(mul(row, Const(tile.pitch)), inside[-1])
+        target = self.writer.unsigned_index(add(mul(buffer, Const(tile.size)), place))
         there = " and ".join(self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))
@@ -182,14 +233,17 @@ class _Emission:
 
     def stored(self, tile: Tile, target: str, source: Load, there: str) -> Iterator[str]:
         """``there``: the condition under which the array has the element, "" for always; where it has not, zero is."""
-        if tile.vector == 1:
+        width = tile.vector * np.dtype(tile.dtype).itemsize
+        later = tile.ahead and width in cuda_ahead.WIDTHS
+        if tile.vector == 1 and not later:
             value = self.writer.element(source)
             yield f"{tile.name}[{target}] = {f'{value} if {there} else {tile.dtype}(0)' if there else value}"
             return
         if there:
             yield f"if {there}:"
         place = self.writer.unsigned_index(self.writer.place(source))
-        yield f"{'    ' * bool(there)}{COPY}({tile.name}, {target}, {ident(tile.array)}, {place})"
+        copy = cuda_ahead.copy(width) if later else COPY
+        yield f"{'    ' * bool(there)}{copy}({tile.name}, {target}, {ident(tile.array)}, {place})"
         if there:
             yield "else:"
             for k in range(tile.vector):

@@ -23,7 +23,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cuda_stage, tiles
+from looptune.backends import cuda_ahead, cuda_stage, tiles
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
@@ -35,6 +35,7 @@ from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, neve
 from looptune.errors import ResourceError
 from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.rewrite import walk
 from looptune.scope import names
 from looptune.simplify import add, mul
 
@@ -213,6 +214,10 @@ class NumbaCuda(Backend):
         for k in plan.kernels:
             _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
             _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+            ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
+            if ahead and int(self.arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
+                raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
+                                    f"this is {self.arch}: stage with one buffer")  # fmt: skip
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
@@ -273,9 +278,11 @@ def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
     imports = ["import math", "", "import numpy as np", f"from numba import cuda, {', '.join(DTYPES)}", "", ""]
-    if any(cuda_stage.COPY in text for text in kernels.values()):
-        imports[-2:-2] = cuda_stage.COPY_IMPORTS
-        helpers = [cuda_stage.COPY_TEXT, "", *helpers]
+    copying = [cuda_stage.COPY_TEXT] if any(f"{cuda_stage.COPY}(" in text for text in kernels.values()) else []
+    copying += cuda_ahead.helpers(kernels.values())
+    if copying:
+        imports[-2:-2] = cuda_ahead.IMPORTS
+        helpers = [*(line for text in copying for line in (text, "")), *helpers]
     return "\n".join([*imports, *helpers]), kernels
 
 

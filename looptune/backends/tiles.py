@@ -30,6 +30,8 @@ from looptune.simplify import add, mul, sub
 
 FIRST, THREAD = "__first", "__thread"
 """What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
+BUFFER, AHEAD = "__buffer", "__ahead"
+"""The same: which buffer of its tiles an iteration reads, and the iteration whose tiles are filled."""
 WIDE = 16
 """Bytes of the widest load that a thread makes."""
 
@@ -37,7 +39,8 @@ WIDE = 16
 @dataclass(frozen=True, slots=True)
 class Tile:
     """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
-    apart; ``vector``: so many elements are copied at once, and where one of them is in the array all are."""
+    apart; ``vector``: so many elements are copied at once, and where one of them is in the array all are. Of several
+    ``buffers`` the loop reads the one that ``ahead``, the variable of the loop around, says."""
 
     name: str
     array: str
@@ -46,6 +49,8 @@ class Tile:
     shape: tuple[int, ...]
     pitch: int
     vector: int = 1
+    buffers: int = 1
+    ahead: str = ""
 
     @property
     def rows(self) -> int:
@@ -54,7 +59,7 @@ class Tile:
 
     @property
     def size(self) -> int:
-        """Elements of shared memory."""
+        """Elements of shared memory, of one buffer."""
         return self.rows * self.pitch
 
 
@@ -109,12 +114,17 @@ class _Stager:
     made: int = 0
     whole: tuple[str, ...] = ()
     around: tuple[Loop, ...] = ()
+    buffers: int = 1
+    ahead: str = ""
 
     def run(self) -> Staged:
         self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
         when, body = _asked(self.kernel.body)
         body = self.block(body, True)
         tiles: tuple[Tile, ...] = ()
+        several = next((f for f in self.kernel.loops if f.staged and f.buffers > 1), None)
+        if several is not None:
+            raise _refused(several, several.staged, _alone(several))
         if self.whole:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
@@ -131,7 +141,9 @@ class _Stager:
                 arrays = self.mine(stmt)
                 if not together or not self.same((stmt.lo, stmt.hi)):
                     raise _refused(stmt, arrays, "threads of a block do not come to it together")
+                self.buffers, self.ahead = stmt.buffers, self.filled_again(stmt, arrays) if stmt.buffers > 1 else ""
                 done, tiles = self.tiled(stmt, arrays)
+                self.buffers, self.ahead = 1, ""
                 self.at[id(done)] = tiles
                 return done
             case Loop(body=body):
@@ -143,6 +155,12 @@ class _Stager:
                 here = together and self.same((cond,))
                 return replace(stmt, then=self.block(then, here), other=self.block(other, here))
         return stmt
+
+    def filled_again(self, loop: Loop, arrays: Sequence[str]) -> str:
+        """The variable of the loop directly around, in each of whose iterations the tiles are others."""
+        if not self.around or all(s is not loop for s in directly(self.around[-1].body)):
+            raise _refused(loop, arrays, _alone(loop))
+        return self.around[-1].var
 
     def mine(self, loop: Loop) -> tuple[str, ...]:
         """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
@@ -262,7 +280,7 @@ class _Stager:
         pitch = shape[-1] + (vector if across and shape[-1] // vector % 2 == 0 else 0)
         name = f"{array}_{self.made}__tile"
         self.made += 1
-        return Tile(name, array, dtype, origin, shape, pitch, vector)
+        return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead)
 
     def vector(self, array: str, dtype: str, start: Expr, count: int) -> int:
         """So many elements are 16 bytes, if rows of the array and of the tile begin and end at multiples of that."""
@@ -314,6 +332,8 @@ class _Stager:
                 e = _plus(e, factor, Var(name))
             width = tile.pitch if d == len(mine) - 1 else tile.shape[d]
             flat = add(mul(flat, Const(width)), e)
+        if tile.ahead:
+            flat = add(mul(Const(tile.size), Var(tile.ahead + BUFFER)), flat)
         return Load(tile.name, (flat,), tile.dtype)
 
 
@@ -394,10 +414,23 @@ def _most(loop: Loop) -> int:
     return min(found, default=0)
 
 
+def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements that are in no loop inside."""
+    for stmt in body:
+        yield stmt
+        match stmt:
+            case If(_, then, other):
+                yield from directly((*then, *other))
+
+
+def _alone(loop: Loop) -> str:
+    return f"with {loop.buffers} buffers it has to stand directly in a loop that is no grid's: tile it"
+
+
 def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:
     return DirectiveError(f"stage {', '.join(arrays)} at loop {loop.var}: {why}", loop.span)
 
 
 def shared_bytes(tiles: Sequence[Tile]) -> int:
     """Of a block; each tile begins at a multiple of 16 bytes."""
-    return sum(-(-t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)
+    return sum(-(-t.buffers * t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)

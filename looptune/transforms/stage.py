@@ -8,9 +8,12 @@ The tile is all that the threads of a block read of the array in the loop, so th
 iterations: tile it. On a grid's own loop it is what they read in the whole kernel, halo included. On a CPU, whose
 caches do this, it changes nothing.
 
+``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with this one's.
+
 Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
 together. Gain: each element is read from memory once a block; 16 bytes at a time where sizes are known and rows of the
-tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile.
+tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile; with several buffers so many
+times the memory, and one barrier.
 """
 
 from __future__ import annotations
@@ -22,25 +25,37 @@ from looptune.errors import DirectiveError
 from looptune.ir import Arg, Directive, Load
 from looptune.rewrite import walk
 from looptune.scope import written
-from looptune.transforms.base import Change, Example, Site, Transform
+from looptune.transforms.base import Change, Example, Site, Transform, positive
+
+MOST_BUFFERS = 4
 
 
 @dataclass(frozen=True)
 class Stage(Transform):
     name: ClassVar = "stage"
-    syntax: ClassVar = "stage ARRAY [, ARRAY ...]"
+    syntax: ClassVar = "stage ARRAY [, ARRAY ...] [, buffers N]"
     stage: ClassVar = "mode"
 
     arrays: tuple[Arg, ...]
+    buffers: int = 1
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        if not directive.args:
+        buffers = 1
+        arrays: list[Arg] = []
+        for arg in directive.args:
+            match arg:
+                case Arg(key="buffers", values=(_, *_)):
+                    buffers = positive(arg, "the number of buffers")
+                    if buffers > MOST_BUFFERS:
+                        raise DirectiveError(f"stage takes {MOST_BUFFERS} buffers at most, got {buffers}", arg.span)
+                case Arg(key, ()) if key.isidentifier():
+                    arrays.append(arg)
+                case _:
+                    raise DirectiveError(f"stage takes names of arrays (syntax: {cls.syntax})", arg.span)
+        if not arrays:
             raise DirectiveError(f"stage needs an array (syntax: {cls.syntax})", directive.span)
-        wrong = next((a for a in directive.args if a.values or not a.key.isidentifier()), None)
-        if wrong is not None:
-            raise DirectiveError(f"stage takes names of arrays (syntax: {cls.syntax})", wrong.span)
-        return cls(directive.args, span=directive.span)
+        return cls(tuple(arrays), buffers, span=directive.span)
 
     def apply(self, site: Site) -> Change:
         used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
@@ -53,7 +68,8 @@ class Stage(Transform):
             if arg.key in written(site.loop.body):
                 raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
         names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
-        return Change((replace(site.loop, staged=tuple(names)),))
+        buffers = max(site.loop.buffers, self.buffers)
+        return Change((replace(site.loop, staged=tuple(names), buffers=buffers),))
 
 
 _COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"
@@ -65,6 +81,7 @@ Stage.examples = {
 for (int i = 1; i < n; i++) {
   B[i] = A[i - 1] + A[i];
 }"""),
+    "stage A, buffers 5": Example(_COPY, refused="stage takes 4 buffers at most, got 5"),
     "stage B": Example(_COPY, refused="stage: loop i writes B"),
     "stage D": Example(_COPY, refused="loop i reads no array D; it reads A, B"),
     "stage 4": Example(_COPY, refused="stage takes names of arrays"),

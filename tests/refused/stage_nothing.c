@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:22: stage needs an array (syntax: stage ARRAY [, ARRAY ...])
+FILE:8:22: stage needs an array (syntax: stage ARRAY [, ARRAY ...] [, buffers N])
       #pragma looptune stage
                        ^^^^^
 */

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:28: stage takes names of arrays (syntax: stage ARRAY [, ARRAY ...])
+FILE:8:28: stage takes names of arrays (syntax: stage ARRAY [, ARRAY ...] [, buffers N])
       #pragma looptune stage 4
                              ^
 */

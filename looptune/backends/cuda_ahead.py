@@ -1,0 +1,78 @@
+"""Tiles filled ahead: while a block computes with one buffer, elements of the next tiles are on their way to others.
+
+    tile of 1st, 2nd, … strip begun          for each strip: wait for its tile · barrier · begin a later one · compute
+
+``buffers 3`` has two tiles on their way. A thread waits for the copies it began itself; the barrier, the only one a
+strip, makes them those of all, and says that nobody reads the buffer any more that is filled next. Numba has no
+spelling for the copies that bypass registers (compute capability 8.0): they are PTX here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+LEAST_CAPABILITY = 80
+"""Of devices that copy to shared memory while they compute."""
+WIDTHS = (16, 8, 4)
+"""Bytes that one such copy takes."""
+BEGIN, AWAIT = "begin_copies", "await_copies"
+IMPORTS = ("from llvmlite import ir", "from numba import types", "from numba.cuda.extending import intrinsic")
+_COPY = '''\
+@intrinsic
+def {name}(typingctx, to, at, source, place):
+    """{width} bytes of ``source`` from element ``place`` on are on their way to ``to``, from element ``at`` on."""
+
+    def emit(context, builder, signature, args):
+        def where(k):
+            array = context.make_array(signature.args[k])(context, builder, args[k])
+            place = builder.gep(array.data, [builder.zext(args[k + 1], ir.IntType(64))])
+            return builder.ptrtoint(place, ir.IntType(64))
+
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 2)
+        text = (
+            "{{ .reg .u64 to, from; cvta.to.shared.u64 to, $0; cvta.to.global.u64 from, $1; "
+            "cp.async.{cache}.shared.global [to], [from], {width}; }}"
+        )
+        builder.call(ir.InlineAsm(kind, text, "l,l,~{{memory}}", True), [where(0), where(2)])
+        return context.get_dummy_value()
+
+    return types.void(to, types.uint32, source, types.uint32), emit
+'''
+_ORDER = '''\
+@intrinsic
+def {name}(typingctx):
+    """{what}"""
+
+    def emit(context, builder, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [])
+        builder.call(ir.InlineAsm(kind, "{ptx};", "~{{memory}}", True), [])
+        return context.get_dummy_value()
+
+    return types.void(), emit
+'''
+
+
+def copy(width: int) -> str:
+    """The name of the copy of so many bytes."""
+    return f"copy_{width}_bytes_ahead"
+
+
+def awaiting(groups: int) -> str:
+    """The name of what waits until only so many groups of copies are on their way."""
+    return f"{AWAIT}_{groups}"
+
+
+def helpers(kernels: Iterable[str]) -> Iterator[str]:
+    """The device functions that the texts of kernels use."""
+    texts = tuple(kernels)
+    for width in WIDTHS:
+        if any(copy(width) in text for text in texts):
+            # Past the L1 where that is possible: nobody else on this multiprocessor reads it.
+            yield _COPY.format(name=copy(width), width=width, cache="cg" if width == max(WIDTHS) else "ca")
+    if any(BEGIN in text for text in texts):
+        yield _ORDER.format(name=BEGIN, what="Copies begun since the last call are a group.",
+                            ptx="cp.async.commit_group")  # fmt: skip
+    for groups in range(4):
+        if any(awaiting(groups) in text for text in texts):
+            yield _ORDER.format(name=awaiting(groups), what=f"All groups but the last {groups} have arrived.",
+                                ptx=f"cp.async.wait_group {groups}")  # fmt: skip
