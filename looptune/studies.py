@@ -65,7 +65,9 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Study]:
     having = {name for s in studies for name in (s.kernel, s.context.kernel)}
     unknown = [k for k in kernels if k not in having]
     if unknown:
-        raise UsageError(f"no kernel {unknown[0]} in {files}: there are {', '.join(sorted({s.kernel for s in studies}))}")
+        raise UsageError(
+            f"no kernel {unknown[0]} in {files}: there are {', '.join(sorted({s.kernel for s in studies}))}"
+        )
     chosen = [s for s in studies if not kernels or {s.kernel, s.context.kernel} & set(kernels)]
     return sorted(chosen, key=lambda s: (s.device, s.kernel, s.result.dtype, s.context.sizes, s.context.options))
 
@@ -125,7 +127,11 @@ def _named(directives: str) -> str:
 
 
 def _recovered(
-    context: Context, versions: Sequence[Row], last: Mapping[str, Timed], rows: Sequence[Row], commands: Mapping[str, str]
+    context: Context,
+    versions: Sequence[Row],
+    last: Mapping[str, Timed],
+    rows: Sequence[Row],
+    commands: Mapping[str, str],
 ) -> Result:
     """What the sweep would have reported, as far as rows tell."""
     command = next((commands[row.sweep] for row in reversed(versions) if row.sweep in commands), "")

@@ -21,7 +21,7 @@ _TEX: Mapping[str, str] = MappingProxyType({
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"{\char34}", "'": r"{\char39}", "`": r"\textasciigrave{}", "-": "{-}",
 })  # fmt: skip
-_WIDTHS: Mapping[Kind, str] = MappingProxyType({"code": "0.32", "prose": "0.08"})
+_WIDTHS: Mapping[Kind, str] = MappingProxyType({"code": "0.28", "prose": "0.09"})
 """Parts of the width of a line of text."""
 
 
@@ -65,7 +65,7 @@ class Grid:
         columns = "".join(_tex_column(c.kind) for c in self.columns)
         body = [" & ".join(map(_tex_cell, row, (c.kind for c in self.columns))) + r" \\" for row in self.rows]
         return "\n".join([
-            r"% \usepackage{array,booktabs}", r"\begin{table*}", r"\centering\scriptsize\setlength{\tabcolsep}{3pt}",
+            r"% \usepackage{array,booktabs}", r"\begin{table*}", r"\centering\scriptsize\frenchspacing\setlength{\tabcolsep}{3pt}",
             rf"\caption{{{tex(self.caption)}}}", rf"\label{{tab:{self.label}}}", rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule", " & ".join(tex(c.heading) for c in self.columns) + r" \\", r"\midrule", *body, r"\bottomrule",
             r"\end{tabular}", r"\end{table*}", "",

@@ -1,6 +1,6 @@
 """All that is known of one kernel at one size on one device: what its sweep came to, and every version that was measured.
 
-    rows of a context, and its conclusion where the database has one ─▶ Study ─▶ tables, figures, page
+rows of a context, and its conclusion where the database has one ─▶ Study ─▶ tables, figures, page
 """
 
 from __future__ import annotations
@@ -92,6 +92,18 @@ def by_device(studies: Iterable[Study]) -> dict[str, list[Study]]:
 def dtypes(studies: Sequence[Study]) -> list[str]:
     """The types that occur, ``float32`` first."""
     return sorted({s.result.dtype for s in studies})
+
+
+def names_of(studies: Sequence[Study]) -> list[str]:
+    """Kernels, with their sizes, types and devices where those tell two apart."""
+    names = [s.kernel for s in studies]
+    for more in ("sizes", "kind", "device"):
+        twice = {name for name in names if names.count(name) > 1}
+        told = {name: {getattr(s, more) for n, s in zip(names, studies, strict=True) if n == name} for name in twice}
+        names = [
+            f"{n} {getattr(s, more)}" if len(told.get(n, ())) > 1 else n for n, s in zip(names, studies, strict=True)
+        ]
+    return names
 
 
 def timed_rows(study: Study) -> list[tuple[Row, Timed]]:

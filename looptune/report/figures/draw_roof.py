@@ -1,0 +1,79 @@
+"""The roofline figure: a panel for each type, its roof, and every kernel's default, hand-written and tuned rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import atan2, degrees, log10
+from typing import Any
+
+from looptune.report.figures import style
+from looptune.report.figures.draw import spread_labels
+from looptune.report.figures.roofline import Roof
+from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
+
+_LOOKS = (("default", BLUE, "o"), ("hand-written", ORANGE, "s"), ("tuned", GREEN, "^"))
+_LABEL_SHARE = 0.034
+"""Of a panel's width, between two names."""
+
+
+def rooflines(roofs: Sequence[Roof]) -> Any:
+    """Both axes logarithmic; names stand above the panel, each with a line down to its kernel's points."""
+    figure, panels = style.panels(len(roofs), 1, inches=(7.6, 4.3))
+    handles: dict[str, Any] = {}
+    for axes, roof in zip(panels, roofs, strict=True):
+        low, high = _range([p.intensity for p in roof.points] + [roof.fma / roof.copy], 2.0)
+        rates = [rate for p in roof.points for rate in p.gflops.values()]
+        bottom, top = _range([*rates, roof.fma], 1.6)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(low, high)
+        axes.set_ylim(bottom, top)
+        ridge = roof.fma / roof.copy
+        axes.plot([low, ridge, high], [low * roof.copy, roof.fma, roof.fma], color=INK, linewidth=1.4, zorder=2)
+        axes.text(high, roof.fma * (top / bottom) ** 0.006, f"FMA peak, {roof.dtype}: {roof.fma:,.0f} GFLOP/s  ", ha="right", va="bottom",
+                  fontsize=7, color=INK)  # fmt: skip
+        at = max(low, bottom / roof.copy)
+        axes.annotate(f"  copy: {roof.copy:,.0f} GB/s", (at, at * roof.copy), fontsize=7, color=INK, rotation=_slope(axes),
+                      rotation_mode="anchor", ha="left", va="bottom", xytext=(6, 4), textcoords="offset points")  # fmt: skip
+        handles |= _points(axes, roof)
+        _label(axes, roof, low, high)
+        axes.grid(axis="both", color=FAINT, alpha=0.25, linewidth=0.6)
+    style.labelled(figure, "operations a byte that has to be moved [FLOP/B]", "GFLOP/s")
+    style.legend(figure, handles)
+    return figure
+
+
+def _range(values: Sequence[float], beyond: float) -> tuple[float, float]:
+    return min(values) / beyond, max(values) * beyond
+
+
+def _slope(axes: Any) -> float:
+    """Degrees at which a line of slope 1 rises on the page."""
+    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    return degrees(atan2(3.3 / log10(y1 / y0), 6.9 / log10(x1 / x0)))
+
+
+def _points(axes: Any, roof: Roof) -> dict[str, Any]:
+    for p in roof.points:
+        axes.plot([p.intensity] * len(p.gflops), list(p.gflops.values()), color=FAINT, linewidth=0.6, zorder=2)
+    handles = {}
+    for name, colour, marker in _LOOKS:
+        found = [(p.intensity, p.gflops[name]) for p in roof.points if name in p.gflops]
+        if found:
+            (handles[name],) = axes.plot(*zip(*found, strict=True), marker, color=colour, markersize=5, linestyle="none",
+                                         zorder=4, markeredgecolor="white", markeredgewidth=0.4)  # fmt: skip
+    return handles
+
+
+def _label(axes: Any, roof: Roof, low: float, high: float) -> None:
+    names = [f"{p.kernel}\n{k}" for k, p in enumerate(roof.points)]
+    at = {n: log10(p.intensity / low) / log10(high / low) for n, p in zip(names, roof.points, strict=True)}
+    placed = spread_labels(at, _LABEL_SHARE)
+    for name, p in zip(names, roof.points, strict=True):
+        axes.annotate(
+            name.partition("\n")[0], (at[name], 1), (placed[name], 1.06), xycoords="axes fraction", rotation=90,
+            textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
+        )  # fmt: skip
+        top = axes.get_ylim()[1]
+        axes.plot([p.intensity] * 2, [max(p.gflops.values(), default=top), top], color=FAINT, linewidth=0.4, zorder=1)

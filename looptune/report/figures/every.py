@@ -1,0 +1,83 @@
+"""All figures of a set of studies: drawn where there are data, named with the reason where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from looptune.report import summary
+from looptune.report.figures import draw, style
+from looptune.report.figures.draw_roof import rooflines
+from looptune.report.figures.families import factors, orders
+from looptune.report.figures.roofline import roofs
+from looptune.report.figures.sensitivity import sensitivity
+from looptune.report.figures.transfer import transfers
+from looptune.report.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``draw`` makes it; None where there is nothing to draw, and then ``missing`` says why."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[], Any] | None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure on disk: ``paths`` are its PNG and its SVG."""
+
+    figure: Figure
+    paths: tuple[Path, ...]
+
+
+def figures(studies: Sequence[Study]) -> Iterator[Figure]:
+    """Every figure there could be, in the order of the page."""
+    compared = [s for s in studies if summary.ratio(s.result, "default", "tuned") is not None]
+    yield _figure("speedups", "Speed-up over the default",
+                  "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+                  compared, draw.speedups, "no kernel has both a default and a tuned time")  # fmt: skip
+    yield _figure("factors", "Speed-up by unroll and tile factor",
+                  "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
+                  "rest in a remainder loop or guarded, inner loops jammed or not.",
+                  _known(factors, studies), draw.factors,
+                  "no three versions differ in the factor of one directive alone")  # fmt: skip
+    yield _figure("orders", "Speed-up by order of the loops",
+                  "Versions that differ in their permutation alone, from the screening.",
+                  _known(orders, studies), draw.orders, "no two versions differ in their permutation alone")  # fmt: skip
+    yield _figure("sensitivity", "How much each parameter matters",
+                  "The best time with each value of a parameter, all others free, over the best time of all, from the "
+                  "screening; for each kernel the parameters that matter most.",
+                  _known(sensitivity, studies), draw.sensitivities, "no parameter has two values")  # fmt: skip
+    yield _figure("roofline", "Roofline",
+                  "Operations of the original loops a second against operations a byte that any version has to move; the "
+                  "roof is what the device was measured to do.",
+                  roofs(studies), rooflines,
+                  "the peaks of the device are not in this database: a sweep of this looptune keeps them")  # fmt: skip
+    yield _figure("transfer", "The best of one device on another",
+                  "Time of each device's best directives over the device's own best, where both were measured.",
+                  transfers(studies), draw.transfers,
+                  "no configuration that is best on one device was measured on another")  # fmt: skip
+
+
+def write(studies: Sequence[Study], folder: Path, kinds: Sequence[Figure] | None = None) -> list[Drawn]:
+    """The figures that there are data for, as ``<name>.png`` and ``<name>.svg``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = list(figures(studies)) if kinds is None else kinds
+    return [Drawn(f, tuple(style.save(f.draw(), folder / f.name))) for f in wanted if f.draw is not None]
+
+
+def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
+    return [one for study in studies if (one := of(study)) is not None]
+
+
+def _figure(
+    name: str, title: str, caption: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str
+) -> Figure:
+    return Figure(name, title, caption, partial(drawn, data) if data else None, "" if data else missing)
