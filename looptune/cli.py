@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from looptune.cli_db import database, failures
+from looptune.cli_report import report
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
 from looptune.options import (
@@ -440,6 +441,7 @@ def doctor() -> int:
     return 0 if all(f.status != "missing" for f in findings) else 1
 
 
+cli.add_command(report)
 cli.add_command(failures)
 cli.add_command(database)
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 
 from looptune import finals, flops, pretty
 from looptune.finals import Finals, Match
+from looptune.frontend import Unit
 from looptune.places import Place
 from looptune.preparation import Prepared
 from looptune.proved import proved
@@ -52,7 +53,17 @@ def _sources(prepared: Prepared, match: Match, best: str) -> Sources:
     """The C as it was given, and what the winning directives make of it."""
     done = match.scheduled(best)
     emitted = match.lab.backend.emit(plans_of(replace(match.lab.job, odd=None), done.codelet, best).timed)
-    return Sources(prepared.unit.text, pretty.function(done.codelet), emitted)
+    return Sources(given(prepared.unit), pretty.function(done.codelet), emitted)
+
+
+def given(unit: Unit) -> str:
+    """The functions of the codelet as the file has them, each from the blank line before it."""
+    parts = []
+    for part in unit.parts:
+        start, end = part.body
+        # What the head of a function or of a scop belongs to stands above it without a gap.
+        parts.append(unit.text[unit.text.rfind("\n\n", 0, start) + 1 : end].strip("\n") + "\n")
+    return "\n".join(parts)
 
 
 def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:

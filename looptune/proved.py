@@ -12,9 +12,8 @@ from looptune.schedule import Scheduled
 from looptune.tune.evaluate import plans_of
 from looptune.tune.job import Job
 
-
 Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
-"""How far the proof reached: the kernels as launched, the finished loops, each directive alone; the user's word; none."""
+"""How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,12 +152,12 @@ def _interval(speedup: Speedup | None) -> dict[str, float | str] | None:
 
 
 def write(studies: Sequence[Study], folder: Path) -> list[Path]:
-    """``best`` and ``times`` as .md, .csv and .tex, and ``best.json`` with the numbers of both."""
+    """``table-best`` and ``table-times`` as .md, .csv and .tex, and ``table-best.json`` with the numbers of both."""
     written = []
     for grid in (best(studies), times(studies)):
         for suffix, text in (("md", grid.markdown()), ("csv", grid.csv()), ("tex", grid.latex())):
-            written.append(folder / f"{grid.label}.{suffix}")
+            written.append(folder / f"table-{grid.label}.{suffix}")
             written[-1].write_text(text)
-    written.append(folder / "best.json")
+    written.append(folder / "table-best.json")
     written[-1].write_text(json.dumps([record(s) for s in studies], indent=1) + "\n")
     return written

@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
+from looptune.runtime.timing import Verdict
+
+_VERDICTS = get_args(Verdict)
 Kind = Literal["text", "number", "code", "prose"]
 """``code`` is set in a fixed width, its lines one below the other; ``prose`` may be broken anywhere."""
 
@@ -36,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """``rows`` hold one text a column; ``label`` is the LaTeX label and the file's name."""
+    """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files."""
 
     label: str
     caption: str
@@ -65,8 +68,10 @@ class Grid:
         columns = "".join(_tex_column(c.kind) for c in self.columns)
         body = [" & ".join(map(_tex_cell, row, (c.kind for c in self.columns))) + r" \\" for row in self.rows]
         return "\n".join([
-            r"% \usepackage{array,booktabs}", r"\begin{table*}", r"\centering\scriptsize\frenchspacing\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{tex(self.caption)}}}", rf"\label{{tab:{self.label}}}", rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+            r"% \usepackage{array,booktabs}", r"\begin{table*}",
+            r"\centering\scriptsize\frenchspacing\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{tex(self.caption)}}}", rf"\label{{tab:{self.label}}}",
+            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule", " & ".join(tex(c.heading) for c in self.columns) + r" \\", r"\midrule", *body, r"\bottomrule",
             r"\end{tabular}", r"\end{table*}", "",
         ])  # fmt: skip
@@ -121,4 +126,7 @@ def _inert(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    return "<br>".join(map(escape, text.splitlines()))
+    """A verdict is marked as what it is, for the page to colour."""
+    lines = "<br>".join(map(escape, text.splitlines()))
+    verdict = text.rpartition(" ")[2]
+    return lines.replace(verdict, f'<b class="{verdict}">{verdict}</b>') if verdict in _VERDICTS else lines

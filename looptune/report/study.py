@@ -1,4 +1,4 @@
-"""All that is known of one kernel at one size on one device: what its sweep came to, and every version that was measured.
+"""All that is known of one kernel at one size on one device: what its sweep came to, and every version measured.
 
 rows of a context, and its conclusion where the database has one ─▶ Study ─▶ tables, figures, page
 """

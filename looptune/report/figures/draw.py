@@ -131,7 +131,7 @@ def _bars(axes: Any, studies: Sequence[Study]) -> dict[str, Any]:
 
 
 def sensitivities(found: Sequence[Sensitivity]) -> Any:
-    """The best time with each value of a parameter over the best of all; the parameters of a kernel beside its panel."""
+    """The best time with each value of a parameter over the best of all; beside a panel its parameters."""
     figure, panels = style.panels(len(found), 3, inches=(4.1, 2.35))
     for axes, one in zip(panels, found, strict=True):
         for k, (name, curve) in enumerate(one.axes.items()):
@@ -142,8 +142,9 @@ def sensitivities(found: Sequence[Sensitivity]) -> Any:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
         style.ratio_axis(axes, [y for curve in one.axes.values() for y in curve.values()])
+        shown = f"{len(one.axes)} of {len(one.axes) + one.left_out}" if one.left_out else None
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=6.5, frameon=False, labelcolor=INK,
-                    title=f"{len(one.axes)} of {len(one.axes) + one.left_out}" if one.left_out else None, title_fontsize=6.5, alignment="left", borderaxespad=0)  # fmt: skip
+                    title=shown, title_fontsize=6.5, alignment="left", borderaxespad=0)  # fmt: skip
         style.titled(axes, one.kernel)
     style.labelled(figure, "value of the parameter", "best time with this value over the best of all")
     return figure

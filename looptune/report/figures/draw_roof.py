@@ -23,24 +23,26 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
     for axes, roof in zip(panels, roofs, strict=True):
         low, high = _range([p.intensity for p in roof.points] + [roof.fma / roof.copy], 2.0)
         rates = [rate for p in roof.points for rate in p.gflops.values()]
-        bottom, top = _range([*rates, roof.fma], 1.6)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlim(low, high)
-        axes.set_ylim(bottom, top)
-        ridge = roof.fma / roof.copy
-        axes.plot([low, ridge, high], [low * roof.copy, roof.fma, roof.fma], color=INK, linewidth=1.4, zorder=2)
-        axes.text(high, roof.fma * (top / bottom) ** 0.006, f"FMA peak, {roof.dtype}: {roof.fma:,.0f} GFLOP/s  ", ha="right", va="bottom",
-                  fontsize=7, color=INK)  # fmt: skip
-        at = max(low, bottom / roof.copy)
-        axes.annotate(f"  copy: {roof.copy:,.0f} GB/s", (at, at * roof.copy), fontsize=7, color=INK, rotation=_slope(axes),
-                      rotation_mode="anchor", ha="left", va="bottom", xytext=(6, 4), textcoords="offset points")  # fmt: skip
+        axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=_range([*rates, roof.fma], 1.6))
+        _roof(axes, roof)
         handles |= _points(axes, roof)
-        _label(axes, roof, low, high)
+        _label(axes, roof)
         axes.grid(axis="both", color=FAINT, alpha=0.25, linewidth=0.6)
     style.labelled(figure, "operations a byte that has to be moved [FLOP/B]", "GFLOP/s")
     style.legend(figure, handles)
     return figure
+
+
+def _roof(axes: Any, roof: Roof) -> None:
+    """The two lines and what they are."""
+    (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    ridge, at = roof.fma / roof.copy, max(low, bottom / roof.copy)
+    axes.plot([low, ridge, high], [low * roof.copy, roof.fma, roof.fma], color=INK, linewidth=1.4, zorder=2)
+    said = {"fontsize": 7, "color": INK, "va": "bottom"}
+    peak = f"FMA peak, {roof.dtype}: {roof.fma:,.0f} GFLOP/s  "
+    axes.text(high, roof.fma * (top / bottom) ** 0.006, peak, ha="right", **said)
+    axes.annotate(f"  copy: {roof.copy:,.0f} GB/s", (at, at * roof.copy), (6, 4), textcoords="offset points",
+                  rotation=_slope(axes), rotation_mode="anchor", ha="left", **said)  # fmt: skip
 
 
 def _range(values: Sequence[float], beyond: float) -> tuple[float, float]:
@@ -60,12 +62,15 @@ def _points(axes: Any, roof: Roof) -> dict[str, Any]:
     for name, colour, marker in _LOOKS:
         found = [(p.intensity, p.gflops[name]) for p in roof.points if name in p.gflops]
         if found:
-            (handles[name],) = axes.plot(*zip(*found, strict=True), marker, color=colour, markersize=5, linestyle="none",
-                                         zorder=4, markeredgecolor="white", markeredgewidth=0.4)  # fmt: skip
+            (handles[name],) = axes.plot(
+                *zip(*found, strict=True), marker, color=colour, markersize=5, linestyle="none", zorder=4,
+                markeredgecolor="white", markeredgewidth=0.4,
+            )  # fmt: skip
     return handles
 
 
-def _label(axes: Any, roof: Roof, low: float, high: float) -> None:
+def _label(axes: Any, roof: Roof) -> None:
+    low, high = axes.get_xlim()
     names = [f"{p.kernel}\n{k}" for k, p in enumerate(roof.points)]
     at = {n: log10(p.intensity / low) / log10(high / low) for n, p in zip(names, roof.points, strict=True)}
     placed = spread_labels(at, _LABEL_SHARE)

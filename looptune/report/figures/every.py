@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,46 +31,62 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure on disk: ``paths`` are its PNG and its SVG."""
+    """A figure on disk."""
 
     figure: Figure
-    paths: tuple[Path, ...]
+    png: Path
+    svg: Path
 
 
-def figures(studies: Sequence[Study]) -> Iterator[Figure]:
+TRANSFER = "transfer"
+
+
+def figures(studies: Sequence[Study]) -> list[Figure]:
     """Every figure there could be, in the order of the page."""
     compared = [s for s in studies if summary.ratio(s.result, "default", "tuned") is not None]
-    yield _figure("speedups", "Speed-up over the default",
-                  "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
-                  compared, draw.speedups, "no kernel has both a default and a tuned time")  # fmt: skip
-    yield _figure("factors", "Speed-up by unroll and tile factor",
-                  "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
-                  "rest in a remainder loop or guarded, inner loops jammed or not.",
-                  _known(factors, studies), draw.factors,
-                  "no three versions differ in the factor of one directive alone")  # fmt: skip
-    yield _figure("orders", "Speed-up by order of the loops",
-                  "Versions that differ in their permutation alone, from the screening.",
-                  _known(orders, studies), draw.orders, "no two versions differ in their permutation alone")  # fmt: skip
-    yield _figure("sensitivity", "How much each parameter matters",
-                  "The best time with each value of a parameter, all others free, over the best time of all, from the "
-                  "screening; for each kernel the parameters that matter most.",
-                  _known(sensitivity, studies), draw.sensitivities, "no parameter has two values")  # fmt: skip
-    yield _figure("roofline", "Roofline",
-                  "Operations of the original loops a second against operations a byte that any version has to move; the "
-                  "roof is what the device was measured to do.",
-                  roofs(studies), rooflines,
-                  "the peaks of the device are not in this database: a sweep of this looptune keeps them")  # fmt: skip
-    yield _figure("transfer", "The best of one device on another",
-                  "Time of each device's best directives over the device's own best, where both were measured.",
-                  transfers(studies), draw.transfers,
-                  "no configuration that is best on one device was measured on another")  # fmt: skip
+    return [
+        _figure(
+            "speedups", "Speed-up over the default", compared, draw.speedups,
+            "no kernel has both a default and a tuned time",
+            "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+        ),
+        _figure(
+            "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
+            "no three versions differ in the factor of one directive alone",
+            "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the rest "
+            "in a remainder loop or guarded, inner loops jammed or not.",
+        ),
+        _figure(
+            "orders", "Speed-up by order of the loops", _known(orders, studies), draw.orders,
+            "no two versions differ in their permutation alone",
+            "Versions that differ in their permutation alone, from the screening.",
+        ),
+        _figure(
+            "sensitivity", "How much each parameter matters", _known(sensitivity, studies), draw.sensitivities,
+            "no parameter has two values",
+            "The best time with each value of a parameter, all others free, over the best time of all, from the "
+            "screening; for each kernel the parameters that matter most.",
+        ),
+        _figure(
+            "roofline", "Roofline", roofs(studies), rooflines,
+            "the peaks of the device are not in this database, a sweep of this looptune keeps them",
+            "Operations of the original loops a second against operations a byte that any version has to move; the roof "
+            "is what the device was measured to do.",
+        ),
+        _figure(
+            TRANSFER, "The best of one device on another", transfers(studies), draw.transfers,
+            "no configuration that is best on one device was measured on another",
+            "Time of each device's best directives over the device's own best, where both were measured.",
+        ),
+    ]  # fmt: skip
 
 
-def write(studies: Sequence[Study], folder: Path, kinds: Sequence[Figure] | None = None) -> list[Drawn]:
-    """The figures that there are data for, as ``<name>.png`` and ``<name>.svg``."""
+def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
+    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what an earlier report drew of others goes."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = list(figures(studies)) if kinds is None else kinds
-    return [Drawn(f, tuple(style.save(f.draw(), folder / f.name))) for f in wanted if f.draw is not None]
+    for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
+        old.unlink(missing_ok=True)
+    return [Drawn(f, *style.save(f.draw(), folder / f.name)) for f in wanted if f.draw is not None]
 
 
 def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
@@ -78,6 +94,6 @@ def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
 
 
 def _figure(
-    name: str, title: str, caption: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str
+    name: str, title: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str, caption: str
 ) -> Figure:
     return Figure(name, title, caption, partial(drawn, data) if data else None, "" if data else missing)

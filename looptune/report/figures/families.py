@@ -5,8 +5,8 @@
                                           loop k: unroll 2       factor 2, contiguous, remainder
                                           loop k: unroll 4, split factor 4, split, remainder
 
-The line stands for all loops that it says the same of (``condensed``). Figures 5 and 7 of Grauer-Gray et al., InPar 2012,
-are of two such families.
+The line stands for all loops that it says the same of (``condensed``). Figures 5 and 7 of Grauer-Gray et al.,
+InPar 2012, are of two such families.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Every kernel under its device's roof.
 
-    intensity = operations / bytes that have to be moved          roof(intensity) = min(FMA peak, copy bandwidth * intensity)
+    intensity = operations / bytes that have to be moved
+    roof      = min(FMA peak, copy bandwidth * intensity)
 
 Operations are those of the original loops, bytes count each element that is touched once; so a point may lie above the
 slope where a cache held some of the arrays, and right of where a program that moves more would be.

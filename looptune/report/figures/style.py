@@ -49,7 +49,7 @@ def plain(axes: Any) -> None:
 
 def ratio_axis(axes: Any, values: Iterable[float], *, one: bool = True, room: float = 0.06) -> None:
     """A logarithmic y axis of ratios around these, with ticks that say 0.5x, 1x, 20x, few of them; ``one``: 1 has to be
-    seen; ``room``: the share of the axis left free at either end. Noise is not blown up: a quarter is shown at least."""
+    seen; ``room``: the share of the axis left free at either end. Noise is not blown up: it spans a quarter."""
     values = [v for v in values if v > 0]
     low, high = min([1.0, *values] if one else values), max([1.0, *values] if one else values)
     widen = max(1.0, 1.25 / (high / low)) ** 0.5
@@ -101,15 +101,15 @@ def titled(axes: Any, title: str, below: str = "") -> None:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
 
 
-def save(figure: Any, stem: Path) -> list[Path]:
+def save(figure: Any, stem: Path) -> tuple[Path, Path]:
     """``stem``.png and ``stem``.svg; equal figures are equal files."""
     from matplotlib import rc_context
 
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+    png, svg = (stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg"))
     with rc_context({"svg.hashsalt": stem.name}):
-        figure.savefig(paths[0], dpi=150)
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None}, transparent=True)
-    return paths
+        figure.savefig(png, dpi=150)
+        figure.savefig(svg, metadata={"Date": None, "Creator": None}, transparent=True)
+    return png, svg
 
 
 def wrapped(texts: Sequence[str], limit: int) -> str:
