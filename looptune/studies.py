@@ -141,16 +141,16 @@ def _recovered(
     sizes = {n: v for n, v in json.loads(context.sizes).items() if isinstance(v, int)}
     return Result(
         kernel=_file_name(command, context.kernel), facts=facts, target=context.target, dtype=context.dtype,
-        sizes=sizes, entries=entries, directives=best, ties=ties, proof="", versions={**counts, "space": len(versions)}, flops=None,
-        command=command, over_hand=over_hand,
+        sizes=sizes, entries=entries, directives=best, ties=ties, proof="",
+        versions={**counts, "space": len(versions)}, flops=None, command=command, over_hand=over_hand,
     )  # fmt: skip
 
 
 def _entries(
     versions: Sequence[Row], last: Mapping[str, Timed], rows: Sequence[Row]
 ) -> tuple[str, tuple[str, ...], tuple[Entry, ...], Speedup | None]:
-    """The winner, what is as fast, the lines of the table, and the winner over the hand-written kernel; of the screening
-    where there were no finals."""
+    """The winner, what is as fast, the lines of the table, and the winner over the hand-written kernel; of the
+    screening where there were no finals."""
     screened = {row.directives: row.outcome for row in versions if isinstance(row.outcome, Timed)}
     texts = [text for text in last if text in screened]
     times = last if texts else screened

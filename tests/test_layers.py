@@ -19,9 +19,8 @@ RANKS = {
     "transforms": 8, "parts": 8, "reductions": 9, "dealt": 9, "bind": 9, "schedule": 10, "mapping": 10, "flops": 11,
     "mapped": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12, "runtime": 12,
     "tune": 13, "compulsory": 13, "targets": 14, "api": 15, "report": 15, "dump": 16, "source_to_source": 16,
-    "places": 16, "proved": 16, "doctor": 16, "finals": 17, "studies": 18, "preparation": 18, "conclusion": 19, "experiment": 20,
-    "options": 20, "cli_db": 21, "cli_report": 21,
-    "cli": 22, "__main__": 23,
+    "places": 16, "proved": 16, "doctor": 16, "finals": 17, "studies": 18, "preparation": 18,
+    "conclusion": 19, "experiment": 20, "options": 20, "cli_db": 21, "cli_report": 21, "cli": 22, "__main__": 23,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 

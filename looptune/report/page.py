@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from math import inf
 from typing import Any
 
 from looptune.report import best, summary
@@ -31,6 +32,9 @@ _VERSIONS = (
 """Fields of a version, their headings and the classes of their cells."""
 
 
+_LINKS = (("best", "Best"), ("times", "Times"), ("figures", "Figures"), ("every", "Versions"), ("winners", "Sources"))
+
+
 def page(studies: Sequence[Study], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
     """The page; ``notes`` say what is not on it, and why."""
     script = files("looptune.report").joinpath("page.js").read_text()
@@ -42,10 +46,10 @@ def page(studies: Sequence[Study], pictures: Sequence[Picture], notes: Sequence[
         "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">', '<link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title>", f"<style>{style}</style>", "</head>", "<body>", *_head(studies, title), "<main>",
-        *_tables(studies), *_figures(pictures, notes), *_versions(studies), *_winners(studies), "</main>",
-        "<footer><p>Times are medians; transfers are not included. Best configurations, speed-ups and verdicts are from "
-        "the finals, figures of versions from the screening.</p></footer>",
+        f"<title>{escape(title)}</title>", f"<style>{style}</style>", "</head>", "<body>", *_head(studies, title),
+        "<main>", *_tables(studies), *_figures(pictures, notes), *_versions(studies), *_winners(studies), "</main>",
+        "<footer><p>Times are medians; transfers are not included. Best configurations, speed-ups and verdicts are "
+        "from the finals, figures of versions from the screening.</p></footer>",
         '<aside id="detail" role="tooltip" hidden></aside>',
         f'<script type="application/json" id="data">{_embedded({"versions": versions(studies)})}</script>',
         f"<script>{script}</script>", "</body>", "</html>", "",
@@ -66,17 +70,11 @@ def _head(studies: Sequence[Study], title: str) -> list[str]:
         same = [s.result for s in studies if s.result.dtype == dtype]
         tiles += _means(same, dtype)
     items = "".join(f"<li><strong>{escape(value)}</strong> {escape(what)}</li>" for value, what in tiles)
-    links = (
-        ("best", "Best"),
-        ("times", "Times"),
-        ("figures", "Figures"),
-        ("every", "Versions"),
-        ("winners", "Sources"),
-    )
+    links = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in _LINKS)
     return [
         "<header>", f"<h1>{escape(title)}</h1>",
         *(f'<p class="faint">{escape(line)}</p>' for line in _facts(studies)), f'<ul class="tiles">{items}</ul>',
-        "<nav>" + "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links) + "</nav>", "</header>",
+        f"<nav>{links}</nav>", "</header>",
     ]  # fmt: skip
 
 
@@ -108,7 +106,7 @@ def _tables(studies: Sequence[Study]) -> list[str]:
 
 def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
     made = [
-        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3>{inlined(p)}'
+        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3><div class="drawn">{inlined(p)}</div>'
         f"<figcaption>{escape(p.caption)}</figcaption></figure>"
         for p in pictures
     ]
@@ -138,14 +136,15 @@ def _choice(identity: str, label: str, values: Sequence[str]) -> str:
 
 
 def versions(studies: Sequence[Study]) -> list[dict[str, Any]]:
-    """A record for every row of every study; of a duplicate the times are those of the version it repeats."""
+    """A record for every row of every study, the fastest first; of a duplicate the times are those of the version it repeats."""
     return [record for study, name in zip(studies, names_of(studies), strict=True) for record in _records(study, name)]
 
 
 def _records(study: Study, name: str) -> list[dict[str, Any]]:
     outcomes: Mapping[str, Row] = {row.key: row for row in study.rows}
     base = study.default_us
-    return [_version(row, outcomes.get(row.same_as or "", row), name, base) for row in study.rows]
+    made = [_version(row, outcomes.get(row.same_as or "", row), name, base) for row in study.rows]
+    return sorted(made, key=lambda v: inf if v["us"] is None else v["us"])
 
 
 def _version(row: Row, first: Row, name: str, base_us: float | None) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _folder(studies: Sequence[Study], folder: Path) -> Written:
     if not style.available():
         notes = [_INSTALL]
     elif all(p.name != _SEARCHES for p in pictures):
-        notes.append(f"no figure of search strategies: `looptune simulate --output {folder}` makes one")
+        notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
     written = folder / "index.html"
     written.write_text(page(studies, pictures, notes))
     return Written(written, tuple(notes))

@@ -53,8 +53,8 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
         _figure(
             "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
             "no three versions differ in the factor of one directive alone",
-            "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the rest "
-            "in a remainder loop or guarded, inner loops jammed or not.",
+            "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
+            "rest in a remainder loop or guarded, inner loops jammed or not.",
         ),
         _figure(
             "orders", "Speed-up by order of the loops", _known(orders, studies), draw.orders,
@@ -70,8 +70,8 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
         _figure(
             "roofline", "Roofline", roofs(studies), rooflines,
             "the peaks of the device are not in this database, a sweep of this looptune keeps them",
-            "Operations of the original loops a second against operations a byte that any version has to move; the roof "
-            "is what the device was measured to do.",
+            "Operations of the original loops a second against operations a byte that any version has to move; the "
+            "roof is what the device was measured to do.",
         ),
         _figure(
             TRANSFER, "The best of one device on another", transfers(studies), draw.transfers,
@@ -82,7 +82,7 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
 
 
 def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
-    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what an earlier report drew of others goes."""
+    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what was drawn of others earlier goes."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
         old.unlink(missing_ok=True)
