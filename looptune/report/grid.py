@@ -48,13 +48,13 @@ class Grid:
 
     def markdown(self) -> str:
         """The caption and the table; lines of code are set off by ``<br>``."""
-        head = "| " + " | ".join(c.heading for c in self.columns) + " |"
+        head = "| " + " | ".join(_markdown(c.heading, "text") for c in self.columns) + " |"
         rule = "|" + "|".join("---:" if c.kind == "number" else "---" for c in self.columns) + "|"
         body = [
             "| " + " | ".join(_markdown(cell, c.kind) for cell, c in zip(row, self.columns, strict=True)) + " |"
             for row in self.rows
         ]
-        return "\n".join([self.caption, "", head, rule, *body, ""])
+        return "\n".join([_markdown(self.caption, "text"), "", head, rule, *body, ""])
 
     def csv(self) -> str:
         out = io.StringIO()

@@ -136,7 +136,7 @@ def _choice(identity: str, label: str, values: Sequence[str]) -> str:
 
 
 def versions(studies: Sequence[Study]) -> list[dict[str, Any]]:
-    """A record for every row of every study, the fastest first; of a duplicate the times are those of the version it repeats."""
+    """A record for every row, the fastest of a study first; of a duplicate the times are those it repeats."""
     return [record for study, name in zip(studies, names_of(studies), strict=True) for record in _records(study, name)]
 
 

@@ -53,16 +53,17 @@ class Orders:
 
 
 def factors(study: Study) -> Factors | None:
-    """The family with the most factors and schemes, the fastest of several; None where none has three factors."""
+    """The family with the most factors and schemes, the fastest of several; None where none has three factors,
+    the one without the directive among them."""
     found: list[tuple[tuple[float, ...], Factors]] = []
     times, base_us = _costs(study), study.default_us
     for (place, rest), lines in _families(times, _is_factor).items():
         known = [
             (scheme, factor, us) for line, us in lines.items() for scheme, factor in _factor(line) if us is not None
         ]
-        if base_us is None or len({factor for _, factor, _ in known}) < 3:
-            continue
         plain = times.get(rest)
+        if base_us is None or len({factor for _, factor, _ in known} | ({1} if plain is not None else set())) < 3:
+            continue
         first = [] if plain is None else [(1, base_us / plain)]
         schemes = dict.fromkeys(scheme for scheme, _, _ in known)
         curves = [
