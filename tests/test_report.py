@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_json_lines_carry_the_conclusion(tmp_path: Path) -> None:
 
 
 def test_an_old_database_is_read_from_its_rows(tmp_path: Path) -> None:
-    """Without conclusions the finals decide; the file's name comes from the command; proof and sources are not known."""
+    """Without conclusions the finals decide; the file's name is the command's; proof and sources are not known."""
     study = one(database(tmp_path / "db"))
     r = study.result
     assert (study.kernel, study.sizes, study.kind, r.directives) == ("gemm", "512", "float32", BEST)
@@ -183,12 +184,12 @@ def test_databases_of_two_devices_are_read_together(tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_said(tmp_path: Path) -> None:
     """An empty database, one that is not there, an unknown kernel, a record that is none: one line, exit code 2."""
     Store.open(tmp_path / "empty").close()
-    with pytest.raises(UsageError, match="nothing was measured in .*: `looptune run FILE --sweep` measures"):
+    with pytest.raises(UsageError, match=r"nothing was measured in .*: `looptune run FILE --sweep` measures"):
         studies.read([tmp_path / "empty"])
     with pytest.raises(StoreError, match="no database"):
         studies.read([tmp_path / "absent"])
     path = database(tmp_path / "db", concluded=True)
-    with pytest.raises(UsageError, match="no kernel syrk in .*: there are gemm"):
+    with pytest.raises(UsageError, match=r"no kernel syrk in .*: there are gemm"):
         studies.read([path], ["syrk"])
     assert len(studies.read([path], ["gemm_"])) == 1
     with closing(sqlite3.connect(path)) as held, held:
@@ -311,7 +312,7 @@ def test_lines_that_say_the_same_of_several_loops_are_one_directive(tmp_path: Pa
 
 
 def test_orders_are_compared_with_the_file_as_written(tmp_path: Path) -> None:
-    """What was cut off has no number, what was refused is not there; an order with the same source is the file's own."""
+    """What was cut off has no number, what was refused is not there; an order with equal source is the file's."""
     with Store.open(tmp_path / "db") as store:
         fill(store)
         same = Row(GPU, "nest i: permute i, j, k", sweep="s1", emitted="source of ")
@@ -326,7 +327,7 @@ def test_sensitivity_is_the_best_with_each_value_over_the_best(tmp_path: Path) -
     found = sensitivity(one(database(tmp_path / "db")))
     assert found is not None
     curves = {name: {v: round(y, 4) for v, y in curve.items()} for name, curve in found.axes.items()}
-    assert list(curves)[0] == "tile(k)"
+    assert next(iter(curves)) == "tile(k)"
     assert curves["unroll(k)"] == {1: round(50 / 30, 4), 2: round(80 / 30, 4), 4: 1.0}
     assert curves["blocksize x"] == {16: round(110 / 30, 4), 32: 1.0}
     assert curves["tile(k)"] == {2: round(100 / 30, 4), 4: round(125 / 30, 4)}
@@ -363,7 +364,7 @@ def test_labels_are_spread_in_their_order() -> None:
     at = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.62, "e": 0.1}
     placed = spread_labels(at, 0.1)
     ordered = sorted(placed.values())
-    assert all(y - x >= 0.1 - 1e-6 for x, y in zip(ordered, ordered[1:], strict=False))
+    assert all(y - x >= 0.1 - 1e-6 for x, y in pairwise(ordered))
     assert sorted(at, key=lambda n: at[n]) == sorted(placed, key=lambda n: placed[n])
     assert placed["e"] == 0.1
 

@@ -24,6 +24,8 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
         low, high = _range([p.intensity for p in roof.points] + [roof.fma / roof.copy], 2.0)
         rates = [rate for p in roof.points for rate in p.gflops.values()]
         axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=_range([*rates, roof.fma], 1.6))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
         _roof(axes, roof)
         handles |= _points(axes, roof)
         _label(axes, roof)

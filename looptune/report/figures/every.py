@@ -86,7 +86,7 @@ def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
     folder.mkdir(parents=True, exist_ok=True)
     for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
         old.unlink(missing_ok=True)
-    return [Drawn(f, *style.save(f.draw(), folder / f.name)) for f in wanted if f.draw is not None]
+    return [Drawn(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
 
 
 def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:

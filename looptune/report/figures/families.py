@@ -53,8 +53,8 @@ class Orders:
 
 
 def factors(study: Study) -> Factors | None:
-    """The family with the most factors and schemes, the fastest of several; None where none has three factors,
-    the one without the directive among them."""
+    """The family with the most factors and schemes, the fastest of several; None where no scheme has three
+    factors, 1 among them."""
     found: list[tuple[tuple[float, ...], Factors]] = []
     times, base_us = _costs(study), study.default_us
     for (place, rest), lines in _families(times, _is_factor).items():
@@ -62,13 +62,15 @@ def factors(study: Study) -> Factors | None:
             (scheme, factor, us) for line, us in lines.items() for scheme, factor in _factor(line) if us is not None
         ]
         plain = times.get(rest)
-        if base_us is None or len({factor for _, factor, _ in known} | ({1} if plain is not None else set())) < 3:
+        if base_us is None:
             continue
         first = [] if plain is None else [(1, base_us / plain)]
         schemes = dict.fromkeys(scheme for scheme, _, _ in known)
         curves = [
             Curve(s, (*first, *sorted((f, base_us / us) for scheme, f, us in known if scheme == s))) for s in schemes
         ]
+        if max((len(c.points) for c in curves), default=0) < 3:
+            continue
         rank = (-len(known), len(rest), min(us for _, _, us in known))
         found.append((rank, Factors(study.kernel, place, rest, tuple(sorted(curves, key=lambda c: c.scheme)))))
     return min(found, key=lambda one: one[0], default=(None, None))[1]

@@ -4,7 +4,7 @@ which is optional: see ``available``."""
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
@@ -101,12 +101,13 @@ def titled(axes: Any, title: str, below: str = "") -> None:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
 
 
-def save(figure: Any, stem: Path) -> tuple[Path, Path]:
-    """``stem``.png and ``stem``.svg; equal figures are equal files."""
+def save(draw: Callable[[], Any], stem: Path) -> tuple[Path, Path]:
+    """What ``draw`` makes as ``stem``.png and ``stem``.svg; equal figures are equal files, and a $ in a name is a $."""
     from matplotlib import rc_context
 
     png, svg = (stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg"))
-    with rc_context({"svg.hashsalt": stem.name}):
+    with rc_context({"svg.hashsalt": stem.name, "text.parse_math": False}):
+        figure = draw()
         figure.savefig(png, dpi=150)
         figure.savefig(svg, metadata={"Date": None, "Creator": None}, transparent=True)
     return png, svg
