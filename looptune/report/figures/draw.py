@@ -14,6 +14,8 @@ from looptune.report.figures.transfer import Transfer
 from looptune.report.study import Study, dtypes, names_of
 
 _PLACE_CHARACTERS = 62
+NAME = 24
+"""Characters of a name that are shown."""
 
 
 def factors(found: Sequence[Factors]) -> Any:
@@ -123,7 +125,7 @@ def _bars(axes: Any, studies: Sequence[Study]) -> dict[str, Any]:
             _value(axes, x, v)
     style.ratio_axis(axes, every, room=0.1)
     axes.axhline(1, color=INK, linewidth=0.8)
-    names = [*names_of(studies), "geometric\nmean"]
+    names = [*(style.wrapped([n], NAME) for n in names_of(studies)), "geometric\nmean"]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.7, len(names) - 0.3)
     axes.axvline(len(names) - 1.5, color=FAINT, linewidth=0.6)
@@ -161,7 +163,7 @@ def transfers(found: Sequence[Transfer]) -> Any:
         names = list(dict.fromkeys(name for t in same for name in t.cost))
         for k, one in enumerate(same):
             at = {name: j + 0.8 * ((k + 0.5) / len(same) - 0.5) for j, name in enumerate(names)}
-            handles[f"best of {one.source}"] = axes.bar(
+            handles[style.wrapped([f"best of {one.source}"], 2 * NAME)] = axes.bar(
                 [at[n] for n in one.cost], [c - 1 for c in one.cost.values()], 0.8 / len(same), bottom=1,
                 color=CYCLE[list(dict.fromkeys(t.source for t in found)).index(one.source) % len(CYCLE)],
             )  # fmt: skip
@@ -169,7 +171,8 @@ def transfers(found: Sequence[Transfer]) -> Any:
                 _value(axes, at[name], cost)
         style.ratio_axis(axes, [c for t in same for c in t.cost.values()], room=0.14)
         axes.axhline(1, color=INK, linewidth=0.8)
-        axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
+        axes.set_xticks(range(len(names)), [style.wrapped([n], NAME) for n in names], rotation=30, ha="right",
+                        rotation_mode="anchor")  # fmt: skip
         style.titled(axes, f"on {target}")
     style.labelled(figure, "", "time over that of the device's own best")
     style.legend(figure, handles)

@@ -7,7 +7,7 @@ from math import atan2, degrees, log10
 from typing import Any
 
 from looptune.report.figures import style
-from looptune.report.figures.draw import spread_labels
+from looptune.report.figures.draw import NAME, spread_labels
 from looptune.report.figures.roofline import Roof
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
 
@@ -78,7 +78,7 @@ def _label(axes: Any, roof: Roof) -> None:
     placed = spread_labels(at, _LABEL_SHARE)
     for name, p in zip(names, roof.points, strict=True):
         axes.annotate(
-            name.partition("\n")[0], (at[name], 1), (placed[name], 1.06), xycoords="axes fraction", rotation=90,
+            style.wrapped([p.kernel], NAME), (at[name], 1), (placed[name], 1.06), xycoords="axes fraction", rotation=90,
             textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK, annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
         )  # fmt: skip

@@ -96,7 +96,7 @@ def labelled(figure: Any, x: str, y: str) -> None:
 
 def titled(axes: Any, title: str, below: str = "") -> None:
     """``below``: a second line, smaller."""
-    axes.set_title(title, fontsize=9, color=INK, loc="left", pad=14 if below else 6)
+    axes.set_title(wrapped([title], 48), fontsize=9, color=INK, loc="left", pad=14 if below else 6)
     if below:
         axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
 
