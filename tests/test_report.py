@@ -27,7 +27,7 @@ from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
 from looptune.report.grid import Column, Grid
 from looptune.report.inline import Picture, inlined
-from looptune.report.study import Study, names_of
+from looptune.report.study import Study, alike, names_of
 from looptune.tune import upkeep
 from looptune.tune.concluded import conclude, conclusions
 from looptune.tune.store import Row, Store
@@ -359,6 +359,15 @@ def test_the_roof_is_what_was_measured(tmp_path: Path) -> None:
     assert roofs([one(database(tmp_path / "old"))]) == []
 
 
+def test_devices_and_types_have_means_of_their_own(tmp_path: Path) -> None:
+    """No mean is over kernels of two devices or of two types."""
+    found = studies.read([database(tmp_path / "db", (GPU, OTHER, replace(GPU, dtype="float64")))])
+    assert {name: len(same) for name, same in alike(found).items()} == {
+        "float32, NVIDIA A100": 1, "float32, NVIDIA H200": 1, "float64, NVIDIA H200": 1,
+    }  # fmt: skip
+    assert list(alike(found[1:])) == ["float32", "float64"]
+
+
 def test_labels_are_spread_in_their_order() -> None:
     """No two are nearer than they may be, whatever falls together, and what stands alone stays."""
     at = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.62, "e": 0.1}
@@ -375,6 +384,7 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
         fill(store, times={"": 100.0}, finals={})
     found = every.figures([one(tmp_path / "db")])
     assert {f.name for f in found if f.draw is not None} == {"speedups"}
+    assert {f.name for f in found} == {"speedups", "factors", "orders", "sensitivity", "roofline"}
     assert all((f.draw is None) == bool(f.missing) for f in found)
 
 
@@ -391,9 +401,9 @@ def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
         assert tables == {f"table-{t}.{s}" for t in ("best", "times") for s in ("md", "csv", "tex")} | {
             "table-best.json"
         }
-        drawn = {p.name for p in (w.page.parent / "figures").iterdir()}
-        assert ("transfer.svg" in drawn) == (w.page.parent.name == "across")
-        assert {"roofline.png", "factors.svg", "orders.svg", "sensitivity.svg", "speedups.svg"} <= drawn
+        drawn = {p.name.partition(".")[0] for p in (w.page.parent / "figures").iterdir()}
+        own = {"speedups", "roofline", "factors", "orders", "sensitivity"}
+        assert drawn == ({"speedups", "transfer"} if w.page.parent.name == "across" else own)
 
 
 def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from looptune.report import best, summary
 from looptune.report.inline import Picture, inlined
 from looptune.report.result import Result
-from looptune.report.study import Study, dtypes, names_of
+from looptune.report.study import Study, alike, names_of
 from looptune.report.tables import counts, peak_texts, ratio_text, time_text
 from looptune.runtime.outcome import Timed
 from looptune.tune.store import Row
@@ -66,9 +66,8 @@ def _head(studies: Sequence[Study], title: str) -> list[str]:
     tried = sum(len(s.rows) for s in studies)
     timed = sum(s.result.versions.get("timed", 0) for s in studies)
     tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
-    for dtype in dtypes(studies):
-        same = [s.result for s in studies if s.result.dtype == dtype]
-        tiles += _means(same, dtype)
+    for what, same in alike(studies).items():
+        tiles += _means([s.result for s in same], what)
     items = "".join(f"<li><strong>{escape(value)}</strong> {escape(what)}</li>" for value, what in tiles)
     links = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in _LINKS)
     return [
@@ -78,10 +77,10 @@ def _head(studies: Sequence[Study], title: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _means(results: Sequence[Result], dtype: str) -> list[tuple[str, str]]:
+def _means(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
     found = ((name, summary.mean(results, "default", name)) for name in ("tuned", "hand-written"))
     return [
-        (ratio_text(mean), f"{name} over default, {dtype}, geometric mean of "
+        (ratio_text(mean), f"{name} over default, {what}, geometric mean of "
                            f"{sum(summary.ratio(r, 'default', name) is not None for r in results)}")
         for name, mean in found if mean is not None
     ]  # fmt: skip

@@ -39,15 +39,14 @@ def write(studies: Sequence[Study], reports: Path) -> list[Written]:
 def _folder(studies: Sequence[Study], folder: Path) -> Written:
     folder.mkdir(parents=True, exist_ok=True)
     best.write(studies, folder)
-    several = len({s.device for s in studies}) > 1
-    wanted = [f for f in every.figures(studies) if several or f.name != every.TRANSFER]
+    wanted = every.figures(studies)
     drawn = every.write(wanted, folder / "figures") if style.available() else []
     notes = [f"no figure of {f.title[0].lower()}{f.title[1:]}: {f.missing}" for f in wanted if f.missing]
     pictures = [Picture(d.figure.name, d.figure.title, d.figure.caption, d.svg.read_text()) for d in drawn]
     pictures += _searches(folder)
     if not style.available():
         notes = [_INSTALL]
-    elif all(p.name != _SEARCHES for p in pictures):
+    elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
         notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
     written = folder / "index.html"
     written.write_text(page(studies, pictures, notes))

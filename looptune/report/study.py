@@ -89,9 +89,14 @@ def by_device(studies: Iterable[Study]) -> dict[str, list[Study]]:
     return found
 
 
-def dtypes(studies: Sequence[Study]) -> list[str]:
-    """The types that occur, ``float32`` first."""
-    return sorted({s.result.dtype for s in studies})
+def alike(studies: Sequence[Study]) -> dict[str, list[Study]]:
+    """The studies of each type on each device, which have a mean in common; by the type, and by the device where there
+    are several."""
+    several = len({s.device for s in studies}) > 1
+    found: dict[str, list[Study]] = {}
+    for s in sorted(studies, key=lambda s: (s.device, s.result.dtype)):
+        found.setdefault(f"{s.result.dtype}, {s.device}" if several else s.result.dtype, []).append(s)
+    return found
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:

@@ -11,7 +11,7 @@ from looptune.report.figures.families import Curve, Factors, Orders
 from looptune.report.figures.sensitivity import Sensitivity
 from looptune.report.figures.style import AMBER, BLUE, CYCLE, FAINT, GREEN, INK, MARKERS, ORANGE, PINK
 from looptune.report.figures.transfer import Transfer
-from looptune.report.study import Study, dtypes, names_of
+from looptune.report.study import Study, alike, names_of
 
 _PLACE_CHARACTERS = 62
 NAME = 24
@@ -98,15 +98,14 @@ def _value(axes: Any, x: float, ratio: float) -> None:
 
 def speedups(studies: Sequence[Study]) -> Any:
     """Every kernel's speed-up over its default, hand-written beside tuned, and the geometric means; a row for each
-    type."""
-    types = dtypes(studies)
-    widest = max(sum(s.result.dtype == t for s in studies) for t in types) + 1
-    figure, panels = style.panels(len(types), 1, inches=(max(4.5, 0.62 * widest + 1), 3.0))
+    device and type."""
+    rows = alike(studies)
+    widest = max(map(len, rows.values())) + 1
+    figure, panels = style.panels(len(rows), 1, inches=(max(4.5, 0.62 * widest + 1), 3.0))
     handles: dict[str, Any] = {}
-    for axes, dtype in zip(panels, types, strict=True):
-        same = [s for s in studies if s.result.dtype == dtype]
+    for axes, (title, same) in zip(panels, rows.items(), strict=True):
         handles |= _bars(axes, same)
-        style.titled(axes, dtype)
+        style.titled(axes, title)
     style.labelled(figure, "", "speed-up over default")
     style.legend(figure, handles)
     return figure

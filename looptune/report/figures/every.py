@@ -38,18 +38,31 @@ class Drawn:
     svg: Path
 
 
-TRANSFER = "transfer"
-
-
 def figures(studies: Sequence[Study]) -> list[Figure]:
-    """Every figure there could be, in the order of the page."""
+    """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
+    several = len({s.device for s in studies}) > 1
+    return [_speedups(studies), _transfers(studies)] if several else [_speedups(studies), *_of_versions(studies)]
+
+
+def _speedups(studies: Sequence[Study]) -> Figure:
     compared = [s for s in studies if summary.ratio(s.result, "default", "tuned") is not None]
+    return _figure(
+        "speedups", "Speed-up over the default", compared, draw.speedups,
+        "no kernel has both a default and a tuned time",
+        "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+    )  # fmt: skip
+
+
+def _transfers(studies: Sequence[Study]) -> Figure:
+    return _figure(
+        "transfer", "The best of one device on another", transfers(studies), draw.transfers,
+        "no configuration that is best on one device was measured on another",
+        "Time of each device's best directives over the device's own best, where both were measured.",
+    )  # fmt: skip
+
+
+def _of_versions(studies: Sequence[Study]) -> list[Figure]:
     return [
-        _figure(
-            "speedups", "Speed-up over the default", compared, draw.speedups,
-            "no kernel has both a default and a tuned time",
-            "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
-        ),
         _figure(
             "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
             "no three versions differ in the factor of one directive alone",
@@ -72,11 +85,6 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
             "the peaks of the device are not in this database, a sweep of this looptune keeps them",
             "Operations of the original loops a second against operations a byte that any version has to move; the "
             "roof is what the device was measured to do.",
-        ),
-        _figure(
-            TRANSFER, "The best of one device on another", transfers(studies), draw.transfers,
-            "no configuration that is best on one device was measured on another",
-            "Time of each device's best directives over the device's own best, where both were measured.",
         ),
     ]  # fmt: skip
 

@@ -82,7 +82,9 @@ def legend(figure: Any, handles: dict[str, Any]) -> None:
     """One legend for all panels, above them, in as many columns as there is room for."""
     if handles:
         widest = max(map(len, handles)) * 0.075 + 0.7
-        columns = max(1, int(figure.get_size_inches()[0] / widest))
+        width, height = figure.get_size_inches()
+        columns = max(1, int(width / widest))
+        figure.set_figheight(height + 0.18 * (-(-len(handles) // columns) - 1))
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper center", ncols=min(columns, len(handles)), fontsize=8,
             frameon=False, labelcolor=INK,
