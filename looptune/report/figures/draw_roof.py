@@ -14,6 +14,8 @@ from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
 _LOOKS = (("default", BLUE, "o"), ("hand-written", ORANGE, "s"), ("tuned", GREEN, "^"))
 _LABEL_SHARE = 0.034
 """Of a panel's width, between two names."""
+_POINT_SHARE = 0.014
+"""And between two kernels, whose points would hide each other."""
 
 
 def rooflines(roofs: Sequence[Roof]) -> Any:
@@ -27,8 +29,9 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
         _roof(axes, roof)
-        handles |= _points(axes, roof)
-        _label(axes, roof)
+        at = _places(axes, roof)
+        handles |= _points(axes, roof, at)
+        _label(axes, roof, at)
         axes.grid(axis="both", color=FAINT, alpha=0.25, linewidth=0.6)
     style.labelled(figure, "operations a byte that has to be moved [FLOP/B]", "GFLOP/s")
     style.legend(figure, handles)
@@ -57,12 +60,24 @@ def _slope(axes: Any) -> float:
     return degrees(atan2(3.3 / log10(y1 / y0), 6.9 / log10(x1 / x0)))
 
 
-def _points(axes: Any, roof: Roof) -> dict[str, Any]:
-    for p in roof.points:
-        axes.plot([p.intensity] * len(p.gflops), list(p.gflops.values()), color=FAINT, linewidth=0.6, zorder=2)
+def _places(axes: Any, roof: Roof) -> list[float]:
+    """Where each kernel stands, as a share of the panel's width: those of equal intensity side by side."""
+    low, high = axes.get_xlim()
+    exact = {str(k): log10(p.intensity / low) / log10(high / low) for k, p in enumerate(roof.points)}
+    placed = spread_labels(exact, _POINT_SHARE)
+    return [placed[name] for name in exact]
+
+
+def _points(axes: Any, roof: Roof, at: Sequence[float]) -> dict[str, Any]:
+    low, high = axes.get_xlim()
+    xs = [low * (high / low) ** share for share in at]
+    top = axes.get_ylim()[1]
+    for x, p in zip(xs, roof.points, strict=True):
+        axes.plot([x] * len(p.gflops), list(p.gflops.values()), color=FAINT, linewidth=0.7, zorder=2)
+        axes.plot([x, x], [max(p.gflops.values(), default=top), top], color=FAINT, linewidth=0.4, zorder=1)
     handles = {}
     for name, colour, marker in _LOOKS:
-        found = [(p.intensity, p.gflops[name]) for p in roof.points if name in p.gflops]
+        found = [(x, p.gflops[name]) for x, p in zip(xs, roof.points, strict=True) if name in p.gflops]
         if found:
             (handles[name],) = axes.plot(
                 *zip(*found, strict=True), marker, color=colour, markersize=5, linestyle="none", zorder=4,
@@ -71,16 +86,11 @@ def _points(axes: Any, roof: Roof) -> dict[str, Any]:
     return handles
 
 
-def _label(axes: Any, roof: Roof) -> None:
-    low, high = axes.get_xlim()
-    names = [f"{p.kernel}\n{k}" for k, p in enumerate(roof.points)]
-    at = {n: log10(p.intensity / low) / log10(high / low) for n, p in zip(names, roof.points, strict=True)}
-    placed = spread_labels(at, _LABEL_SHARE)
-    for name, p in zip(names, roof.points, strict=True):
+def _label(axes: Any, roof: Roof, at: Sequence[float]) -> None:
+    placed = spread_labels({str(k): share for k, share in enumerate(at)}, _LABEL_SHARE)
+    for k, (share, p) in enumerate(zip(at, roof.points, strict=True)):
         axes.annotate(
-            style.wrapped([p.kernel], NAME), (at[name], 1), (placed[name], 1.06), xycoords="axes fraction", rotation=90,
+            style.wrapped([p.kernel], NAME), (share, 1), (placed[str(k)], 1.06), xycoords="axes fraction", rotation=90,
             textcoords="axes fraction", ha="center", va="bottom", fontsize=7, color=INK, annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
         )  # fmt: skip
-        top = axes.get_ylim()[1]
-        axes.plot([p.intensity] * 2, [max(p.gflops.values(), default=top), top], color=FAINT, linewidth=0.4, zorder=1)
