@@ -32,7 +32,7 @@ def proved(job: Job, done: Scheduled) -> Proved:
     sizes = integers(job.codelet, job.problem.values)
     made = plans_of(replace(job, odd=None), done.codelet, "").timed
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
-    sums = ", ".join(map(str, done.sums)) if job.reassociate else ""
+    sums = tuple(map(str, done.sums)) if job.reassociate else ()
     plan = prove_plan(job.codelet, made, sizes, reassociate=bool(sums), blocks=job.target.bakes)
     judged = "every directive proved"
     if done.asserted:
@@ -57,8 +57,8 @@ def proved(job: Job, done: Scheduled) -> Proved:
             wrong = said if loops.verdict == "failed" else ""
             reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
             status = reached.get(loops.verdict, "directives proved")
-    order = f"rests on reordering {sums}" if sums else "holds without reordering any sum"
+    order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:
-        return Proved(f"{judged}; {said}; {order}", "", "asserted", tuple(map(str, done.sums)))
-    return Proved(f"{judged}; {said}; {order}", wrong, status, tuple(map(str, done.sums)) if job.reassociate else ())
+        wrong, status = "", "asserted"
+    return Proved(f"{judged}; {said}; {order}", wrong, status, sums)

@@ -154,7 +154,6 @@ def test_rows_are_drawn_as_one_scrolls(opened: Page) -> None:
     while (now := opened.eval(rows)) != before:
         before = now
         opened.eval("document.querySelector('.box').scrollTop = 1e9")
-        opened.eval("new Promise(done => setTimeout(done, 30))")
         opened.call("Runtime.evaluate", expression="new Promise(done => setTimeout(done, 60))", awaitPromise=True)
     assert opened.eval(rows) == int(count(opened).split(" of ")[1].split()[0])
 
