@@ -1,4 +1,4 @@
-# make run   tunes GEMM on this machine's GPU, or on its CPU where there is none
+# make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report
 # make test  lint, types and tests; needs no GPU
 # Both make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
 
@@ -12,6 +12,7 @@ GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 
 run: $(VENV)/run.stamp
 	$(BIN)/looptune run polybench/gemm.c --sweep
+	$(BIN)/looptune report --kernel gemm
 
 test: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from looptune.cli_db import database, failures
+from looptune.cli_report import report
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
 from looptune.options import (
@@ -146,6 +147,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     _summarise(
         [r for r in results if r.entries and not r.interrupted], shlex.join(["looptune", *command]), reports, say
     )
+    if options["sweep"] and any(r.entries and not r.interrupted for r in results):
+        say(f"\ntables, figures and a page of it all: {_report(options['db'], reports)}")
     if as_json:
         records = [r.record() for r in results]
         click.echo(json.dumps(records[0] if len(files) == len(records) == 1 else records, indent=1))
@@ -188,6 +191,12 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         plots.versions(result, result.times_us, page.with_suffix(".png"))
     spent = [tables.time_spent(result)] if result.seconds else []
     say("\n".join([*lines, *spent, f"legality: {result.proof}", f"report: {page}"]))
+
+
+def _report(db: Path, reports: Path) -> str:
+    """The command that makes a report of this database here."""
+    command = ["looptune", "report", *([] if db == DATABASE else ["--db", str(db)])]
+    return shlex.join([*command, *([] if reports == Path("reports") else ["--reports", str(reports)])])
 
 
 def _failed(prepared: Any, result: Any) -> list[str]:
@@ -440,6 +449,7 @@ def doctor() -> int:
     return 0 if all(f.status != "missing" for f in findings) else 1
 
 
+cli.add_command(report)
 cli.add_command(failures)
 cli.add_command(database)
 

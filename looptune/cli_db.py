@@ -154,12 +154,15 @@ def prune(
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
 def export(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
-    """Print every row."""
+    """Print every row; as JSON lines, also what sweeps came to."""
+    from functools import partial
+
     from looptune.report import contents
+    from looptune.tune.concluded import conclusions
     from looptune.tune.store import Store
 
-    write = contents.write_csv if how == "csv" else contents.write_lines
     with Store.read(db) as store:
+        write = contents.write_csv if how == "csv" else partial(contents.write_lines, concluded=conclusions(store))
         rows = _rows(store, kernel)
         if output is None:
             write(rows, sys.stdout)

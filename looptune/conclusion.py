@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from looptune import finals, flops
+from looptune import finals, flops, pretty
 from looptune.finals import Finals, Match
+from looptune.frontend import Unit
 from looptune.places import Place
 from looptune.preparation import Prepared
 from looptune.proved import proved
+from looptune.report import kept
+from looptune.report.kept import Sources
 from looptune.report.result import Entry, Result
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
-from looptune.tune.evaluate import KernelLab
+from looptune.tune.concluded import conclude
+from looptune.tune.evaluate import KernelLab, plans_of
 from looptune.tune.store import Row, Store
 from looptune.tune.sweep import Spent, SweepResult
 
@@ -39,7 +43,27 @@ def finish(
         alone = match.sequential(place) if n in found and _affordable(p) else ()
         took = {"finals": finals_s / len(due), "sequential": time.monotonic() - start} if n in found else {}
         results.append(_result(p, match, s, found.get(n, Finals()), alone, took))
+        if p.request.sweep and n in found:
+            keep = kept.record(results[-1], _sources(p, match, results[-1].directives))
+            conclude(store, p.context, s.sweep, keep)
     return tuple(results)
+
+
+def _sources(prepared: Prepared, match: Match, best: str) -> Sources:
+    """The C as it was given, and what the winning directives make of it."""
+    done = match.scheduled(best)
+    emitted = match.lab.backend.emit(plans_of(replace(match.lab.job, odd=None), done.codelet, best).timed)
+    return Sources(given(prepared.unit), pretty.function(done.codelet), emitted)
+
+
+def given(unit: Unit) -> str:
+    """The functions of the codelet as the file has them, each from the blank line before it."""
+    parts = []
+    for part in unit.parts:
+        start, end = part.body
+        # What the head of a function or of a scop belongs to stands above it without a gap.
+        parts.append(unit.text[unit.text.rfind("\n\n", 0, start) + 1 : end].strip("\n") + "\n")
+    return "\n".join(parts)
 
 
 def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:
@@ -67,6 +91,7 @@ def _result(
     done = {text: match.scheduled(text) for text in (default, best)}
     asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}
     proof = found.proofs[best] if best in found.proofs else proved(prepared.job, done[best])
+    hand, won = found.us.get("hand-written"), found.us.get(best)
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
@@ -77,6 +102,7 @@ def _result(
         flops=flops.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
         times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
         devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
+        over_hand=None if hand is None or won is None else speedup(hand, won, 0), status=proof.status, sums=proof.sums,
     )  # fmt: skip
 
 

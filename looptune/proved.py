@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from looptune.mapped import prove_plan
 from looptune.poly.proof import prove
@@ -11,13 +12,19 @@ from looptune.schedule import Scheduled
 from looptune.tune.evaluate import plans_of
 from looptune.tune.job import Job
 
+Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
+"""How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """``said``: what the report says; ``wrong``: the part of it that condemns the version, "" for most."""
+    """``said``: what the report says; ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those
+    it rests on reordering."""
 
     said: str
     wrong: str = ""
+    status: Status = "proved"
+    sums: tuple[str, ...] = ()
 
 
 def proved(job: Job, done: Scheduled) -> Proved:
@@ -25,18 +32,20 @@ def proved(job: Job, done: Scheduled) -> Proved:
     sizes = integers(job.codelet, job.problem.values)
     made = plans_of(replace(job, odd=None), done.codelet, "").timed
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
-    sums = ", ".join(map(str, done.sums)) if job.reassociate else ""
+    sums = tuple(map(str, done.sums)) if job.reassociate else ()
     plan = prove_plan(job.codelet, made, sizes, reassociate=bool(sums), blocks=job.target.bakes)
     judged = "every directive proved"
     if done.asserted:
         judged = f"asserted by the user, not proved: {', '.join(done.asserted)}"
     said, wrong = "", ""
+    status: Status = "proved"
     match plan.verdict:
         case "proved":
             grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
             said = f"the kernels as launched ({grid}) proved equivalent to the original loops at these sizes"
         case "failed":
             said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
+            status = "wrong"
         case _:
             loops = prove(job.codelet, done.codelet, sizes, reassociate=bool(sums))
             plans = f"the kernels as launched could not be compared ({plan.reason})"
@@ -46,6 +55,10 @@ def proved(job: Job, done: Scheduled) -> Proved:
                 "unknown": f"neither the finished loops nor the kernels as launched could be compared ({loops.reason})",
             }[loops.verdict]
             wrong = said if loops.verdict == "failed" else ""
-    order = f"rests on reordering {sums}" if sums else "holds without reordering any sum"
+            reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
+            status = reached.get(loops.verdict, "directives proved")
+    order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
     # What a user asserts against a proof is measured and marked, for it was asked for.
-    return Proved(f"{judged}; {said}; {order}", "" if done.asserted else wrong)
+    if done.asserted:
+        wrong, status = "", "asserted"
+    return Proved(f"{judged}; {said}; {order}", wrong, status, sums)

@@ -139,8 +139,10 @@ def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
     found = proved.proved(prepared.job, bad)
     assert "THE KERNELS AS LAUNCHED ARE WRONG" in found.wrong
     assert found.wrong in found.said
+    assert found.status == "wrong"
     asserted = replace(bad, steps=(Step("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
-    assert proved.proved(prepared.job, asserted).wrong == ""
+    found = proved.proved(prepared.job, asserted)
+    assert (found.wrong, found.status) == ("", "asserted")
 
 
 def scheduled(lab: KernelLab, text: str) -> Scheduled:
@@ -172,13 +174,14 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
         order,
     ]
     assert (found.wrong, made) == ("", [reassociate])
+    assert (found.status, found.sums) == ("proved", ("+:y (5:7)",) if reassociate else ())
 
 
 def test_loops_are_proved_where_the_plan_is_not_known(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proved, "prove_plan", lambda *given, **more: Proof("unknown", "too large"))
     found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), ""))
     assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.said
-    assert found.wrong == ""
+    assert (found.wrong, found.status) == ("", "loops proved")
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,7 @@ def test_an_older_schema_is_migrated(path: Path):
         db.execute("DROP INDEX runs_number")
         db.execute("ALTER TABLE runs DROP COLUMN number")
         db.execute("DROP TABLE sweeps")
+        db.execute("DROP TABLE results")
         db.execute("PRAGMA user_version = 1")
     with Store.open(path) as store:
         assert [r.directives for r in store.rows()] == ["old"]

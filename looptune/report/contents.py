@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from looptune.report.failures import heading
 from looptune.report.tables import time_text
 from looptune.runtime.outcome import CLASSES, Timed
+from looptune.tune.concluded import Conclusion
 from looptune.tune.store import Context, Row
 
+NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
 VERSIONS = ("default", "version")
 """Roles that a sweep's versions have; the others are finals and references."""
 
@@ -81,13 +84,19 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
         writer.writerow(["" if flat[name] is None else flat[name] for name in COLUMNS])
 
 
-def write_lines(rows: Iterable[Row], out: TextIO) -> None:
-    """One JSON object a row, with the outcome whole: every run, and what else was seen."""
+def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
+    """One JSON object a row, with the outcome whole: every run, and what else was seen. Then one for each context of
+    these rows that came to a conclusion, whose role is ``result``."""
+    contexts: dict[str, None] = {}
     for row in rows:
+        contexts[row.context.hash] = None
         own = {name: value for name, value in _flat(row).items() if name not in ("q1_us", "q3_us", "message")}
         whole = own | {name: json.loads(own[name]) for name in ("sizes", "options")}
         outcome = None if row.outcome is None else {"status": row.outcome.status, **asdict(row.outcome)}
         out.write(json.dumps(whole | {"outcome": outcome}) + "\n")
+    for context, one in ((c, concluded[c]) for c in contexts if c in concluded):
+        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": _moment(one.finished)}
+        out.write(json.dumps(known | {"record": one.record}) + "\n")
 
 
 def _flat(row: Row) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class Result:
 
     ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
     names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
-    the bytes that any version has to move; None where it was not measured.
+    the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
+    over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering.
     """
 
     kernel: str
@@ -63,6 +64,9 @@ class Result:
     interrupted: bool = False
     ceiling: Ceiling | None = None
     devices: int = 1
+    over_hand: Speedup | None = None
+    status: str = ""
+    sums: tuple[str, ...] = ()
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)

@@ -45,9 +45,18 @@ class Facts:
 
     @property
     def slug(self) -> str:
-        """The name as a folder: ``NVIDIA H200`` is ``nvidia-h200``."""
-        kept = "".join(ch.lower() if ch.isalnum() else "-" for ch in self.name)
-        return "-".join(part for part in kept.split("-") if part)
+        """The name as a folder; see ``slug``."""
+        return slug(self.name)
+
+
+def slug(name: str) -> str:
+    """A device's name as a folder's.
+
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    kept = "".join(ch.lower() if ch.isalnum() else "-" for ch in name)
+    return "-".join(part for part in kept.split("-") if part)
 
 
 SHORT_US = 20_000.0

@@ -48,6 +48,12 @@ MIGRATIONS = (
     "",
     # So does one that does not know where a version was cut off, and takes what it ran by then for its cost.
     "",
+    # What a sweep came to, one record a context: the newest.
+    """
+    CREATE TABLE results (
+        context TEXT PRIMARY KEY, sweep TEXT NOT NULL, record TEXT NOT NULL, finished REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -1,7 +1,7 @@
 """What is done to a whole database: others merged into it, rows removed from it.
 
-    merge   rows of one key: what has ended goes before what has not, then the newer before the older
-    prune   rows that meet every condition, and the duplicates of those
+    merge   rows of one key: what has ended goes before what has not, then the newer before the older; so with results
+    prune   rows that meet every condition, and the duplicates of those; a result when its context has no row left
 
 What a living process is running is never touched. Either is one transaction: all of it, or nothing.
 """
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.errors import UsageError
-from looptune.tune import owner
+from looptune.tune import concluded, owner
 from looptune.tune.database import refusals
 from looptune.tune.store import Store
 
-_COLUMNS = "key, kernel, status, owner, sweep"
+_COLUMNS = "key, context, kernel, status, owner, sweep"
 _DAY_S = 86400.0
 _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
@@ -72,6 +72,7 @@ def merge(store: Store, other: Store) -> Merged:
                 marks = ", ".join(f":{name}" for name in theirs)
                 db.execute(f"INSERT OR REPLACE INTO runs ({', '.join(theirs)}) VALUES ({marks})", theirs)
         db.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", sweeps)
+        concluded.take(db, other.connection)
     return Merged(counts["new"], counts["replaced"], counts["kept"], counts["running"])
 
 
@@ -107,6 +108,7 @@ def prune(store: Store, condition: Condition, *, dry_run: bool = False) -> dict[
             # A sweep that has just begun has no rows yet: only those go that have lost theirs.
             emptied = [(sweep,) for sweep in sorted({r["sweep"] for r in going.values()})]
             db.executemany("DELETE FROM sweeps WHERE sweep = ?1 AND ?1 NOT IN (SELECT sweep FROM runs)", emptied)
+            concluded.forget(db, {r["context"] for r in going.values()})
     if removed and not dry_run:
         _shrink(store)
     return dict(removed)

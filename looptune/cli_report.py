@@ -1,0 +1,43 @@
+"""``looptune report``: a database as tables, figures and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from looptune.defaults import DATABASE
+
+
+@click.command()
+@click.option(
+    "--db",
+    "databases",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    default=(DATABASE,),
+    show_default=True,
+    help="A results database; repeatable.",
+)
+@click.option(
+    "--reports",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("reports"),
+    show_default=True,
+    help="Where folders of devices are written.",
+)
+@click.option("--kernel", "kernels", metavar="K", multiple=True, help="Of this kernel only; repeatable.")
+def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
+    """Write tables, figures and a page of what was measured."""
+    from looptune import studies
+    from looptune.report import site, tables
+
+    found = studies.read(databases, kernels)
+    tables.check_writable(reports)
+    for written in site.write(found, reports):
+        for note in written.notes:
+            click.echo(note)
+        click.echo(f"report: {written.page}")
+    return 0

@@ -1,0 +1,107 @@
+"""All figures of a set of studies: drawn where there are data, named with the reason where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from looptune.report import summary
+from looptune.report.figures import draw, style
+from looptune.report.figures.draw_roof import rooflines
+from looptune.report.figures.families import factors, orders
+from looptune.report.figures.roofline import roofs
+from looptune.report.figures.sensitivity import sensitivity
+from looptune.report.figures.transfer import transfers
+from looptune.report.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``draw`` makes it; None where there is nothing to draw, and then ``missing`` says why."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[], Any] | None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure on disk."""
+
+    figure: Figure
+    png: Path
+    svg: Path
+
+
+def figures(studies: Sequence[Study]) -> list[Figure]:
+    """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
+    several = len({s.device for s in studies}) > 1
+    return [_speedups(studies), _transfers(studies)] if several else [_speedups(studies), *_of_versions(studies)]
+
+
+def _speedups(studies: Sequence[Study]) -> Figure:
+    compared = [s for s in studies if summary.ratio(s.result, "default", "tuned") is not None]
+    return _figure(
+        "speedups", "Speed-up over the default", compared, draw.speedups,
+        "no kernel has both a default and a tuned time",
+        "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+    )  # fmt: skip
+
+
+def _transfers(studies: Sequence[Study]) -> Figure:
+    return _figure(
+        "transfer", "The best of one device on another", transfers(studies), draw.transfers,
+        "no configuration that is best on one device was measured on another",
+        "Time of each device's best directives over the device's own best, where both were measured.",
+    )  # fmt: skip
+
+
+def _of_versions(studies: Sequence[Study]) -> list[Figure]:
+    return [
+        _figure(
+            "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
+            "no three versions differ in the factor of one directive alone",
+            "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
+            "rest in a remainder loop or guarded, inner loops jammed or not.",
+        ),
+        _figure(
+            "orders", "Speed-up by order of the loops", _known(orders, studies), draw.orders,
+            "no two versions differ in their permutation alone",
+            "Versions that differ in their permutation alone, from the screening.",
+        ),
+        _figure(
+            "sensitivity", "How much each parameter matters", _known(sensitivity, studies), draw.sensitivities,
+            "no parameter has two values",
+            "The best time with each value of a parameter, all others free, over the best time of all, from the "
+            "screening; for each kernel the parameters that matter most.",
+        ),
+        _figure(
+            "roofline", "Roofline", roofs(studies), rooflines,
+            "the peaks of the device are not in this database, a sweep of this looptune keeps them",
+            "Operations of the original loops a second against operations a byte that any version has to move; the "
+            "roof is what the device was measured to do. Kernels of equal intensity stand side by side.",
+        ),
+    ]  # fmt: skip
+
+
+def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
+    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what was drawn of others earlier goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
+        old.unlink(missing_ok=True)
+    return [Drawn(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
+
+
+def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
+    return [one for study in studies if (one := of(study)) is not None]
+
+
+def _figure(
+    name: str, title: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str, caption: str
+) -> Figure:
+    return Figure(name, title, caption, partial(drawn, data) if data else None, "" if data else missing)

@@ -1,0 +1,139 @@
+"""Versions that differ in one directive alone, and what that directive is worth.
+
+    rest                                  its line               a family: one rest, one place
+    codelet: grid blocksize 32x4          (none)                 factor 1
+                                          loop k: unroll 2       factor 2, contiguous, remainder
+                                          loop k: unroll 4, split factor 4, split, remainder
+
+The line stands for all loops that it says the same of (``condensed``). Figures 5 and 7 of Grauer-Gray et al.,
+InPar 2012, are of two such families.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from looptune.report.best import condensed
+from looptune.report.study import Study
+
+_FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
+_ORDER = re.compile(r"permute\s+(.+)")
+Cost = float | None
+"""Microseconds; None of a version that was cut off, being far slower than the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """``points``: factor to speed-up over the default; factor 1 is without the directive."""
+
+    scheme: str
+    points: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Of one kernel: the loop, the directives that all these versions have besides, a curve for each scheme."""
+
+    kernel: str
+    place: str
+    rest: tuple[str, ...]
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Of one kernel: each order of the loops and its speed-up over the default; None where it was cut off."""
+
+    kernel: str
+    place: str
+    rest: tuple[str, ...]
+    orders: tuple[tuple[str, float | None], ...]
+
+
+def factors(study: Study) -> Factors | None:
+    """The family with the most factors and schemes, the fastest of several; None where no scheme has three
+    factors, 1 among them."""
+    found: list[tuple[tuple[float, ...], Factors]] = []
+    times, base_us = _costs(study), study.default_us
+    for (place, rest), lines in _families(times, _is_factor).items():
+        known = [
+            (scheme, factor, us) for line, us in lines.items() for scheme, factor in _factor(line) if us is not None
+        ]
+        plain = times.get(rest)
+        if base_us is None:
+            continue
+        first = [] if plain is None else [(1, base_us / plain)]
+        schemes = dict.fromkeys(scheme for scheme, _, _ in known)
+        curves = [
+            Curve(s, (*first, *sorted((f, base_us / us) for scheme, f, us in known if scheme == s))) for s in schemes
+        ]
+        if max((len(c.points) for c in curves), default=0) < 3:
+            continue
+        rank = (-len(known), len(rest), min(us for _, _, us in known))
+        found.append((rank, Factors(study.kernel, place, rest, tuple(sorted(curves, key=lambda c: c.scheme)))))
+    return min(found, key=lambda one: one[0], default=(None, None))[1]
+
+
+def orders(study: Study) -> Orders | None:
+    """The family without other directives, else that with the most orders; None where none has two that were timed."""
+    found: list[tuple[tuple[float, ...], Orders]] = []
+    times, base_us = _costs(study), study.default_us
+    sources = {tuple(condensed(row.directives).splitlines()): row.emitted for row in study.rows}
+    for (place, rest), lines in _families(times, _ORDER.fullmatch).items():
+        known = {" ".join(line.split()[1:]): us for line, us in lines.items()}
+        if rest in times:
+            same = [
+                line for line in lines if sources[rest] and sources.get((f"{place}: {line}", *rest)) == sources[rest]
+            ]
+            known = {order: us for order, us in known.items() if f"permute {order}" not in same}
+            known = {f"{' '.join(same[0].split()[1:])} (as written)" if same else "as written": times[rest]} | known
+        timed = [us for us in known.values() if us is not None]
+        if base_us is None or len(timed) < 2:
+            continue
+        shown = tuple((order, None if us is None else base_us / us) for order, us in known.items())
+        found.append(((len(rest) > 0, -len(timed), min(timed)), Orders(study.kernel, place, rest, shown)))
+    return min(found, key=lambda one: one[0], default=(None, None))[1]
+
+
+_Rest = tuple[str, ...]
+
+
+def _costs(study: Study) -> dict[_Rest, Cost]:
+    """Every version by its condensed lines."""
+    times: dict[str, Cost] = dict(study.screened())
+    times |= {row.directives: None for row in study.rows if row.status == "cut_off"}
+    return {tuple(condensed(text).splitlines()): us for text, us in times.items()}
+
+
+def _families(times: Mapping[_Rest, Cost], wanted: Callable[[str], object]) -> dict[tuple[str, _Rest], dict[str, Cost]]:
+    """By place and rest, the wanted directives of that place and what they cost."""
+    found: dict[tuple[str, _Rest], dict[str, Cost]] = {}
+    for lines, us in times.items():
+        for k, line in enumerate(lines):
+            place, _, what = (part.strip() for part in line.partition(":"))
+            if wanted(what):
+                found.setdefault((place, (*lines[:k], *lines[k + 1 :])), {})[what] = us
+    return found
+
+
+def _is_factor(what: str) -> bool:
+    return _FACTOR.fullmatch(what) is not None
+
+
+def _factor(what: str) -> list[tuple[str, int]]:
+    """The scheme in full and the factor.
+
+    >>> _factor("unroll 4, split, jam"), _factor("tile k:8")
+    ([('split, remainder, jam', 4)], [('tile', 8)])
+    """
+    match = _FACTOR.fullmatch(what)
+    if match is None:
+        return []
+    words = [w.strip().lower() for w in match[3].split(",") if w.strip()]
+    if match[1] == "tile":
+        return [("tile", int(match[2]))]
+    copies = "split" if "split" in words else "contiguous"
+    rest = next((w for w in words if w in ("guarded", "noremainder")), "remainder")
+    return [(", ".join([copies, rest, *(["jam"] if "jam" in words else [])]), int(match[2]))]

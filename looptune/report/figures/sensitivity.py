@@ -1,0 +1,74 @@
+"""How much one parameter matters: the best time with each of its values, over the best time of all.
+
+    y(v) = min { time(c) : c has value v } / min { time(c) }          1 where the best version has this value
+
+Figures 7 and 8 of Jiang and Snir, Automatic Tuning Matrix Multiplication Performance on Graphics Hardware, 2005. No
+``unroll`` and no ``split`` is a factor of 1; versions without another parameter say nothing of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from looptune.report.study import Study
+from looptune.tune.space import Configuration
+from looptune.tune.table import coordinates
+
+SHOWN = 6
+"""Parameters of a kernel that are shown: those that matter most."""
+_ONE = ("unroll(", "split(")
+_SIDES: Mapping[str, str] = MappingProxyType({"blocksize": "blocksize x", "blocksize.2": "blocksize y"})
+_NAME = re.compile(r"([^(]*)(?:\((.*)\))?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """``axes``: name to value to ratio, what matters most first; ``left_out``: how many more there are."""
+
+    kernel: str
+    axes: Mapping[str, Mapping[int, float]]
+    left_out: int = 0
+
+
+def sensitivity(study: Study) -> Sensitivity | None:
+    """None where no parameter has two values."""
+    known = [(_numbers(text), us) for text, us in study.screened().items()]
+    names = list(dict.fromkeys(name for numbers, _ in known for name in numbers))
+    best_us = min((us for _, us in known), default=1.0)
+    curves: dict[tuple[tuple[int, float], ...], list[str]] = {}
+    for name in names:
+        at: dict[int, float] = {}
+        for numbers, us in known:
+            value = numbers.get(name, 1 if name.startswith(_ONE) else None)
+            if value is not None:
+                at[value] = min(us, at.get(value, us))
+        if len(at) > 1:
+            curves.setdefault(tuple(sorted((v, us / best_us) for v, us in at.items())), []).append(name)
+    ordered = sorted(curves.items(), key=lambda item: -max(y for _, y in item[0]))
+    shown = {_joined(names): dict(curve) for curve, names in ordered[:SHOWN]}
+    return Sensitivity(study.kernel, shown, len(ordered) - len(shown)) if shown else None
+
+
+def _numbers(text: str) -> dict[str, int]:
+    found, _ = coordinates(Configuration(tuple(text.splitlines())))
+    return {_SIDES.get(name, name): value for name, value in found.items() if isinstance(value, int)}
+
+
+def _joined(names: list[str]) -> str:
+    """Loops that always have the same value are one parameter.
+
+    >>> _joined(["unroll(1)", "unroll(4)"]), _joined(["blocksize"]), _joined(["tile(k)", "split(k)"])
+    ('unroll(1, 4)', 'blocksize', 'tile(k), split(k)')
+    """
+    inside: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        match = _NAME.fullmatch(name)
+        assert match is not None, "any name has a word, a loop or neither"
+        word, loop, more = match.groups()
+        inside.setdefault((word, more), []).extend([loop] if loop else [])
+    return ", ".join(
+        f"{word}({', '.join(loops)}){more}" if loops else word + more for (word, more), loops in inside.items()
+    )

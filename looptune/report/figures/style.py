@@ -1,0 +1,125 @@
+"""How every figure looks: the palette, the panels, the file formats. With ``report.plots`` the importer of matplotlib,
+which is optional: see ``available``."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil, floor, log10
+from pathlib import Path
+from typing import Any
+
+INK, FAINT = "#222222", "#999999"
+BLUE, ORANGE, GREEN, PINK, SKY, AMBER = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"
+"""Okabe and Ito's palette: told apart by everyone."""
+CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+PANEL_INCHES = (3.4, 2.35)
+
+
+def available() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def panels(count: int, columns: int = 3, *, inches: tuple[float, float] = PANEL_INCHES) -> tuple[Any, list[Any]]:
+    """A figure and ``count`` axes, in rows of ``columns``."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(inches[0] * columns, inches[1] * rows + 0.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    every = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axes in every[count:]:
+        axes.set_visible(False)
+    for axes in every[:count]:
+        plain(axes)
+    return figure, every[:count]
+
+
+def plain(axes: Any) -> None:
+    """The two axes that count, and a faint grid behind what is drawn."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(labelsize=7.5, colors=INK, which="both")
+    axes.grid(axis="y", color=FAINT, alpha=0.3, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def ratio_axis(axes: Any, values: Iterable[float], *, one: bool = True, room: float = 0.06) -> None:
+    """A logarithmic y axis of ratios around these, with ticks that say 0.5x, 1x, 20x, few of them; ``one``: 1 has to be
+    seen; ``room``: the share of the axis left free at either end. Noise is not blown up: it spans a quarter."""
+    values = [v for v in values if v > 0]
+    low, high = min([1.0, *values] if one else values), max([1.0, *values] if one else values)
+    widen = max(1.0, 1.25 / (high / low)) ** 0.5
+    low, high = low / widen, high * widen
+    axes.set_yscale("log")
+    axes.set_ylim(low / (high / low) ** room, high * (high / low) ** room)
+    ticks = ratio_ticks(*axes.get_ylim())
+    axes.set_yticks(ticks, [f"{t:g}x" for t in ticks])
+    axes.minorticks_off()
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two ratios, 1 among them where it lies there: at most seven.
+
+    >>> ratio_ticks(0.4, 30), ratio_ticks(0.97, 1.12)
+    ([0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 1.05, 1.1])
+    """
+    if high / low < 4:
+        steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+        step = next((s for s in steps if (high - low) / s <= 7.5), (high - low) / 3)
+        return [round(k * step, 9) for k in range(ceil(low / step), floor(high / step) + 1)]
+    for digits in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        ticks = [round(d * 10.0**e, 9) for e in range(-9, 10) for d in digits if low <= d * 10.0**e <= high]
+        if len(ticks) <= 6:
+            return ticks
+    return [t for t in ticks if log10(t) % -(-len(ticks) // 6) < 0.5]
+
+
+def legend(figure: Any, handles: dict[str, Any]) -> None:
+    """One legend for all panels, above them, in as many columns as there is room for."""
+    if handles:
+        widest = max(map(len, handles)) * 0.075 + 0.7
+        width, height = figure.get_size_inches()
+        columns = max(1, int(width / widest))
+        figure.set_figheight(height + 0.18 * (-(-len(handles) // columns) - 1))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=min(columns, len(handles)), fontsize=8,
+            frameon=False, labelcolor=INK,
+        )  # fmt: skip
+
+
+def labelled(figure: Any, x: str, y: str) -> None:
+    figure.supxlabel(x, fontsize=9, color=INK)
+    figure.supylabel(y, fontsize=9, color=INK)
+
+
+def titled(axes: Any, title: str, below: str = "") -> None:
+    """``below``: a second line, smaller."""
+    axes.set_title(wrapped([title], 48), fontsize=9, color=INK, loc="left", pad=14 if below else 6)
+    if below:
+        axes.text(0, 1.03, below, transform=axes.transAxes, fontsize=6.5, color=INK, va="bottom")
+
+
+def save(draw: Callable[[], Any], stem: Path) -> tuple[Path, Path]:
+    """What ``draw`` makes as ``stem``.png and ``stem``.svg; equal figures are equal files, and a $ in a name is a $."""
+    from matplotlib import rc_context
+
+    png, svg = (stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg"))
+    with rc_context({"svg.hashsalt": stem.name, "text.parse_math": False}):
+        figure = draw()
+        figure.savefig(png, dpi=150)
+        figure.savefig(svg, metadata={"Date": None, "Creator": None}, transparent=True)
+    return png, svg
+
+
+def wrapped(texts: Sequence[str], limit: int) -> str:
+    """Texts on one line, cut to ``limit`` characters.
+
+    >>> wrapped(["loop i: unroll 4", "codelet: grid blocksize 32x4"], 24)
+    'loop i: unroll 4; cod...'
+    """
+    line = "; ".join(texts)
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."

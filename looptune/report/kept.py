@@ -1,0 +1,79 @@
+"""A result as the record that the database keeps of it, and back: what a report needs and rows do not say.
+
+    Result, Sources ──record──▶ JSON object ──restored──▶ Result, Sources
+
+The screening times of the versions are in their rows and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from looptune.report.result import Entry, Result
+from looptune.runtime.machine import Facts
+from looptune.runtime.roofline import Ceiling, Peaks, Work
+from looptune.runtime.timing import Speedup, Summary
+
+_PLAIN = (
+    "kernel", "target", "dtype", "directives", "proof", "flops", "command", "devices", "status",
+)  # fmt: skip
+"""Fields of a result that JSON has as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Texts of a winner: the C file as given, the C that its directives make of the loops, the kernels as emitted."""
+
+    original: str
+    transformed: str
+    emitted: str
+
+
+def record(result: Result, sources: Sources) -> dict[str, Any]:
+    """A JSON object."""
+    return {
+        **{name: getattr(result, name) for name in _PLAIN},
+        "facts": asdict(result.facts), "sizes": dict(result.sizes), "ties": list(result.ties),
+        "sums": list(result.sums), "versions": dict(result.versions), "seconds": dict(result.seconds),
+        "entries": [asdict(e) for e in result.entries],
+        "over_hand": None if result.over_hand is None else asdict(result.over_hand),
+        "ceiling": None if result.ceiling is None else _ceiling(result.ceiling), "sources": asdict(sources),
+    }  # fmt: skip
+
+
+def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
+    """KeyError, TypeError or ValueError where ``held`` is no such record."""
+    ceiling, over = held["ceiling"], held["over_hand"]
+    result = Result(
+        **{name: held[name] for name in _PLAIN},
+        facts=Facts(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
+        versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
+        over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
+    )  # fmt: skip
+    return result, Sources(**held["sources"])
+
+
+def _entry(held: Mapping[str, Any]) -> Entry:
+    times, speedup = held["times"], held["speedup"]
+    return Entry(
+        held["name"],
+        None if times is None else Summary(**times),
+        None if speedup is None else Speedup(**speedup),
+        held["verified"],
+        held["asserted"],
+    )
+
+
+def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
+    return {
+        "work": asdict(ceiling.work),
+        "peaks": ceiling.peaks.record(),
+        "cache_bytes": ceiling.cache_bytes,
+        "cold": ceiling.cold,
+    }
+
+
+def _held(held: Mapping[str, Any]) -> Ceiling:
+    return Ceiling(Work(**held["work"]), Peaks.of(held["peaks"]), held["cache_bytes"], held["cold"])

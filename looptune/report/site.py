@@ -1,0 +1,65 @@
+"""The report of a device as a folder: tables, figures, and the page that holds them all.
+
+reports/<device>/  table-best.md .csv .tex .json   table-times.md .csv .tex   figures/*.png .svg   index.html
+reports/across/    the same of several devices together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.report import best
+from looptune.report.figures import every, style
+from looptune.report.inline import Picture
+from looptune.report.page import page
+from looptune.report.study import Study, by_device
+
+ACROSS = "across"
+_INSTALL = "no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'"
+_SEARCHES = "searches"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``page`` is the HTML; ``notes`` say what was left out, a line each."""
+
+    page: Path
+    notes: tuple[str, ...]
+
+
+def write(studies: Sequence[Study], reports: Path) -> list[Written]:
+    """A folder for each device and, where there are several, one across them."""
+    folders = by_device(studies)
+    made = [_folder(same, reports / name) for name, same in folders.items()]
+    return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
+
+
+def _folder(studies: Sequence[Study], folder: Path) -> Written:
+    folder.mkdir(parents=True, exist_ok=True)
+    best.write(studies, folder)
+    wanted = every.figures(studies)
+    drawn = every.write(wanted, folder / "figures") if style.available() else []
+    notes = [f"no figure of {f.title[0].lower()}{f.title[1:]}: {f.missing}" for f in wanted if f.missing]
+    pictures = [Picture(d.figure.name, d.figure.title, d.figure.caption, d.svg.read_text()) for d in drawn]
+    pictures += _searches(folder)
+    if not style.available():
+        notes = [_INSTALL]
+    elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
+        notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
+    written = folder / "index.html"
+    written.write_text(page(studies, pictures, notes))
+    return Written(written, tuple(notes))
+
+
+def _searches(folder: Path) -> list[Picture]:
+    """What ``looptune simulate`` drew here, which takes minutes and is not done again."""
+    path = folder / f"{_SEARCHES}.svg"
+    if not path.exists():
+        return []
+    caption = (
+        "Best so far over the best of the space, against the share of the space evaluated; medians over seeds, from "
+        "`looptune simulate`."
+    )
+    return [Picture(_SEARCHES, "Search strategies", caption, path.read_text())]
