@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from looptune.cli_db import database, failures
+from looptune.cli_export import export
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
 from looptune.options import (
@@ -442,6 +443,7 @@ def doctor() -> int:
 
 cli.add_command(failures)
 cli.add_command(database)
+cli.add_command(export)
 
 
 def main() -> None:
