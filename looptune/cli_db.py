@@ -171,7 +171,7 @@ def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | N
         write(rows, sys.stdout)
         return
     try:
-        with output.open("w", newline="") as file:
+        with output.open("w", newline="", encoding="utf-8") as file:
             write(rows, file)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error

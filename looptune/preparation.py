@@ -225,7 +225,9 @@ def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
-    space = parse(t1.space_text(path, text) if path.suffix == ".json" else text, str(path))
+    problem_file = path.suffix == ".json"
+    name = f"{path} as a space file" if problem_file else str(path)
+    space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check_space(space, lab.job.codelet)
     return space.on("cpu" if lab.job.target.name == "numba-cpu" else "gpu")
 

@@ -76,10 +76,13 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
 
     ``cost_us`` is what a search is told, of a version that was cut off as well; ``seconds`` compiling and measuring.
     """
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    plain = csv.writer(out, lineterminator="\n")
+    quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
     for flat in map(_flat, rows):
-        writer.writerow(["" if flat[name] is None else flat[name] for name in COLUMNS])
+        values = ["" if flat[name] is None else flat[name] for name in COLUMNS]
+        # The writer quotes no carriage return by itself, and every reader takes one for the end of a line.
+        (quoted if any("\r" in str(value) for value in values) else plain).writerow(values)
 
 
 def write_lines(rows: Iterable[Row], out: TextIO) -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from looptune.errors import UsageError
 
 _SHOWN = 40
+_MOST = 1e100
+"""What is read in one unit is finite in every other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,17 @@ class Located:
         match self.held:
             case bool():
                 raise self.refused("a number")
-            case int() | float() if _finite(self.held):
+            case int() | float() if -_MOST <= self.held <= _MOST:
                 return float(self.held)
             case int() | float():
-                raise self.refused("a finite number")
+                raise self.refused(f"a finite number, of at most {_MOST:g}")
         raise self.refused("a number")
+
+    def amount(self) -> float:
+        """A number that is not negative."""
+        if self.number() < 0:
+            raise self.refused("a number that is not negative")
+        return self.number()
 
     def positive(self) -> float:
         """A number greater than nothing."""
@@ -94,13 +101,6 @@ def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> Located:
         except ValueError as error:
             problem = problem if problem else str(error)
     raise UsageError(f"{file} is neither a results database nor JSON: {problem}")
-
-
-def _finite(value: float) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:
-        return False
 
 
 def _member(place: str, key: str) -> str:

@@ -58,7 +58,7 @@ def select(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Recording
 
 
 def _stored(path: Path) -> list[Recording]:
-    with Store.open(path) as store:
+    with Store.read(path) as store:
         return [search.recording for search in searches(store.rows())]
 
 

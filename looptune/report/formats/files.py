@@ -61,7 +61,7 @@ def write(files: Mapping[str, str], output: Path | None) -> list[Path]:
         (output if folder else output.parent).mkdir(parents=True, exist_ok=True)
         paths = [output / name if folder else output for name in files]
         for path, text in zip(paths, files.values(), strict=True):
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
     return paths
@@ -78,7 +78,7 @@ def _command(search: Search, commands: Mapping[str, str]) -> str:
 
 def _names(searches: Sequence[Search]) -> list[str]:
     """Of two that would be one the hash of the context makes two."""
-    plain = [re.sub(r"[^\w.=]+", "-", s.name.lower(), flags=re.ASCII).strip("-") for s in searches]
+    plain = [re.sub(r"[^\w=]+", "-", s.name.lower(), flags=re.ASCII).strip("-") for s in searches]
     return [
         name if plain.count(name) == 1 else f"{name}-{search.context.hash[:8]}"
         for name, search in zip(plain, searches, strict=True)

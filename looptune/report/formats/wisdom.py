@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from looptune.report.formats import entries
-from looptune.tune.parameters import sheet
-from looptune.tune.searched import Search
+from looptune.tune.parameters import Values, sheet
+from looptune.tune.searched import Entry, Search
 from looptune.version import __version__
 
 BEST = 5
@@ -36,26 +37,45 @@ def text(searches: Sequence[Search]) -> str:
         "looptune": about,
     }  # fmt: skip
     rows = iter(own.rows)
-    values = [[next(rows) for _ in search.entries] for search in searches]
-    records = [r for search, own_rows in zip(searches, values, strict=True) for r in _records(search, own_rows)]
+    groups: dict[tuple[str, tuple[int, ...]], list[_Timed]] = {}
+    for search in searches:
+        group = groups.setdefault((search.context.device, tuple(entries.lengths(search))), [])
+        group += [t for e in search.entries if (t := _timed(search, e, next(rows))) is not None]
+    records = [_record(timed) for group in groups.values() for timed in _best(group)]
     return "".join(json.dumps(line) + "\n" for line in (header, *records))
 
 
-def _records(search: Search, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    context = search.context
-    capability = re.sub(r"\D", "", context.capability)
-    timed = [(ms, k) for k, entry in enumerate(search.entries) if (ms := entries.median_ms(entry)) is not None]
-    # Directives that lead to the same source are one version: the first of them stands for it.
-    first = {search.entries[k].measured.source: (ms, k) for ms, k in sorted(timed, reverse=True)}
-    for median_ms, k in sorted(first.values())[:BEST]:
-        entry = search.entries[k]
-        yield {
-            "config": list(rows[k]),
-            "problem_size": entries.lengths(search),
-            "time": median_ms,
-            "environment": {
-                "date": entries.begun(entry), "device_name": context.device, "looptune_version": __version__,
-                **({"compute_capability": int(capability)} if capability else {}),
-            },
-            "looptune": entries.extras(entry) | {"sizes": json.loads(context.sizes), "target": context.target},
-        }  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    search: Search
+    entry: Entry
+    values: Values
+    median_ms: float
+
+
+def _timed(search: Search, entry: Entry, values: Values) -> _Timed | None:
+    median_ms = entries.median_ms(entry)
+    return None if median_ms is None else _Timed(search, entry, values, median_ms)
+
+
+def _best(group: Sequence[_Timed]) -> list[_Timed]:
+    """Directives that lead to the same source are one version: the first of them stands for it."""
+    unique: dict[str, _Timed] = {}
+    for timed in group:
+        unique.setdefault(timed.entry.measured.source, timed)
+    return sorted(unique.values(), key=lambda timed: timed.median_ms)[:BEST]
+
+
+def _record(timed: _Timed) -> dict[str, Any]:
+    context = timed.search.context
+    capability = re.sub(r"\D", "", context.capability, flags=re.ASCII)
+    return {
+        "config": list(timed.values),
+        "problem_size": entries.lengths(timed.search),
+        "time": timed.median_ms,
+        "environment": {
+            "date": entries.begun(timed.entry), "device_name": context.device, "looptune_version": __version__,
+            **({"compute_capability": int(capability)} if capability else {}),
+        },
+        "looptune": entries.extras(timed.entry) | {"sizes": json.loads(context.sizes), "target": context.target},
+    }  # fmt: skip

@@ -24,15 +24,16 @@ def read(file: Located) -> Recording:
 
 
 def _point(entry: Located, keys: list[str]) -> Point:
-    cost_us = _cost_us(entry.at("time"))
-    times = entry.get("times")
-    one = () if cost_us is None else (cost_us,)
-    runs_us = one if times is None else tuple(1e3 * t.number() for t in times.items())
+    cost_us, times = _cost_us(entry.at("time")), entry.get("times")
+    runs_us = () if times is None else tuple(1e3 * t.amount() for t in times.items())
     if entry.get("directives") is not None and entry.get("outcome") is not None:
         return own(entry, cost_us, runs_us)
     spent = [part.number() for part in map(entry.get, _SPENT) if part is not None]
+    seconds = sum(spent) / 1e3 if spent else None
     given = {key: entry.at(key).held for key in keys}
-    return foreign(given), Measured(cost_us, () if cost_us is None else runs_us, sum(spent) / 1e3 if spent else None)
+    if cost_us is None:
+        return foreign(given), Measured(None, (), seconds)
+    return foreign(given), Measured(cost_us, (cost_us,) if times is None else runs_us, seconds)
 
 
 def _cost_us(time: Located) -> float | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import isfinite
 from typing import Any
 
 from looptune.errors import UsageError
@@ -22,6 +21,9 @@ from looptune.tune.space import Configuration
 from looptune.tune.table import Table
 
 Point = tuple[Configuration, Measured]
+
+_MOST = 2**53
+"""Up to there a number is told from the next one; what is greater is a word."""
 
 
 def foreign(given: Mapping[str, Any]) -> Configuration:
@@ -38,7 +40,7 @@ def own(extras: Located, cost_us: float | None, runs_us: tuple[float, ...]) -> P
     """A measurement that looptune wrote; UsageError where a part of it is missing."""
     text, outcome = extras.at("directives").text(), extras.at("outcome").text()
     took = extras.get("seconds")
-    seconds = None if took is None else took.number()
+    seconds = None if took is None else took.amount()
     cut = outcome == "cut_off"
     cost = extras.at("cost_us").positive() if cut else cost_us
     source = extras.at("source").text()
@@ -69,9 +71,9 @@ def _scalar(value: Any) -> Scalar:
     match value:
         case bool():
             return int(value)
-        case int() | str():
+        case str():
             return value
-        case float() if isfinite(value):
-            return int(value) if value.is_integer() else value
+        case int() | float() if -_MOST <= value <= _MOST:
+            return int(value) if isinstance(value, float) and value.is_integer() else value
         case _:
             return json.dumps(value)

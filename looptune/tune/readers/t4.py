@@ -44,7 +44,7 @@ def _point(result: Located, unit: Located | None) -> Point:
     times = result.at("times")
     own_unit = times.get("timeunit")
     unit_us = _unit_us(own_unit if own_unit is not None else unit)
-    runs_us = tuple(unit_us * run.number() for run in _list(times.get("runtimes")))
+    runs_us = tuple(unit_us * run.amount() for run in _list(times.get("runtimes")))
     cost_us = _cost_us(result, runs_us) if _valid(result) else None
     extras = result.get("looptune")
     if extras is not None:

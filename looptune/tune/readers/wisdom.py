@@ -55,7 +55,7 @@ def _line(header: Located, number: int, line: str, names: list[str]) -> tuple[_G
     if len(values) != len(names):
         raise record.at("config").refused(f"{len(names)} values, one for each parameter, not {len(values)}")
     device = record.at("environment").get("device_name")
-    sizes = [f"{size.number():g}" for size in record.at("problem_size").items()]
+    sizes = [f"{size.number():.17g}" for size in record.at("problem_size").items()]
     group = ("" if device is None else device.text(), "x".join(sizes))
     cost_us = 1e3 * record.at("time").positive()
     extras = record.get("looptune")
