@@ -26,9 +26,9 @@ Values = tuple[Scalar, ...]
 
 RESERVED = frozenset(
     (
-        "time", "times", "timestamp", "directives", "outcome", "source", "seconds", "cost_us", "device_name", "params",
-        "compile_time", "benchmark_time", "verification_time", "framework_time", "strategy_time", "grid_size_x",
-        "grid_size_y", "grid_size_z", "r",
+        "time", "times", "timestamp", "directives", "outcome", "source", "seconds", "cost_us", "runs_us", "device_name",
+        "params", "compile_time", "benchmark_time", "verification_time", "framework_time", "strategy_time",
+        "grid_size_x", "grid_size_y", "grid_size_z", "r",
     )
 )  # fmt: skip
 """What entries of a Kernel Tuner cache, or the functions made of its conditions, call other things."""

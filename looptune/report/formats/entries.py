@@ -62,7 +62,7 @@ def configuration(own: Sheet, number: int) -> dict[str, Scalar]:
 def extras(entry: Entry) -> dict[str, Any]:
     """What ``tune.readers.point`` describes."""
     measured = entry.measured
-    cut = {} if measured.whole else {"cost_us": measured.cost_us}
+    cut = {} if measured.whole else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
     return {
         "directives": entry.configuration.text, "outcome": entry.row.status, "source": measured.source,
         "seconds": measured.seconds, **cut,
@@ -91,8 +91,8 @@ def median_ms(entry: Entry) -> float | None:
 
 
 def runs_ms(entry: Entry) -> list[float]:
-    """Single runs; of a version that was cut off the part that it ran."""
-    return [run / 1e3 for run in entry.measured.runs_us]
+    """Single runs. A version that was cut off has none: others would take what it ran for its time."""
+    return [run / 1e3 for run in entry.measured.runs_us] if entry.measured.whole else []
 
 
 def lengths(search: Search) -> list[int]:

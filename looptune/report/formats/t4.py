@@ -1,6 +1,6 @@
 """T4 results JSON, schema 1.1.0, which adds to 1.0.0: milliseconds, the median as the objective ``time``.
 
-What a version that was not timed has for a median is nothing; why is its ``invalidity``. Each result has a block
+A version that was not timed has no runtimes and no measurement; why is its ``invalidity``. Each result has a block
 ``looptune`` besides, with the directives and the message.
 """
 

@@ -42,9 +42,10 @@ def own(extras: Located, cost_us: float | None, runs_us: tuple[float, ...]) -> P
     took = extras.get("seconds")
     seconds = None if took is None else took.amount()
     cut = outcome == "cut_off"
-    cost = extras.at("cost_us").positive() if cut else cost_us
+    if cut:
+        cost_us, runs_us = extras.at("cost_us").positive(), tuple(r.amount() for r in extras.at("runs_us").items())
     source = extras.at("source").text()
-    return Configuration(tuple(text.splitlines())), Measured(cost, runs_us, seconds, source, whole=not cut)
+    return Configuration(tuple(text.splitlines())), Measured(cost_us, runs_us, seconds, source, whole=not cut)
 
 
 def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> Recording:
