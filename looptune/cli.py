@@ -62,7 +62,7 @@ def cli() -> None:
     "--space",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
+    help="Directives with choices, or a T1 problem; default: pragmas/NAME.pragmas, else derived.",
 )
 @click.option(
     "--strategy",
@@ -366,7 +366,7 @@ def simulate(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Compare search strategies on what was measured: looptune's stores, T4 results, Kernel Tuner caches."""
+    """Compare search strategies on what was measured: looptune's stores and exports, files of other tools."""
     from looptune.report import plots, searches, tables
     from looptune.tune import recorded, simulate
 
