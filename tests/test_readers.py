@@ -146,6 +146,9 @@ def test_foreign_wisdom_is_read(tmp_path: Path):
     assert [c.text for c in small.table.rows] == ["x=16\npad=1", "x=32\npad=0"]
     assert [m.cost_us for m in small.measured] == [2000.0, 1000.0]
     assert (small.name, small.kernel, small.device, large.name) == ("mm A 8x8", "mm", "A", "mm A 9x9")
+    for config in ([16], [16, True, 1]):
+        with pytest.raises(UsageError, match=r"line 4\.config: expected 2 values, one for each parameter"):
+            back(tmp_path / "mm.wisdom", "\n".join(map(json.dumps, [header, line, line, line | {"config": config}])))
 
 
 # -- bad files ------------------------------------------------------------------------------------------------------
