@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from looptune.cli_db import database, failures
+from looptune.cli_export import export
 from looptune.cli_report import report
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
@@ -62,7 +63,7 @@ def cli() -> None:
     "--space",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Directives with choices; default: pragmas/NAME.pragmas, else derived.",
+    help="Directives with choices, or a T1 problem; default: pragmas/NAME.pragmas, else derived.",
 )
 @click.option(
     "--strategy",
@@ -374,7 +375,7 @@ def simulate(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Compare search strategies on what was measured: looptune's stores, T4 results, Kernel Tuner caches."""
+    """Compare search strategies on what was measured: looptune's stores and exports, files of other tools."""
     from looptune.report import plots, searches, tables
     from looptune.tune import recorded, simulate
 
@@ -452,6 +453,7 @@ def doctor() -> int:
 cli.add_command(report)
 cli.add_command(failures)
 cli.add_command(database)
+cli.add_command(export)
 
 
 def main() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -30,7 +31,7 @@ def failures(db: Path, kernel: str | None, classes: tuple[str, ...], each: bool,
     from looptune.tune.store import Store
 
     with Store.read(db) as store:
-        rows = list(_rows(store, kernel))
+        rows = list(selected(store, kernel))
         found = failed.collect(rows, store.commands(), classes if classes else failed.FAILED, each=each)
     if as_json:
         click.echo(json.dumps([{**f.record(), "command": f.command + _other(db)} for f in found], indent=1))
@@ -48,7 +49,7 @@ def _other(db: Path) -> str:
     return "" if db == DATABASE else f" --db {db}"
 
 
-def _rows(store: Any, kernel: str | None) -> Any:
+def selected(store: Any, kernel: str | None) -> Any:
     """The rows of a kernel, or all; UsageError where the database has none of it."""
     if kernel is None:
         return store.rows()
@@ -163,13 +164,17 @@ def export(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
 
     with Store.read(db) as store:
         write = contents.write_csv if how == "csv" else partial(contents.write_lines, concluded=conclusions(store))
-        rows = _rows(store, kernel)
-        if output is None:
-            write(rows, sys.stdout)
-            return 0
-        try:
-            with output.open("w", newline="") as file:
-                write(rows, file)
-        except OSError as error:
-            raise UsageError(f"cannot write {output}: {error.strerror}") from error
+        write_rows(write, selected(store, kernel), output)
     return 0
+
+
+def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        write(rows, sys.stdout)
+        return
+    try:
+        with output.open("w", newline="", encoding="utf-8") as file:
+            write(rows, file)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error

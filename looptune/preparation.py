@@ -29,6 +29,7 @@ from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
 from looptune.tune.evaluate import Job, KernelLab
+from looptune.tune.readers import t1
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, packed
 from looptune.tune.workers import default_jobs
@@ -221,9 +222,12 @@ def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
         own = written(unit)
         return parse(derive(lab.analysis), "<derived>") if own is None else own
     try:
-        space = parse(path.read_text(), str(path))
+        text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+    problem_file = path.suffix == ".json"
+    name = f"{path} as a space file" if problem_file else str(path)
+    space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check_space(space, lab.job.codelet)
     return space.on("cpu" if lab.job.target.name == "numba-cpu" else "gpu")
 

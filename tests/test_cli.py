@@ -159,7 +159,7 @@ MISTAKES = {
     "a simulation of C": (["simulate", "gemm.c"], "gemm.c is neither a results database nor JSON"),
     "a simulation of other JSON": (
         ["simulate", "notes.json"],
-        "notes.json is neither T4 results nor a Kernel Tuner cache",
+        "notes.json is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom",
     ),
     "a bad budget": (
         ["run", "gemm.c", "--budget", "lots", *RUN],

@@ -194,10 +194,10 @@ def test_a_kernel_tuner_cache(tmp_path: Path, ending: str):
     ("text", "message"),
     [
         ("int main;", "is neither a results database nor JSON"),
-        ("[1]", "is neither T4 results nor a Kernel Tuner cache"),
-        ('{"results": [1]}', "cannot be read: TypeError"),
-        ('{"results": [{"configuration": {}}]}', "cannot be read: KeyError 'times'"),
-        ('{"cache": {"1": {"x": 1}}, "tune_params_keys": ["x"]}', "cannot be read: KeyError 'time'"),
+        ("[1]", "is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom"),
+        ('{"results": [1]}', r"results\[0\]: expected an object, found 1"),
+        ('{"results": [{"configuration": {}}]}', r"results\[0\]: the key 'times' is missing"),
+        ('{"cache": {"1": {"x": 1}}, "tune_params_keys": ["x"]}', r'cache\["1"\]: the key \'time\' is missing'),
     ],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, message: str):

@@ -15,11 +15,10 @@ from looptune.report.failures import heading
 from looptune.report.tables import time_text
 from looptune.runtime.outcome import CLASSES, Timed
 from looptune.tune.concluded import Conclusion
+from looptune.tune.searched import VERSIONS, seconds
 from looptune.tune.store import Context, Row
 
 NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
-VERSIONS = ("default", "version")
-"""Roles that a sweep's versions have; the others are finals and references."""
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class Part:
         c = self.context
         return {
             "kernel": c.kernel, "device": c.device, "target": c.target, "dtype": c.dtype, "sizes": json.loads(c.sizes),
-            "lowering": c.lowering, "counts": dict(self.counts), "newest": _moment(self.newest),
+            "lowering": c.lowering, "counts": dict(self.counts), "newest": moment(self.newest),
             "best_us": None if self.best is None else self.best.median_us,
             "directives": None if self.best is None else self.best.directives,
         }  # fmt: skip
@@ -60,7 +59,7 @@ def parts(rows: Iterable[Row]) -> list[Part]:
 def text(part: Part) -> str:
     """Three lines: what it is, the counts by outcome, the best."""
     counts = ", ".join(f"{part.counts[s]} {s.replace('_', ' ')}" for s in STATUSES if part.counts[s])
-    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {_moment(part.newest)}", f"  {counts}"]
+    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {moment(part.newest)}", f"  {counts}"]
     if part.best is not None and part.best.median_us is not None:
         how = "; ".join(part.best.directives.splitlines())
         lines.append(f"  best {time_text(part.best.median_us)}: {how if how else '(default)'}")
@@ -71,17 +70,23 @@ STATUSES = (*CLASSES, "duplicate", "running")
 CONTEXT = tuple(f.name for f in fields(Context))
 COLUMNS = (
     "key", "kernel", "target", "device", "capability", "dtype", "sizes", "options", "role", "status", "median_us",
-    "q1_us", "q3_us", "directives", "message", "emitted", "same_as", "sweep", "started", "finished", "lowering",
-    "toolchain", "source_hash",
+    "q1_us", "q3_us", "cost_us", "seconds", "directives", "message", "emitted", "same_as", "sweep", "started",
+    "finished", "lowering", "toolchain", "source_hash",
 )  # fmt: skip
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """One line a row under COLUMNS; moments are UTC. Texts of several lines are quoted, as CSV has it."""
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    """One line a row under COLUMNS; moments are UTC. Texts of several lines are quoted, as CSV has it.
+
+    ``cost_us`` is what a search is told, of a version that was cut off as well; ``seconds`` compiling and measuring.
+    """
+    plain = csv.writer(out, lineterminator="\n")
+    quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
     for flat in map(_flat, rows):
-        writer.writerow(["" if flat[name] is None else flat[name] for name in COLUMNS])
+        values = ["" if flat[name] is None else flat[name] for name in COLUMNS]
+        # The writer quotes no carriage return by itself, and every reader takes one for the end of a line.
+        (quoted if any("\r" in str(value) for value in values) else plain).writerow(values)
 
 
 def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
@@ -90,12 +95,13 @@ def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclu
     contexts: dict[str, None] = {}
     for row in rows:
         contexts[row.context.hash] = None
-        own = {name: value for name, value in _flat(row).items() if name not in ("q1_us", "q3_us", "message")}
+        within = ("q1_us", "q3_us", "cost_us", "seconds", "message")
+        own = {name: value for name, value in _flat(row).items() if name not in within}
         whole = own | {name: json.loads(own[name]) for name in ("sizes", "options")}
         outcome = None if row.outcome is None else {"status": row.outcome.status, **asdict(row.outcome)}
         out.write(json.dumps(whole | {"outcome": outcome}) + "\n")
     for context, one in ((c, concluded[c]) for c in contexts if c in concluded):
-        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": _moment(one.finished)}
+        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": moment(one.finished)}
         out.write(json.dumps(known | {"record": one.record}) + "\n")
 
 
@@ -111,14 +117,16 @@ def _flat(row: Row) -> dict[str, Any]:
             message = failed.message
     return {
         **asdict(row.context), "key": row.key, "role": row.role, "status": row.status, "median_us": row.median_us,
-        "q1_us": quartiles[0], "q3_us": quartiles[1], "directives": row.directives, "message": message,
-        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": _moment(row.started),
-        "finished": None if row.finished is None else _moment(row.finished),
+        "q1_us": quartiles[0], "q3_us": quartiles[1], "cost_us": row.cost_us, "seconds": seconds(row),
+        "directives": row.directives, "message": message,
+        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": moment(row.started),
+        "finished": None if row.finished is None else moment(row.finished),
     }  # fmt: skip
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def moment(since_1970_s: float) -> str:
+    """ISO 8601, in UTC."""
+    return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def sizes_text(size_bytes: int) -> str:
