@@ -61,6 +61,7 @@ _RESERVED = frozenset({
     *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half", "ir", "types", "intrinsic", "copy_16_bytes",
+    "launch", "new",
 })  # fmt: skip
 
 

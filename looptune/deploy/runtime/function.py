@@ -18,7 +18,7 @@ class Mismatch(ArithmeticError):
 
 
 class Plan(NamedTuple):
-    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function; ``wide``: the arrays that are read
+    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function; ``wide``: arrays that are read
     16 bytes at a time."""
 
     launches: Callable[..., Any]
@@ -94,8 +94,9 @@ class Function(ABC):
     def named(self, values: tuple[int, ...]) -> dict[str, int]:
         return dict(zip((p.name for p in self.integers), values, strict=True))
 
-    def warn(self, match: Match, device: Device, values: tuple[int, ...]) -> None:
-        warned(self.tuned.name, match, device, self.named(values), self.warned)
+    def warn(self, match: Match, device: Device, values: tuple[int, ...], depth: int) -> None:
+        """``depth``: calls from the user's to this one."""
+        warned(self.tuned.name, match, device, self.named(values), self.warned, depth + 1)
 
 
 def verify(

@@ -125,7 +125,7 @@ class Gpu(Function):
                 raise
             match = Match("default", None, self.tuned.default)
             bound = self._laid_out(match, device, values, where)
-        self.warn(match, device, values)
+        self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
         return Ready(bound, shapes, tuple(k for k, p in enumerate(self.arrays) if p.name in wide), ordinal, set())
 

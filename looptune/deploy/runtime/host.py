@@ -31,7 +31,7 @@ class Host(Function):
         params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
         device = self.device()
         match = self.look_up(device, values)
-        self.warn(match, device, values)
+        self.warn(match, device, values, 3)
         self.tuned.plans[match.plan].launches()(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and not np.shares_memory(host, array):

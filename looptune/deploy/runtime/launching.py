@@ -201,7 +201,7 @@ class Bound:
     def _new(self, count: int, dtype: str) -> Scratch:
         """The same memory in every walk: it is asked for in the same order."""
         if self.made == len(self.scratch):
-            self.scratch.append(Scratch(count, dtype))
+            self.scratch.append(Scratch(int(count), dtype))
         self.made += 1
         return self.scratch[self.made - 1]
 
@@ -245,4 +245,4 @@ def _whole(kernel: Any, grid: Sequence[int]) -> tuple[int, ...]:
     x, y, z = (*grid, 1, 1)[:3]
     if max(y, z) > MAX_BLOCKS_Y:
         raise TooLarge(f"{kernel.__name__} needs {max(y, z)} blocks along y or z, the limit is {MAX_BLOCKS_Y}")
-    return x, y, z
+    return int(x), int(y), int(z)

@@ -58,12 +58,13 @@ def look_up(table: Sequence[Mapping[str, Any]], default: str, device: Device, si
     return Match(LEVELS[level], table[k], plan)
 
 
-def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], before: set[str]) -> None:
-    """Warn of a match that is not exact, once for each level and device; ``before``: of which there was a warning."""
+def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], before: set[str], depth: int) -> None:
+    """Warn of a match that is not exact, once for each level and device; ``before``: of which there was a warning;
+    ``depth``: calls from the user's to this one."""
     kind = f"{match.level} {device.name}"
     if match.level != "exact" and kind not in before:
         before.add(kind)
-        warnings.warn(f"{name}: {match.said(device, sizes)}", stacklevel=7)
+        warnings.warn(f"{name}: {match.said(device, sizes)}", stacklevel=depth + 1)
 
 
 def named(sizes: Mapping[str, int]) -> str:

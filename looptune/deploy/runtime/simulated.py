@@ -24,7 +24,7 @@ class Simulated(Function):
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
         params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
         match = self.match(ints)
-        self.warn(match, self.device(), values)
+        self.warn(match, self.device(), values, 3)
         self.tuned.plans[match.plan].launches(self._launch, cuda.device_array, *params)
         for p, host, array in zip(self.arrays, hosts, placed, strict=True):
             if p.written:
