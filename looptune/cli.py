@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from looptune.cli_build import build
 from looptune.cli_db import database, failures
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
@@ -440,6 +441,7 @@ def doctor() -> int:
     return 0 if all(f.status != "missing" for f in findings) else 1
 
 
+cli.add_command(build)
 cli.add_command(failures)
 cli.add_command(database)
 

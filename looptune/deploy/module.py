@@ -100,7 +100,11 @@ def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
     arrays = "Arrays are NumPy arrays, updated in place."
     if gpu:
         arrays = "CuPy arrays and torch CUDA tensors stay where they are, NumPy arrays are\ncopied there and back."
-    measured = "\n".join(line for row in rows for line in _measured(row)) if rows else "Nothing: this is the default.\n"
+    measured = (
+        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), ""))
+        if rows
+        else "Nothing: this is the default.\n"
+    )
     needs = "numba-cuda and numpy" if gpu else "numba and numpy"
     return f'''"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
 
@@ -118,8 +122,9 @@ Made by: {request.command}
 '''
 
 
-def _measured(row: _Row) -> Iterator[str]:
-    m, t = row.measured, row.measured.time
+def said_of(m: Measured, proof: str) -> Iterator[str]:
+    """What was measured where, in lines for a person."""
+    t = m.time
     date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))
     over = (
         "the default was not timed" if m.default_us is None else f"{m.default_us / t.median_us:.3g} times as fast as "
@@ -129,12 +134,11 @@ def _measured(row: _Row) -> Iterator[str]:
     yield f"    {m.context.device} ({m.context.capability}, {m.cores} cores), {_sizes(m)}, {m.context.dtype}, {date}"
     yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
     yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))
-    yield from textwrap.wrap(f"legality: {row.proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
+    yield from textwrap.wrap(f"legality: {proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
     if m.context.lowering != LOWERING:
         yield f"        measured with lowering {m.context.lowering}, and made with {LOWERING}: its speed may differ"
     if m.command:
         yield f"        again: {m.command} --sweep"
-    yield ""
 
 
 def _table(rows: Sequence[_Row]) -> str:

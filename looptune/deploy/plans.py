@@ -37,14 +37,18 @@ def _exact(done: Scheduled, best: Measured) -> Plan:
 def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:
     """None where the directives mean these sizes only, as ``fullunroll`` of a loop as long as one of them does, or
     where a block would need more than a GPU has."""
-    text = re.sub(r"\bnoremainder\b", "remainder", best.directives, flags=re.IGNORECASE)
     try:
-        made = default(analysis, text)
+        made = default(analysis, anywhere(best.directives))
         if best.context.target == "numba-cuda":
             importlib.import_module("looptune.backends.numba_cuda").check_limits(made)
     except LooptuneError:
         return None
     return made
+
+
+def anywhere(directives: str) -> str:
+    """What the directives are where nothing is known of the sizes."""
+    return re.sub(r"\bnoremainder\b", "remainder", directives, flags=re.IGNORECASE)
 
 
 def default(analysis: Analysis, directives: str = "") -> Plan:
