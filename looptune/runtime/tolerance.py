@@ -11,7 +11,7 @@ It needs NumPy alone: ``looptune build`` writes this file into what it makes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ def compare(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(NamedTuple):
     """The original loops run twice more, to see how much of a difference from them means nothing.
 
     ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,

@@ -35,6 +35,11 @@ class Place(NamedTuple):
     held: Any = None
 
 
+TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+# Looked up at every call: what an array says of its type, without making anything.
+TYPESTR = {name: np.dtype(name).str for name in TYPES}
+TORCH = {name: f"torch.{name}" for name in TYPES}
+
 Shape = tuple["int | None", ...]
 """Declared extents; None where the C text leaves the first one open."""
 
@@ -53,6 +58,8 @@ def integer(p: Parameter, given: Any) -> int:
 
 def number(p: Parameter, given: Any) -> float:
     """TypeError where it is no real number."""
+    if type(given) is float:
+        return given
     try:
         return float(given)
     except (TypeError, ValueError):
@@ -87,17 +94,18 @@ def _torch(p: Parameter, tensor: Any, shape: Shape) -> Place | None:
     """Read off the tensor itself: its CUDA Array Interface takes microseconds."""
     if not tensor.is_cuda:
         return None
-    _check(p, str(tensor.dtype).removeprefix("torch."), tensor.shape, shape)
+    if str(tensor.dtype) != TORCH[p.dtype] or tensor.shape != shape:
+        _check(p, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), shape)
     if not tensor.is_contiguous():
         raise ValueError(f"{p.name} must be contiguous, in C's order: pass {p.name}.contiguous()")
-    if tensor.requires_grad and p.written:
+    if p.written and tensor.requires_grad:
         raise ValueError(f"{p.name} requires grad and is written in place: pass {p.name}.detach()")
     return Place(tensor.data_ptr(), tensor.numel())
 
 
 def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> Place:
     given, typestr = facts["shape"], facts["typestr"]
-    if typestr != np.dtype(p.dtype).str or given != shape:
+    if typestr != TYPESTR[p.dtype] or given != shape:
         _check(p, str(np.dtype(typestr)), given, shape)
     strides = facts.get("strides")
     if strides is not None and not _packed(given, strides, np.dtype(typestr).itemsize):

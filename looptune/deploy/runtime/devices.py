@@ -12,7 +12,7 @@ from cuda.core import Device as CudaDevice
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
-from looptune.deploy.runtime.launching import check
+from looptune.deploy.runtime.launching import SUCCESS, check
 from looptune.deploy.runtime.lookup import Device
 
 
@@ -48,17 +48,17 @@ def handle(stream: Any) -> int:
         found = getattr(stream, name, None)
         if found is not None:
             return int(getattr(found, "value", found) or 0)
-    try:
-        return int(stream)
-    except (TypeError, ValueError):
-        raise TypeError(f"stream must be a CUDA stream or its handle, got {type(stream).__name__}") from None
+    if not hasattr(stream, "__int__"):
+        raise TypeError(f"stream must be a CUDA stream or its handle, got {type(stream).__name__}")
+    return int(stream)
 
 
 def current() -> int:
     """The context that is current; where there is none, the first GPU's primary one is made so."""
-    result = driver.cuCtxGetCurrent()
-    if result[0] == driver.CUresult.CUDA_SUCCESS and int(result[1]):
-        return int(result[1])
+    status, context = driver.cuCtxGetCurrent()
+    found = int(context) if status == SUCCESS else 0
+    if found:
+        return found
     CudaDevice(0).set_current()
     return int(check(driver.cuCtxGetCurrent()))
 

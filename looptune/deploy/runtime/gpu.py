@@ -78,7 +78,8 @@ class Gpu(Function):
             if placed[2 * k] % WIDE:
                 raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
         numbers = tuple([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        others = [s for s in set(others) if not (s in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+        if others:
+            others = [s for s in set(others) if not (s in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
         for other in others:
             order(other, where)
         ready.bound.run(tuple(placed), numbers)

@@ -106,9 +106,6 @@ class Frame:
         for slot, value in zip(self.own, values, strict=True):
             slot.value = value
 
-    def launch(self, grid: Sequence[int], stream: Any) -> None:
-        check(driver.cuLaunchKernel(self.kernel, *grid, *self.block, 0, stream, self.at, 0))
-
 
 class Bound:
     """``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each of its launches in turn and
@@ -150,7 +147,9 @@ class Bound:
         for frame, grid in self.launches:
             for k, slot in frame.floats:
                 slot.value = floats[k]
-            frame.launch(grid, self.stream)
+            status = driver.cuLaunchKernel(frame.kernel, *grid, *frame.block, 0, self.stream, frame.at, 0)
+            if status[0] != SUCCESS:
+                check(status)
 
     def _many(self, placed: tuple[int, ...], floats: tuple[float, ...]) -> None:
         # As bytes: NaN is equal to itself then, and zero is not minus zero.
@@ -190,7 +189,7 @@ class Bound:
         def launch(kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
             frame = self._frame(kernel, block, args)
             frame.fill(args)
-            frame.launch(_whole(kernel, grid), stream)
+            check(driver.cuLaunchKernel(frame.kernel, *_whole(kernel, grid), *frame.block, 0, stream, frame.at, 0))
 
         self._walk(launch)
 
