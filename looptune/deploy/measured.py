@@ -44,19 +44,24 @@ class Measured:
 
 
 def measured(store: Store, unit: Unit, target: str, *, reassociate: bool = True) -> tuple[Measured, ...]:
-    """One for each device and sizes, in the order of their names."""
+    """One for each device and sizes, in the order of their names and of the sizes."""
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
-    groups: dict[tuple[str, int, str, str], dict[str, list[Row]]] = {}
-    whole = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    groups: dict[tuple[str, int, str, tuple[int, ...]], dict[str, list[Row]]] = {}
+    whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     for row in known:
         options = json.loads(row.context.options)
         if options.get("reassociate", True) != reassociate or not isinstance(row.outcome, Timed):
             continue
-        sizes = json.dumps({n: int(v) for n, v in json.loads(row.context.sizes).items() if n in whole})
+        values = json.loads(row.context.sizes)
+        sizes = tuple(int(values[name]) for name in whole)
         place = (row.context.device, int(options.get("cores", 0)), row.context.capability, sizes)
         groups.setdefault(place, {}).setdefault(row.context.hash, []).append(row)
     commands = store.commands()
-    found = (_won(max(groups[k].values(), key=_worth), k[1], json.loads(k[3]), commands) for k in sorted(groups))
+    found = []
+    for place in sorted(groups):
+        _, cores, _, sizes = place
+        rows = max(groups[place].values(), key=_worth)
+        found.append(_won(rows, cores, dict(zip(whole, sizes, strict=True)), commands))
     return tuple(m for m in found if m is not None)
 
 
