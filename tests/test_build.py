@@ -502,3 +502,26 @@ def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
     assert len(seen) == 800
     assert all(a == b and a[1] == a[0] + 8 for a, b in seen)
     assert len(compiled) == 1
+
+
+def test_the_benchmark_measures_a_module_beside_the_sweeps_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the CPU, for it needs a GPU else: a line a size, with both times, and one for what the database lacks."""
+    spec = importlib.util.spec_from_file_location("deployed", ROOT / "benchmarks" / "deployed.py")
+    assert spec is not None
+    assert spec.loader is not None
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    monkeypatch.setattr(
+        benchmark, "finals", lambda samplers, seed: {n: [s() for _ in "abc"] for n, s in samplers.items()}
+    )
+    (tmp_path / "rows.c").write_text(ROWS)
+    (tmp_path / "axpy.c").write_text(AXPY)
+    at = stores.this_cpu(load(ROWS), {"n": 30, "m": 40})
+    db = stores.keep(tmp_path / "db", at, {"": 9.0, "loop j: unroll 4": 5.0})
+    files = [str(tmp_path / "rows.c"), str(tmp_path / "axpy.c")]
+    assert benchmark.main([*files, "--db", str(db), "--target", "numba-cpu"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\| rows \| n=30 m=40 \| .* us .*n=3 \| .* us .*n=3 \| .* \| 5.01 us \| .* us \| exact \|", said)
+    assert "| axpy | nothing in" in said

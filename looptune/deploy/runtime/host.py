@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,30 +13,44 @@ import numpy as np
 from numba import get_num_threads
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
-from looptune.deploy.runtime.function import Function
+from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.lookup import Device
+
+KNOWN_SIZES = 1024
+"""Sets of sizes that are remembered."""
 
 
 class Host(Function):
     """The plans' ``launches`` make compiled functions of C's parameters and the number of threads."""
 
+    def __init__(self, tuned: Tuned) -> None:
+        super().__init__(tuned)
+        self.known: dict[tuple[int, ...], tuple[tuple[Shape, ...], Callable[..., None]]] = {}
+
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
     ) -> None:
         values = self.values(ints)
-        shapes = self.shapes(values)
+        shapes, function = self.known[values] if values in self.known else self.ready(values)
         hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
         used = [_usable(host, shape) for host, shape in zip(hosts, shapes, strict=True)]
         whole, held = iter(values), iter(used)
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
         params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
-        device = self.device()
-        match = self.look_up(device, values)
-        self.warn(match, device, values, 3)
-        self.tuned.plans[match.plan].launches()(*params, get_num_threads())
+        function(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and not np.shares_memory(host, array):
                 host[...] = array.reshape(host.shape)
+
+    def ready(self, values: tuple[int, ...]) -> tuple[tuple[Shape, ...], Callable[..., None]]:
+        """The shapes of the arrays at these sizes, and what runs there, compiled."""
+        shapes, device = self.shapes(values), self.device()
+        match = self.look_up(device, values)
+        self.warn(match, device, values, 4)
+        if len(self.known) > KNOWN_SIZES:
+            self.known.clear()
+        self.known[values] = (shapes, self.tuned.plans[match.plan].launches())
+        return self.known[values]
 
     def device(self) -> Device:
         return this_cpu()
