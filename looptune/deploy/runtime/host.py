@@ -39,7 +39,7 @@ class Host(Function):
         params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
         function(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
-            if p.written and not np.shares_memory(host, array):
+            if p.written and host is not array and not np.shares_memory(host, array):
                 host[...] = array.reshape(host.shape)
 
     def ready(self, values: tuple[int, ...]) -> tuple[tuple[Shape, ...], Callable[..., None]]:
@@ -76,6 +76,8 @@ def _name() -> str:
 
 def _usable(array: np.ndarray, shape: Shape) -> np.ndarray:
     """The array, or a copy, as compiled code takes it: rows one after the other, writeable, of the declared rank."""
+    if array.ndim == len(shape) and array.flags.c_contiguous and array.flags.writeable:
+        return array
     shaped = array.reshape(-1) if len(shape) == 1 else array
     if shaped.flags.c_contiguous and shaped.flags.writeable and (not array.size or np.shares_memory(shaped, array)):
         return shaped
