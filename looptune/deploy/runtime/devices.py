@@ -15,6 +15,9 @@ from numba import cuda, types
 from looptune.deploy.runtime.launching import SUCCESS, check
 from looptune.deploy.runtime.lookup import Device
 
+UNTIMED = 2
+"""CU_EVENT_DISABLE_TIMING."""
+
 
 def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
     """Machine code for ``arch``, as the sweep had it: Numba to PTX to cubin; needs no GPU."""
@@ -80,7 +83,7 @@ def device_of() -> tuple[Device, int]:
 
 def order(first: int, then: int) -> None:
     """What is queued on stream ``then`` from now on waits for what is queued on ``first`` by now."""
-    event = check(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+    event = check(driver.cuEventCreate(UNTIMED))
     try:
         check(driver.cuEventRecord(event, driver.CUstream(first)))
         check(driver.cuStreamWaitEvent(driver.CUstream(then), event, 0))
