@@ -17,15 +17,22 @@ import numpy as np
 
 from looptune import targets
 from looptune.backends.base import Program
+from looptune.defaults import DATABASE
+from looptune.deploy.best import Best, Chosen
+from looptune.deploy.measured import measured
+from looptune.deploy.runtime.lookup import Device, Match
 from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
 from looptune.mapping import Plan, plan, value
 from looptune.runtime.machine import Machine
+from looptune.runtime.sizes import integers
 from looptune.schedule import Analysis, Scheduled
 from looptune.simplify import is_integer, wrap
 from looptune.suggest import advised
+from looptune.tune.job import Target
+from looptune.tune.store import Store
 from looptune.tune.written import decided
 
 CACHE = Path.home() / ".cache" / "looptune"
@@ -40,6 +47,9 @@ class Kernel:
     ``asserted`` the directives that rest on the user's word (``trust``) and are not proved. Arrays
     are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents and
     are updated in place. NumPy arrays are copied to a GPU and back; a device array is never copied.
+
+    With ``config="best"`` the database decides at each call's sizes what runs, and ``match`` says how well that fits:
+    at first for the sizes known when it was compiled, then for those of the last call. None: it was not asked.
     """
 
     codelet: Codelet
@@ -49,6 +59,8 @@ class Kernel:
     target: str
     _program: Program = field(repr=False)
     _machine: Machine = field(repr=False)
+    match: Match | None = None
+    _best: Best | None = field(default=None, repr=False)
 
     @property
     def asserted(self) -> tuple[str, ...]:
@@ -60,14 +72,21 @@ class Kernel:
         if len(args) != len(params):
             names = ", ".join(p.name for p in params)
             raise UsageError(f"{self.codelet.name} takes {len(params)} arguments ({names}), got {len(args)}")
-        scalars = {p.name: _scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
+        scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
+        if self._best is not None:
+            self._take(self._best.at(integers(self.codelet, scalars)))
         self._program.run({name: held for name, (held, _) in placed.items()}, scalars)
         for name, (p, array) in given.items():
             held, copied = placed[name]
             if copied and p.io != "in":
                 array[...] = self._machine.fetch(held).reshape(array.shape)
+
+    def _take(self, chosen: Chosen) -> None:
+        """Run this from now on."""
+        self.match, self.plan, self._program = chosen.match, chosen.plan, chosen.program
+        self.directives, self.source = chosen.plan.note, chosen.source
 
     def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
         """The array where the kernel can use it, and whether that is a copy."""
@@ -98,14 +117,21 @@ def compile(
     include_dirs: Sequence[str | Path] = (),
     dtype: str | None = None,
     directives: str | Sequence[str] | None = None,
+    config: str | None = None,
+    db: str | Path = DATABASE,
 ) -> Kernel:
     """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
 
     ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
-    ``loop k: unroll 4, jam``, besides the pragmas in the text. What the text has wrong and is read all the same is a
-    warning. Raises a LooptuneError for every mistake.
+    ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
+    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``. What the
+    text has wrong and is read all the same is a warning. Raises a LooptuneError for every mistake.
     """
+    if config not in (None, "best"):
+        raise UsageError(f'config is "best" or None, not {config!r}')
+    if config is not None and directives:
+        raise UsageError('config="best" has its own directives: leave out directives=')
     unit = load(
         path_or_source,
         kernel=kernel,
@@ -116,12 +142,30 @@ def compile(
     for message in unit.warnings:
         warnings.warn(message, stacklevel=2)
     chosen = targets.resolve(target, CACHE)
+    if config is not None:
+        return _best_kernel(unit, chosen, Path(db))
     done = scheduled(unit, directives)
     backend, note = chosen.backend(), lines_of(directives)
     planned = plan(done.codelet, note, done.asserted)
     machine = chosen.machine()
     binary = backend.build(planned)
     return Kernel(done.codelet, binary.source, note, planned, chosen.name, backend.load(binary), machine)
+
+
+def _best_kernel(unit: Unit, target: Target, db: Path) -> Kernel:
+    with Store.read(db) as store:
+        rows = measured(store, unit, target.name)
+    machine = target.machine()
+    facts = machine.facts
+    best = Best(Analysis(unit.codelet), target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
+    known = integers(unit.codelet, unit.values)
+    whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    chosen = best.at(known) if whole else best.default()
+    kernel = Kernel(
+        unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, best
+    )
+    kernel.match = chosen.match if whole else None
+    return kernel
 
 
 def scheduled(unit: Unit, directives: str | Sequence[str] | None) -> Scheduled:
@@ -136,7 +180,8 @@ def lines_of(directives: str | Sequence[str] | None) -> str:
     return directives if isinstance(directives, str) else "\n".join(directives)
 
 
-def _scalar(p: Scalar, given: Any) -> int | float:
+def scalar(p: Scalar, given: Any) -> int | float:
+    """The value of an argument; UsageError where the parameter cannot hold it."""
     if isinstance(given, np.ndarray) and given.ndim:
         raise UsageError(f"{p.name} is a scalar, got an array")
     number = given.item() if isinstance(given, np.ndarray | np.generic) else given

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from looptune.cli_build import build
 from looptune.cli_db import database, failures
 from looptune.cli_export import export
 from looptune.cli_report import report
@@ -450,6 +451,7 @@ def doctor() -> int:
     return 0 if all(f.status != "missing" for f in findings) else 1
 
 
+cli.add_command(build)
 cli.add_command(report)
 cli.add_command(failures)
 cli.add_command(database)

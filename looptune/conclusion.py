@@ -22,6 +22,7 @@ from looptune.tune.concluded import conclude
 from looptune.tune.evaluate import KernelLab, plans_of
 from looptune.tune.store import Row, Store
 from looptune.tune.sweep import Spent, SweepResult
+from looptune.tune.winner import winner
 
 SLOWEST_FLOPS = 5e9
 """Beyond this the sequential loops can take a minute on one core and are left out."""
@@ -86,7 +87,7 @@ def _result(
     request, default = prepared.request, prepared.annotated.text
     right = tuple(text for text in match.texts if text in found.us)
     screened = match.texts[0] if match.texts and not found.wrong else default
-    best, ties = finals.winner(found.us, right) if right else (screened, ())
+    best, ties = winner(found.us, right) if right else (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
     done = {text: match.scheduled(text) for text in (default, best)}
     asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}

@@ -20,7 +20,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.places import Place, Race
 from looptune.proved import Proved, proved
 from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.timing import speedup, summary
+from looptune.runtime.timing import summary
 from looptune.schedule import Scheduled, schedule
 from looptune.targets import Model
 from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
@@ -192,17 +192,3 @@ def timed(times_us: Sequence[float]) -> Timed:
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)
     return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals")
-
-
-def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
-
-    Of several that are alike the plainest has the fewest directives, then the shortest text. Those that left the finals
-    early were slower.
-    """
-    rounds = max(len(times[text]) for text in candidates)
-    candidates = [text for text in candidates if len(times[text]) == rounds]
-    fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
-    same = [t for t in candidates if t == fastest or speedup(times[t], times[fastest], 0).verdict == "SAME"]
-    best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))
-    return best, tuple(t for t in same if t != best)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from looptune import dump, finals, flops, pretty, transforms
+from looptune import dump, finals, flops, transforms
 from looptune.api import CACHE
 from looptune.bind import originals
 from looptune.defaults import DATABASE, TIMEOUT_S
 from looptune.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive, load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Scalar
+from looptune.ir import Array, Codelet, Scalar
 from looptune.places import HERE, Place
-from looptune.rewrite import walk
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
 from looptune.runtime.program import record
@@ -30,6 +28,7 @@ from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.derive import derive
 from looptune.tune.evaluate import Job, KernelLab
 from looptune.tune.readers import t1
+from looptune.tune.source import source_hash
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.store import Context, packed
 from looptune.tune.workers import default_jobs
@@ -255,11 +254,9 @@ def _space_file(file: Path) -> Path | None:
 
 def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     """All that a time depends on besides the directives."""
-    text = pretty.function(unit.codelet) + repr([p.io for p in unit.codelet.params if isinstance(p, Array)])
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
-    own = [repr(n) for n in _directives(unit)]
     return Context(
-        kernel=unit.codelet.name, source_hash=hashlib.sha256("\n".join([text, *own]).encode()).hexdigest(),
+        kernel=unit.codelet.name, source_hash=source_hash(unit),
         lowering=LOWERING, toolchain=packed(toolchain()), capability=facts.arch, device=facts.name,
         target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
@@ -273,13 +270,6 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
 def _data(job: Job) -> dict[str, str]:
     """What the inputs are, where they are not random: the cache names them by their contents."""
     return {} if job.problem.data is None else {"data": job.problem.data.stem}
-
-
-def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
-    nodes = list(walk(unit.codelet.body))
-    loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
-    loops += [(0, unit.codelet.directives)] if unit.codelet.directives else []
-    return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
 
 
 def _is_size(unit: Unit, name: str) -> bool:

@@ -7,6 +7,7 @@ smallest block that owns it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 from looptune.ir import (
     Array,
@@ -45,6 +46,7 @@ _LEVEL = {
     "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
 _UNARY, _ATOM = 11, 12
+_COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 
 
 def converted(a: str, b: str) -> str:
@@ -77,7 +79,8 @@ def _expr(e: Expr) -> tuple[str, int]:
         case Bin(op, lhs, rhs):
             a, b = implicit(lhs, rhs)
             own = _LEVEL[op]
-            clear = _UNARY if op in ("<<", ">>", "&", "|", "^") else 0
+            # Where C's precedence is clear to a compiler and seldom to a reader.
+            clear = _UNARY if op in ("<<", ">>", "&", "|", "^") else _LEVEL["<<"] if op in _COMPARED else 0
             return f"{show(a, max(own, clear))} {op} {show(b, max(own + 1, clear))}", own
         case Un(op, arg):
             return f"{op}{show(arg, _ATOM)}", _UNARY
@@ -124,23 +127,29 @@ def assignment(target: Var | Load, value: Expr) -> str:
     return f"{show(target)} = {show(plain)};"
 
 
+Marks = Callable[[Loop, Mapping[str, Local]], str]
+"""A line to stand before a loop, "" for none, given the locals that are declared inside it."""
+
+
 def statements(
     block: tuple[Stmt, ...],
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
     around: tuple[int, ...] = (),
+    marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
 
-    ``pragmas``: loops say how they run, and the thread block where it is not that of the loop ``around``.
+    ``pragmas``: loops say how they run, and the thread block where it is not that of the loop ``around``; ``marks``:
+    what else stands before a loop.
     """
     here = declared(block, set(locals_))
     lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
     inner = {n: v for n, v in locals_.items() if n not in here}
     for stmt in block:
         mine = {n: v for n, v in inner.items() if any(_names(x) == n for x in walk(stmt))}
-        lines.append(_statement(stmt, mine, indent, pragmas, around))
+        lines.append(_statement(stmt, mine, indent, pragmas, around, marks))
     return "\n".join(lines)
 
 
@@ -151,12 +160,14 @@ def _names(node: object) -> str:
     return ""
 
 
-def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: tuple[int, ...]) -> str:
+def _statement(
+    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: tuple[int, ...], marks: Marks | None
+) -> str:
     inside = stmt.block if isinstance(stmt, Loop) and stmt.block else around
 
     def block(body: tuple[Stmt, ...]) -> str:
         held = {n: v for n, v in mine.items() if any(_names(x) == n for x in walk(body))}
-        return statements(body, held, indent + "  ", pragmas, inside)
+        return statements(body, held, indent + "  ", pragmas, inside, marks)
 
     match stmt:
         case Assign(target, value):
@@ -179,6 +190,8 @@ def _statement(stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, a
             if pragmas and stmt.block and stmt.block != around:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
+            mark = marks(stmt, mine) if marks is not None else ""
+            pragma += f"{indent}{mark}\n" if mark else ""
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"
             return f"{pragma}{head}\n{block(body)}\n{indent}}}"
         case While(cond, body):
@@ -198,12 +211,12 @@ def declaration(variable: Array | Scalar | Local) -> str:
             return f"{ctype} {name}" + "".join("[]" if n is None else f"[{show(n)}]" for n in shape)
 
 
-def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False) -> str:
+def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False, marks: Marks | None = None) -> str:
     """The codelet's statements with its locals declared, without the braces around them."""
-    return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas)
+    return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas, (), marks)
 
 
-def function(codelet: Codelet, pragmas: bool = False) -> str:
+def function(codelet: Codelet, pragmas: bool = False, marks: Marks | None = None) -> str:
     """The codelet as one C function."""
     params = ", ".join(declaration(p) for p in codelet.params)
-    return f"void {codelet.name}({params})\n{{\n{body(codelet, pragmas=pragmas)}\n}}\n"
+    return f"void {codelet.name}({params})\n{{\n{body(codelet, pragmas=pragmas, marks=marks)}\n}}\n"

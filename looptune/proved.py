@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from looptune.ir import Codelet
 from looptune.mapped import prove_plan
+from looptune.mapping import Plan
 from looptune.poly.proof import prove
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled
@@ -29,25 +32,33 @@ class Proved:
 
 def proved(job: Job, done: Scheduled) -> Proved:
     """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
-    sizes = integers(job.codelet, job.problem.values)
     made = plans_of(replace(job, odd=None), done.codelet, "").timed
+    sizes = integers(job.codelet, job.problem.values)
+    return judged(job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes)
+
+
+def judged(
+    codelet: Codelet, done: Scheduled, made: Plan, sizes: Mapping[str, int], *, reassociate: bool, blocks: bool
+) -> Proved:
+    """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums; ``blocks``:
+    of threads, as on a GPU."""
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
-    sums = tuple(map(str, done.sums)) if job.reassociate else ()
-    plan = prove_plan(job.codelet, made, sizes, reassociate=bool(sums), blocks=job.target.bakes)
-    judged = "every directive proved"
+    sums = tuple(map(str, done.sums)) if reassociate else ()
+    plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks)
+    legality = "every directive proved"
     if done.asserted:
-        judged = f"asserted by the user, not proved: {', '.join(done.asserted)}"
+        legality = f"asserted by the user, not proved: {', '.join(done.asserted)}"
     said, wrong = "", ""
     status: Status = "proved"
     match plan.verdict:
         case "proved":
-            grid = "grid, guards, threads, registers" if job.target.bakes else "threads, registers"
+            grid = "grid, guards, threads, registers" if blocks else "threads, registers"
             said = f"the kernels as launched ({grid}) proved equivalent to the original loops at these sizes"
         case "failed":
             said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
             status = "wrong"
         case _:
-            loops = prove(job.codelet, done.codelet, sizes, reassociate=bool(sums))
+            loops = prove(codelet, done.codelet, sizes, reassociate=bool(sums))
             plans = f"the kernels as launched could not be compared ({plan.reason})"
             said = {
                 "proved": f"the finished loops proved, {plans}",
@@ -61,4 +72,4 @@ def proved(job: Job, done: Scheduled) -> Proved:
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:
         wrong, status = "", "asserted"
-    return Proved(f"{judged}; {said}; {order}", wrong, status, sums)
+    return Proved(f"{legality}; {said}; {order}", wrong, status, sums)

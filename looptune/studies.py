@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from looptune import finals
 from looptune.errors import UsageError
 from looptune.report import kept
 from looptune.report.result import Entry, Result
@@ -26,6 +25,7 @@ from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Speedup, Summary, speedup, speedup_apart
 from looptune.tune.concluded import Conclusion, conclusions
 from looptune.tune.store import Context, Row, Store
+from looptune.tune.winner import winner
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ def _entries(
     texts = [text for text in last if text in screened]
     times = last if texts else screened
     default = next((r.directives for r in reversed(versions) if r.role == "default" and r.directives in times), None)
-    best, ties = finals.winner({t: times[t].times_us for t in texts}, texts) if texts else (_fastest(screened), ())
+    best, ties = winner({t: times[t].times_us for t in texts}, texts) if texts else (_fastest(screened), ())
     base = None if default is None else times[default]
     alone = [row.outcome for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
     named = {"default": base, "hand-written": times.get("hand-written"), "library": times.get("library"),

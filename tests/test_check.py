@@ -10,7 +10,8 @@ from looptune.errors import UsageError
 from looptune.frontend import load
 from looptune.ir import Array, Bin, Codelet, Const, Scalar, Var
 from looptune.rewrite import walk
-from looptune.runtime.check import Doubt, Judge, compare, extents, inputs, padded, widened
+from looptune.runtime.check import Judge, extents, inputs, padded, widened
+from looptune.runtime.tolerance import Doubt, compare
 
 RNG = np.random.default_rng(1)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_sweep import FakeLab, ran, run
 
-from looptune import finals, preparation, targets
+from looptune import preparation, targets
 from looptune.backends import stopping
 from looptune.backends.base import Limit, Pace, Ran
 from looptune.backends.marks import PARTS, Course, course
@@ -32,6 +32,7 @@ from looptune.tune.recorded import read
 from looptune.tune.space import Configuration, parse
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.tally import Tally
+from looptune.tune.winner import winner
 
 STEPS = """
 void steps(int t, int n, float x[n], float y[n]) {
@@ -379,11 +380,11 @@ def test_the_plainest_of_those_that_are_the_same_wins() -> None:
         "loop k: tile 2": rounds(96.0, 5, 0.12),
     }
     clear = {text: us for text, us in times.items() if text != "loop k: tile 2"}
-    assert finals.winner(clear, list(clear)) == (
+    assert winner(clear, list(clear)) == (
         "loop i: unroll 4", ("loop i: unroll 4\nloop j: unroll 2", "loop i: unroll 8"),
     )  # fmt: skip
-    assert finals.winner(clear | {"": (1.0,) * 5}, list(clear)) == finals.winner(clear, list(clear)), "it left early"
-    best, ties = finals.winner(times, list(times))
+    assert winner(clear | {"": (1.0,) * 5}, list(clear)) == winner(clear, list(clear)), "it left early"
+    best, ties = winner(times, list(times))
     assert "" not in (best, *ties)
     assert "loop k: tile 2" not in (best, *ties) or summary_of(times, best) <= summary_of(times, "loop k: tile 2")
 

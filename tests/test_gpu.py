@@ -28,9 +28,10 @@ from looptune.cli import cli
 from looptune.frontend import load
 from looptune.mapping import plan
 from looptune.runtime import peak
-from looptune.runtime.check import Doubt, Judge
+from looptune.runtime.check import Judge
 from looptune.runtime.compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
+from looptune.runtime.tolerance import Doubt
 from looptune.schedule import Analysis, schedule
 from looptune.tune.best import Best
 from looptune.tune.evaluate import Bench, KernelLab, plans_of

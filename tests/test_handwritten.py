@@ -26,7 +26,7 @@ from looptune import interp
 from looptune.frontend import load
 from looptune.ir import Array, Scalar
 from looptune.runtime import sizes
-from looptune.runtime.check import Doubt, compare, nudged
+from looptune.runtime.tolerance import Doubt, compare, nudged
 from looptune.simplify import is_integer
 from looptune.tune.original import outputs, reduction_terms
 

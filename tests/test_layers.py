@@ -17,11 +17,11 @@ RANKS = {
     "verify": 5, "interp": 5, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7,
     "comparisons": 7, "frontend": 7, "poly": 7, "team": 8,
     "transforms": 8, "parts": 8, "reductions": 9, "dealt": 9, "bind": 9, "schedule": 10, "mapping": 10, "flops": 11,
-    "mapped": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12, "runtime": 12,
-    "tune": 13, "compulsory": 13, "targets": 14, "api": 15, "report": 15, "dump": 16, "source_to_source": 16,
-    "places": 16, "proved": 16, "doctor": 16, "finals": 17, "studies": 18, "preparation": 18,
-    "conclusion": 19, "experiment": 20, "options": 20, "cli_db": 21, "cli_report": 21, "cli_export": 22, "cli": 23,
-    "__main__": 24,
+    "mapped": 11, "openmp": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12,
+    "runtime": 12, "tune": 13, "compulsory": 13, "targets": 14, "proved": 14, "deploy": 15, "api": 16, "report": 16,
+    "dump": 17, "source_to_source": 17, "places": 17, "doctor": 17, "finals": 18, "studies": 19, "preparation": 19,
+    "conclusion": 20, "experiment": 21, "options": 21, "first_call": 22, "cli_db": 22, "cli_build": 22,
+    "cli_report": 22, "cli_export": 23, "cli": 24, "__main__": 25,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 
@@ -29,9 +29,9 @@ OWNERS = {
     "pycparser": ("frontend.c",),
     "pcpp": ("frontend.preprocess",),
     "islpy": ("poly",),
-    "numba": ("backends",),
-    "cuda": ("backends.numba_cuda", "backends.cuda_program", "runtime.gpu"),
-    "click": ("cli", "cli_db", "cli_export", "cli_report", "options"),
+    "numba": ("backends", "deploy.runtime"),
+    "cuda": ("backends.numba_cuda", "backends.cuda_program", "runtime.gpu", "deploy.runtime"),
+    "click": ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "options"),
     "matplotlib": ("report.plots", "report.figures.style"),
     "optuna": ("tune.strategies.optuna",),
     "pyatf": ("tune.strategies.pyatf",),
@@ -41,13 +41,10 @@ OWNERS = {
     "dask": (),
 }
 
-COMMANDS = ("cli", "cli_db", "cli_report")
-"""Modules of commands, each of which imports what it needs when it runs."""
-
 OPTIONAL = ("matplotlib", "optuna", "pyatf")
 """Of the extras ``plot`` and ``search``."""
 
-COMMANDS = ("cli", "cli_db", "cli_export", "cli_report")
+COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_report")
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(ROOT.rglob("*.py"))

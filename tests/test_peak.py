@@ -18,9 +18,10 @@ from looptune.cli import cli
 from looptune.frontend import load
 from looptune.poly.model import build
 from looptune.runtime import compare, peak
-from looptune.runtime.check import Doubt, Judge
+from looptune.runtime.check import Judge
 from looptune.runtime.machine import Cpu, Facts
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
+from looptune.runtime.tolerance import Doubt
 
 FACTS = Facts("H100", "numba-cuda", "sm_90", 132, 80 * 2**30, 50_000_000, "13")
 PEAKS = Peaks(Rate(3000.0, 0.01), Rate(3100.0, 0.02), Rate(60_000.0, 0.1), Rate(30_000.0, 0.0))

@@ -20,7 +20,7 @@ import pytest
 
 from looptune.frontend import Unit, load
 from looptune.ir import Scalar
-from looptune.runtime.check import tolerance
+from looptune.runtime.tolerance import tolerance
 from looptune.simplify import is_integer
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -69,6 +70,30 @@ class _Writer(Writer):
         self.nonnegative.discard(loop.var)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A plan as text that something else compiles. ``kernels``: a function, the Numba types of its parameters and
+    whether it is shared out, by name; ``driver``: the function of C's parameters and ``cores`` that runs them, and
+    ``signature`` its Numba type."""
+
+    helpers: tuple[str, ...]
+    kernels: Mapping[str, tuple[str, tuple[str, ...], bool]]
+    driver: str
+    signature: str
+
+
+def parts(plan: Plan) -> Parts:
+    sizes = _extents(plan)
+    writer, host = _Writer(sizes), _Writer(sizes)
+    kernels = {
+        k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(plan, k)), _spans(k)) for k in plan.kernels
+    }
+    blank, again, decorator, *driver = _driver(plan, host, stops=False)
+    assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
+    helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
+    return Parts(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
+
+
 class NumbaCpu(Backend):
     name = "numba-cpu"
 
@@ -87,8 +112,7 @@ class NumbaCpu(Backend):
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
-        flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if self.fastmath else "False"
-        options = f"OPTIONS = dict(nogil=True, error_model='numpy', fastmath={flags})"
+        options = f"OPTIONS = {options_of(self.fastmath)}"
         names = ", ".join((*DTYPES, "njit", "uintp", "void"))
         top = [
             header(plan, self.name),
@@ -115,6 +139,11 @@ class NumbaCpu(Backend):
 
     def _compiled(self, plan: Plan) -> ModuleType:
         return _import(self._module(plan, stops=repeats(plan)), self.cache)
+
+
+def options_of(fastmath: bool) -> str:
+    flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if fastmath else "False"
+    return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
 
 
 class _CpuProgram(Program):
@@ -151,21 +180,30 @@ def _extents(plan: Plan) -> set[str]:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
-    tree = _alone(kernel)
-    extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
-    names = ", ".join([*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra])
-    spans = "start, stop, " if kernel.loops or tree is not None else ""
+    spans = _spans(kernel)
     types = ", ".join(_types(plan, kernel))
     yield f"{kernel.name}_args = ({types}{',' if types else ''})"
     yield ""
     yield ""
     yield f"@njit(void({'int64, int64, ' if spans else ''}*{kernel.name}_args), cache=True, **OPTIONS)"
-    yield f"def {kernel.name}({spans}{names}):"
-    yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
+    yield from _function(kernel, writer)
     yield ""
     yield ""
     if spans:
         yield f"{kernel.name}_share = sharer({kernel.name}_args)"
+
+
+def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    tree = _alone(kernel)
+    extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
+    names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
+    yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
+    yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
+
+
+def _spans(kernel: Kernel) -> bool:
+    """It is given a range of its outer axis, or of chunks."""
+    return bool(kernel.loops) or _alone(kernel) is not None
 
 
 def _alone(kernel: Kernel) -> Tree | None:

@@ -14,7 +14,9 @@ import importlib.metadata
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import count, groupby
 from pathlib import Path
 from typing import Any
@@ -191,6 +193,46 @@ def architectures() -> tuple[str, ...]:
     return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A plan as text that something else launches. ``imports`` and ``helpers``: what its kernels need; ``kernels``: a
+    function and the Numba types of its parameters, by name; ``host``: the body of a function of C's parameters that
+    calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own;
+    ``wide``: the arrays that have to begin at a multiple of 16 bytes."""
+
+    imports: tuple[str, ...]
+    helpers: tuple[str, ...]
+    kernels: Mapping[str, tuple[str, tuple[str, ...]]]
+    host: tuple[str, ...]
+    wide: tuple[str, ...]
+
+
+def parts(plan: Plan) -> Parts:
+    check_limits(plan)
+    imports, helpers, kernels = _kernels(plan)
+    types = {k.name: tuple(_named(argument_type(plan, n)) for n in (*k.arrays, *k.scalars)) for k in plan.kernels}
+    writer = _Host(plan, set())
+    new = [
+        f"    {ident(v.name)} = new({' * '.join(writer.bound(e) for e in v.shape) if v.shape else 1}, {v.dtype!r})"
+        for v in plan.resident
+    ]
+    host = (*new, *_steps(plan.steps, writer, "    ", _called))
+    made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
+    own = {v.name for v in plan.resident}
+    wide = tuple(name for name in tiles.wide(plan) if name not in own)
+    return Parts(imports, (*helpers, *(_host_helper(h) for h in sorted(writer.used))), made, host, wide)
+
+
+def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+    args = [ident(n) for n in (*kernel.arrays, *kernel.scalars)]
+    return f"launch({', '.join([kernel.name, grid, str(block), *args])})"
+
+
+def _named(kind: Any) -> str:
+    """``float32[::1]`` or ``uint32``."""
+    return f"{kind.dtype}[::1]" if hasattr(kind, "ndim") else str(kind)
+
+
 class NumbaCuda(Backend):
     name = "numba-cuda"
 
@@ -206,18 +248,13 @@ class NumbaCuda(Backend):
     def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
         host = _Host(plan, set())
         steps = list(_host(plan, host))
-        helpers = [f"{HELPERS[h].replace(h, HOST + h)}\n" for h in sorted(host.used)]
+        helpers = [f"{_host_helper(h)}\n" for h in sorted(host.used)]
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        for k in plan.kernels:
-            _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
-            _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
-            ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
-            if ahead and int(self.arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
-                raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
-                                    f"this is {self.arch}: stage with one buffer")  # fmt: skip
+        check_limits(plan)
+        _check_capability(plan, self.arch)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
@@ -267,6 +304,26 @@ class NumbaCuda(Backend):
         return CudaProgram(binary)
 
 
+def check_limits(plan: Plan) -> None:
+    """ResourceError where a block has too many threads, or needs too much shared memory."""
+    for k in plan.kernels:
+        _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+        _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+
+
+def _check_capability(plan: Plan, arch: str) -> None:
+    """ResourceError where a kernel copies to shared memory while it computes, and the device cannot."""
+    for k in plan.kernels:
+        ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
+        if ahead and int(arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
+            raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
+                                f"this is {arch}: stage with one buffer")  # fmt: skip
+
+
+def _host_helper(name: str) -> str:
+    return HELPERS[name].replace(name, HOST + name)
+
+
 def _check(kernel: str, needed: int, what: str, most: int) -> None:
     if needed > most:
         raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")
@@ -274,16 +331,20 @@ def _check(kernel: str, needed: int, what: str, most: int) -> None:
 
 def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
     """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
+    imports, helpers, kernels = _kernels(plan)
+    opening = ["import math", "", "import numpy as np", *imports, "", "", *(f"{h}\n" for h in helpers)]
+    return "\n".join(opening), kernels
+
+
+def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
+    """Imports and device functions that the kernels need, and the kernels."""
     writer = _Writer(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
-    helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used)]
-    imports = ["import math", "", "import numpy as np", f"from numba import cuda, {', '.join(DTYPES)}", "", ""]
+    helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [cuda_stage.COPY_TEXT] if any(f"{cuda_stage.COPY}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
-    if copying:
-        imports[-2:-2] = cuda_ahead.IMPORTS
-        helpers = [*(line for text in copying for line in (text, "")), *helpers]
-    return "\n".join([*imports, *helpers]), kernels
+    imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying else ())]
+    return tuple(imports), (*copying, *helpers), kernels
 
 
 def _signature(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
@@ -384,35 +445,43 @@ def _host(plan: Plan, writer: _Writer) -> Iterator[str]:
     for local in plan.resident:
         count = " * ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = cuda.device_array({count}, np.{local.dtype})"
-    yield from _steps(plan, plan.steps, writer, "    ")
+    yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))
 
 
-def _steps(plan: Plan, steps: tuple[Step, ...], writer: _Writer, indent: str) -> Iterator[str]:
+Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
+"""A launch as text: of a kernel, with a grid and a block."""
+
+
+def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+    args = [ident(n) for n in kernel.arrays]
+    args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
+    return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
+
+
+def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, spelled: Spelled) -> Iterator[str]:
     if not steps:
         yield f"{indent}pass"
     for step in steps:
         match step:
             case Launch(kernel):
-                yield from _launch(plan, kernel, writer, indent)
+                yield from _launch(kernel, writer, indent, spelled)
             case HostLoop(var, lo, hi, stride, body):
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
-                yield from _steps(plan, body, writer, indent + "    ")
+                yield from _steps(body, writer, indent + "    ", spelled)
             case HostIf(cond, then, other):
                 yield f"{indent}if {writer.condition(cond)}:"
-                yield from _steps(plan, then, writer, indent + "    ")
+                yield from _steps(then, writer, indent + "    ", spelled)
                 yield f"{indent}else:"
-                yield from _steps(plan, other, writer, indent + "    ")
+                yield from _steps(other, writer, indent + "    ", spelled)
 
 
-def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
+def _launch(kernel: Kernel, writer: _Writer, indent: str, spelled: Spelled) -> Iterator[str]:
     def count(axis: Loop, threads: int) -> str:
         per = axis.step * threads
         lo, hi = writer.bound(axis.lo, LEVEL["*"]), writer.bound(axis.hi, LEVEL["-"])
         span = hi if lo == "0" else f"{hi} - {lo}"
         return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
-    args = [ident(n) for n in kernel.arrays]
-    args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
     along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.sides}
     dimensions: tuple[Dimension, ...] = ("x", "y", "z")
     grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
@@ -422,4 +491,4 @@ def _launch(plan: Plan, kernel: Kernel, writer: _Writer, indent: str) -> Iterato
         indent += "    "
     place = "grid" if along else "(1,)"
     block = kernel.block if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
-    yield f"{indent}{kernel.name}[{place}, {block}, stream]({', '.join(args)})"
+    yield f"{indent}{spelled(kernel, place, block)}"

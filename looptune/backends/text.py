@@ -63,6 +63,7 @@ _RESERVED = frozenset({
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half", "ir", "types", "intrinsic", "copy_16_bytes",
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
+    "launch", "new",
 })  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from looptune import interp
 from looptune.ir import Array, Codelet, Loop, Scalar
 from looptune.mapping import plan
 from looptune.rewrite import walk
-from looptune.runtime.check import Doubt, Judge, nudged, widened
+from looptune.runtime.check import Judge, widened
 from looptune.runtime.sizes import Problem
+from looptune.runtime.tolerance import Doubt, nudged
 from looptune.schedule import Analysis, schedule
 from looptune.simplify import is_integer
 from looptune.tune.job import Job

@@ -1,0 +1,148 @@
+"""What a module of ``looptune build`` costs beside the sweep's own: time on the device, and of the host a call.
+
+    python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [FILE.c ...]
+
+For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
+function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``), and the host's
+microseconds for a call that waits for nothing. Writes a Markdown table to standard output. A kernel that the database
+does not have, or that does not run, is a line that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+from looptune import targets
+from looptune.api import CACHE
+from looptune.backends.text import ident
+from looptune.defaults import DATABASE
+from looptune.deploy import module, plans
+from looptune.deploy.measured import Measured, measured
+from looptune.errors import LooptuneError
+from looptune.frontend import Unit, load
+from looptune.ir import Array
+from looptune.runtime.machine import Machine
+from looptune.runtime.sizes import problem
+from looptune.runtime.timing import finals, speedup, summary
+from looptune.schedule import Analysis
+from looptune.tune.job import Target
+from looptune.tune.store import Store
+
+HEAD = "| kernel | sizes | module | the sweep's own | over it | in the database | host, a call | match |"
+BATCH, BATCHES = 50, 20
+"""Calls that are queued at once, so few that the host does not wait for room in the queue, and how often."""
+
+
+def imported(text: str, folder: Path, name: str) -> ModuleType:
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, f"{path} can be imported"
+    assert spec.loader is not None, f"{path} has a loader"
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def host_us(call: Callable[[], Any], wait: Callable[[], Any]) -> float:
+    """The median over batches of what one call takes the host."""
+    times = []
+    for _ in range(BATCHES):
+        wait()
+        start = time.perf_counter()
+        for _ in range(BATCH):
+            call()
+        times.append((time.perf_counter() - start) / BATCH * 1e6)
+    wait()
+    return median(times)
+
+
+def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine) -> str:
+    """One line of the table."""
+    at = problem(unit.codelet, best.values)
+    given = at.arrays(unit.codelet, 0)
+    arrays = {name: machine.place(a) for name, a in given.items()}
+    written = [p.name for p in unit.codelet.params if isinstance(p, Array) and p.io != "in"]
+    restore = {name: (arrays[name], machine.place(given[name])) for name in written}
+    backend = target.backend()
+    program = backend.load(backend.build(plans.exact(Analysis(unit.codelet), best)))
+    args = [arrays[p.name] if p.name in arrays else best.values[p.name] for p in unit.codelet.params]
+    function = getattr(made, made.__all__[1])
+
+    def call(stream: Any) -> None:
+        function(*args, **({"stream": int(stream)} if machine.asynchronous else {}))
+
+    def wait() -> None:
+        machine.fetch(arrays[written[0]])
+
+    call(machine.stream)
+    samplers = {
+        "module": machine.sampler(call, restore),
+        "sweep": machine.sampler(lambda stream: program.run(arrays, best.values, stream), restore),
+    }
+    times = finals(samplers, 0)
+    ours, theirs = summary(times["module"]), summary(times["sweep"])
+    ratio = speedup(times["sweep"], times["module"], 0)
+    match = made.match(*best.sizes.values()).level
+    cells = (
+        ident(unit.codelet.name), " ".join(f"{n}={v}" for n, v in best.sizes.items()), str(ours), str(theirs),
+        f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] {ratio.verdict}", f"{best.time.median_us:.4g} us",
+        f"{host_us(lambda: call(machine.stream), wait):.2f} us", match,
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Iterator[str]:
+    machine = target.machine()
+    place = (machine.facts.name, machine.facts.cores)
+    for file in files:
+        unit = load(file)
+        with Store.read(db) as store:
+            found = measured(store, unit, target.name)
+        here = [best for best in found if (best.context.device, best.cores) == place]
+        if not here:
+            yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * 6}"
+            continue
+        try:
+            text = module.text(module.Request(unit, target.name, found, "benchmarks/deployed.py"))
+            made = imported(text, folder, f"{ident(unit.codelet.name)}_deployed")
+            for best in here:
+                yield row(unit, best, made, target, machine)
+        except (LooptuneError, RuntimeError, ValueError, MemoryError) as error:
+            yield f"| {unit.codelet.name} | {type(error).__name__}: {error} |{' |' * 6}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="The cost of deployed modules.")
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--db", type=Path, default=DATABASE)
+    parser.add_argument("--target", default="numba-cuda")
+    given = parser.parse_args(arguments)
+    files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
+    # A match that is not exact stands in the table.
+    warnings.simplefilter("ignore", UserWarning)
+    try:
+        target = targets.resolve(given.target, CACHE)
+        print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * 8}")
+        with tempfile.TemporaryDirectory() as folder:
+            for line in rows(files, given.db, target, Path(folder)):
+                print(line, flush=True)
+    except LooptuneError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"\nCommand: `{' '.join(['python benchmarks/deployed.py', *arguments])}`")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""The command ``looptune build``: tuned kernels as a file that needs looptune no more."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.errors import UsageError
+from looptune.options import db_option, defines_of, file_options
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
+@click.option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
+@click.option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
+@db_option
+@click.option("--default", is_flag=True, help="The default, whatever was measured.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+def build(
+    file: Path,
+    output: Path | None,
+    as_c: bool,
+    target: str,
+    db: Path,
+    default: bool,
+    strict_float: bool,
+    **options: Any,
+) -> int:
+    """Write what was tuned for FILE as a module or as C."""
+    from looptune.deploy import build as building
+    from looptune.frontend import load
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    unit = load(file, defines=defines, **options)
+    for message in unit.warnings:
+        click.echo(f"warning: {message}", err=True)
+    make = building.as_c if as_c else building.as_python
+    command = shlex.join(["looptune", *sys.argv[1:]])
+    text = make(unit, db, target, command, default=default, reassociate=not strict_float)
+    if output is None:
+        click.echo(text, nl=False)
+        return 0
+    try:
+        output.write_text(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+    return 0

@@ -1,0 +1,186 @@
+"""Plans as the text of a module: every kernel once, and for each plan what it launches.
+
+kernels      those of all plans that differ in more than names, numbered
+functions    a plan each: it launches its kernels, or on a CPU makes what runs them
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from looptune.backends import numba_cpu
+from looptune.backends.canonical import canonical
+from looptune.backends.text import ident
+from looptune.mapping import Plan
+
+
+@dataclass(slots=True)
+class Kernel:
+    """``types``: Numba's, of its parameters; ``spans``: it is given a range, to be shared out; ``users``: plans."""
+
+    name: str
+    text: str
+    types: tuple[str, ...]
+    spans: bool = False
+    users: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A plan in the module; ``wide``: the arrays it reads 16 bytes at a time; ``notes``: what it is for."""
+
+    name: str
+    body: str
+    wide: tuple[str, ...]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Assembly(ABC):
+    """``taken``: names that the module has for something else; ``prefix``: of the names of plans."""
+
+    taken: frozenset[str]
+    prefix: str = "plan"
+    imports: set[tuple[str, str]] = field(default_factory=set)
+    helpers: dict[str, None] = field(default_factory=dict)
+    found: dict[tuple[str, tuple[str, ...]], Kernel] = field(default_factory=dict)
+    plans: dict[tuple[str, tuple[str, ...]], Named] = field(default_factory=dict)
+
+    @abstractmethod
+    def add(self, plan: Plan, note: str) -> str:
+        """The name of the plan in the module: that of an earlier one, where it does the same."""
+
+    @abstractmethod
+    def kernels(self) -> str: ...
+
+    @abstractmethod
+    def functions(self) -> str: ...
+
+    def signatures(self) -> str:
+        """The types of the kernels' parameters, for what lays them out."""
+        return "SIGNATURES: dict = {}\n"
+
+    def table(self) -> str:
+        made = self.plans.values()
+        lines = (f"    {quoted(p.name)}: Plan({p.name}{f', wide={quoted(p.wide)}' if p.wide else ''}),\n" for p in made)
+        return f"PLANS = {{\n{''.join(lines)}}}\n"
+
+    def kernel(self, plan: Plan, name: str, kernel: Kernel, key: str) -> Kernel:
+        """The one of the module that does the same; ``name`` is what it is called in its plan."""
+        new = f"{plan.codelet.name}_{len(self.found)}"
+        new = f"kernel_{new}" if new in self.taken else new
+        text = kernel.text.replace(f"def {name}(", f"def {new}(", 1)
+        return self.found.setdefault((key, kernel.types), Kernel(new, text, kernel.types, kernel.spans))
+
+    def named(self, body: str, wide: tuple[str, ...], note: str, used: Mapping[str, Kernel]) -> str:
+        plan = self.plans.setdefault((body, wide), Named(f"{self.prefix}_{len(self.plans)}", body, wide))
+        plan.notes.append(note)
+        for kernel in used.values():
+            kernel.users += [] if plan.name in kernel.users else [plan.name]
+        return plan.name
+
+
+@dataclass(slots=True)
+class Cuda(Assembly):
+    """For a GPU: kernels as Numba compiles them, and functions that launch them. ``params``: of every plan."""
+
+    params: tuple[str, ...] = ()
+
+    def add(self, plan: Plan, note: str) -> str:
+        parts = importlib.import_module("looptune.backends.numba_cuda").parts(plan)
+        self.helpers |= dict.fromkeys(parts.helpers)
+        self.imports |= {("", "math"), *(pair for line in parts.imports for pair in _pairs(line))}
+        used = {
+            name: self.kernel(plan, name, Kernel(name, text, types), canonical(text, "kernel"))
+            for name, (text, types) in parts.kernels.items()
+        }
+        own = {name: kernel.name for name, kernel in used.items()}
+        body = re.sub(r"\b\w+\b", lambda word: own.get(word[0], word[0]), "\n".join(parts.host))
+        self.params = tuple(ident(p.name) for p in plan.codelet.params)
+        return self.named(body, parts.wide, note, used)
+
+    def kernels(self) -> str:
+        texts = [f"# {', '.join(k.users)}\n{k.text}" for k in self.found.values()]
+        return "\n\n".join([*self.helpers, *texts])
+
+    def functions(self) -> str:
+        head = ", ".join(["launch", "new", *self.params])
+        return "\n\n".join(f"def {p.name}({head}):\n{_doc(p)}\n{p.body}\n" for p in self.plans.values())
+
+    def signatures(self) -> str:
+        lines = (f"    {k.name}: {quoted(k.types)},\n" for k in self.found.values())
+        return f"SIGNATURES = {{\n{''.join(lines)}}}\n"
+
+
+@dataclass(slots=True)
+class Cpu(Assembly):
+    """For a CPU: what is compiled stands in functions, so that only what is used is; ``options``: Numba's, by name."""
+
+    options: str = "OPTIONS"
+
+    def add(self, plan: Plan, note: str) -> str:
+        parts = numba_cpu.parts(plan)
+        self.helpers |= dict.fromkeys(parts.helpers)
+        self.imports |= {("", "math"), ("", "numpy as np"), ("functools", "cache")}
+        self.imports |= {("numba", name) for name in (*numba_cpu.DTYPES, "njit", "uintp", "void")}
+        used = {
+            name: self.kernel(plan, name, Kernel(name, text, types, spans), text.replace(f"def {name}(", "def ", 1))
+            for name, (text, types, spans) in parts.kernels.items()
+        }
+        makers = (f"    {n}{f', {n}_share' if k.spans else ''} = make_{k.name}()\n" for n, k in used.items())
+        driver = _indented(f"@njit({quoted(parts.signature)}, **{self.options})\n{parts.driver}")
+        return self.named(f"{''.join(makers)}\n{driver}\n    return {ident(plan.codelet.name)}", (), note, used)
+
+    def kernels(self) -> str:
+        return "\n\n".join([*self.helpers, *map(self._maker, self.found.values())])
+
+    def _maker(self, k: Kernel) -> str:
+        head, share = ("int64, int64, ", ", sharer(args)") if k.spans else ("", "")
+        args = tupled(k.types)
+        text = _indented(f"@njit(void({head}*args), cache=True, **{self.options})\n{k.text}")
+        users = ", ".join(k.users)
+        return f"# {users}\n@cache\ndef make_{k.name}():\n    args = {args}\n\n{text}\n    return {k.name}{share}\n"
+
+    def functions(self) -> str:
+        return "\n\n".join(f"@cache\ndef {p.name}():\n{_doc(p)}\n{p.body}\n" for p in self.plans.values())
+
+
+def quoted(value: Any) -> str:
+    """A Python literal with double quotes, as the rest of the module has them."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case tuple():
+            return tupled(map(quoted, value))
+        case dict():
+            return "{" + ", ".join(f"{quoted(k)}: {quoted(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def tupled(items: Iterable[str]) -> str:
+    """
+    >>> tupled("a"), tupled("ab")
+    ('(a,)', '(a, b)')
+    """
+    parts = list(items)
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _doc(plan: Named) -> str:
+    return f'    """{"; ".join(dict.fromkeys(plan.notes))}."""'
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" if line else "\n" for line in text.rstrip("\n").split("\n"))
+
+
+def _pairs(line: str) -> list[tuple[str, str]]:
+    """What an import statement of the form ``from a import b, c`` imports."""
+    module, _, names = line.removeprefix("from ").partition(" import ")
+    return [(module, name.strip()) for name in names.split(",")]

@@ -1,0 +1,71 @@
+"""What ``looptune build`` does: from a file and a database to the text of a module, or of a C file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from looptune.deploy import module, source
+from looptune.deploy.measured import Measured, measured
+from looptune.deploy.module import Request
+from looptune.deploy.runtime.host import this_cpu
+from looptune.deploy.runtime.lookup import Device
+from looptune.errors import UsageError
+from looptune.frontend import Unit
+from looptune.ir import Array
+from looptune.runtime.sizes import integers
+from looptune.targets import check_name, cuda_installed
+from looptune.tune.store import Store
+
+GPU, CPU = "numba-cuda", "numba-cpu"
+
+
+def as_python(
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, reassociate: bool = True
+) -> str:
+    """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
+    found = _found(unit, db, target, default, reassociate, (GPU, CPU))
+    return module.text(Request(unit, found[0], found[1], command, reassociate))
+
+
+def as_c(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, reassociate: bool = True) -> str:
+    """As ``as_python``, but the CPU before a GPU."""
+    name, rows = _found(unit, db, target, default, reassociate, (CPU, GPU))
+    here = this_cpu() if name == CPU else Device("", 0, "")
+    nearest = dict(rows[-1].sizes) if rows else {}
+    sizes = nearest | integers(unit.codelet, unit.values)
+    return source.text(Request(unit, name, rows, command, reassociate), here, sizes)
+
+
+def _found(
+    unit: Unit, db: Path, target: str, default: bool, reassociate: bool, order: Sequence[str]
+) -> tuple[str, tuple[Measured, ...]]:
+    """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
+    check_name(target)
+    if default:
+        usual = GPU if cuda_installed() else CPU
+        return (usual if target == "auto" else target), ()
+    if not db.exists():
+        raise UsageError(f"no database {db}: {_how(unit, target)}")
+    with Store.read(db) as store:
+        for name in order if target == "auto" else (target,):
+            rows = measured(store, unit, name, reassociate=reassociate)
+            if rows:
+                return name, rows
+        raise UsageError(f"{db} has no times of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")
+
+
+def _named(unit: Unit) -> str:
+    types = dict.fromkeys(p.dtype for p in unit.codelet.params if isinstance(p, Array))
+    return f"{unit.codelet.name}{f' in {chr(32).join(types)}' if types else ''} as the file has it"
+
+
+def _others(store: Store, unit: Unit) -> str:
+    """What it has of other texts of the kernel, or in other types."""
+    held = sorted({f"{row.context.dtype} for {row.context.target}" for row in store.rows(kernel=unit.codelet.name)})
+    return f" (of this name it has other texts, types or targets: {', '.join(held)})" if held else ""
+
+
+def _how(unit: Unit, target: str) -> str:
+    where = "" if target == "auto" else f" --target {target}"
+    return f"`looptune run {unit.path} --sweep{where}` measures it, --default builds the default without"

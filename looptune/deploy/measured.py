@@ -1,0 +1,96 @@
+"""What the store has of one source: for every device and every sizes, the version that won.
+
+    finals of the newest sweep        the winner; without finals the fastest version of the screening
+    slower than the default there     the default itself
+
+Rows of this lowering go before those of an older one, then contexts with finals, then the newest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from looptune.frontend import Unit
+from looptune.ir import Scalar
+from looptune.runtime.outcome import Timed
+from looptune.runtime.timing import Summary, summary
+from looptune.simplify import is_integer
+from looptune.tune.source import source_hash
+from looptune.tune.store import Context, Row, Store
+from looptune.tune.winner import winner
+from looptune.version import LOWERING
+
+_OTHERS = ("hand-written", "library")
+"""What else runs in finals; their rows have a hash behind the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """``values`` are all scalar parameters at which it was measured, ``sizes`` the integers of them; ``default_us`` is
+    None where the default was not; ``finished``: seconds since 1970; ``command`` measures one version of it again."""
+
+    context: Context
+    values: Mapping[str, int | float]
+    sizes: Mapping[str, int]
+    cores: int
+    directives: str
+    time: Summary
+    default_us: float | None
+    final: bool
+    finished: float
+    command: str
+
+
+def measured(store: Store, unit: Unit, target: str, *, reassociate: bool = True) -> tuple[Measured, ...]:
+    """One for each device and sizes, in the order of their names and of the sizes."""
+    known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
+    groups: dict[tuple[str, int, str, tuple[int, ...]], dict[str, list[Row]]] = {}
+    whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    for row in known:
+        options = json.loads(row.context.options)
+        if options.get("reassociate", True) != reassociate or not isinstance(row.outcome, Timed):
+            continue
+        values = json.loads(row.context.sizes)
+        sizes = tuple(int(values[name]) for name in whole)
+        place = (row.context.device, int(options.get("cores", 0)), row.context.capability, sizes)
+        groups.setdefault(place, {}).setdefault(row.context.hash, []).append(row)
+    commands = store.commands()
+    found = []
+    for place in sorted(groups):
+        _, cores, _, sizes = place
+        rows = max(groups[place].values(), key=_worth)
+        found.append(_won(rows, cores, dict(zip(whole, sizes, strict=True)), commands))
+    return tuple(m for m in found if m is not None)
+
+
+def _worth(rows: Sequence[Row]) -> tuple[bool, bool, float]:
+    """How much the rows of one context are worth beside those of another."""
+    finals = any(row.role == "final" for row in rows)
+    return rows[0].context.lowering == LOWERING, finals, max(_finished(row) for row in rows)
+
+
+def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> Measured | None:
+    """None where nothing but hand-written kernels and the original loops was timed."""
+    finals = [row for row in rows if row.role == "final" and row.directives.split(" ")[0] not in _OTHERS]
+    newest = max(finals, key=_finished).sweep if finals else ""
+    among = (
+        [r for r in finals if r.sweep == newest] if finals else [r for r in rows if r.role in ("default", "version")]
+    )
+    times = {row.directives: row.outcome.times_us for row in among if isinstance(row.outcome, Timed)}
+    if not times:
+        return None
+    medians = {text: summary(us).median_us for text, us in times.items()}
+    best = winner(times, list(times))[0] if finals else min(medians, key=lambda text: (medians[text], len(text), text))
+    if medians.get("", medians[best]) < medians[best]:
+        best = ""
+    row = next(r for r in among if r.directives == best)
+    return Measured(
+        row.context, json.loads(row.context.sizes), sizes, cores, best, summary(times[best]), medians.get(""),
+        bool(finals), _finished(row), commands.get(row.sweep, ""),
+    )  # fmt: skip
+
+
+def _finished(row: Row) -> float:
+    return row.started if row.finished is None else row.finished

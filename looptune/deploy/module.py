@@ -1,0 +1,239 @@
+"""One importable Python module of all that was tuned for a source: ``looptune build``.
+
+docstring       what was measured where
+CONFIGURATIONS  the same as data: the look-up's table
+kernels, plans  as Numba source, each kernel once
+the original    the loops as they were, for check=True
+the runtime     files of deploy/runtime, as they are
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.backends.numba_cpu import options_of
+from looptune.backends.text import HELPERS, Writer, ident
+from looptune.deploy import included, plans
+from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
+from looptune.deploy.measured import Measured
+from looptune.frontend import Unit
+from looptune.ir import Array, Codelet, Load, Loop, Scalar
+from looptune.schedule import Analysis
+from looptune.simplify import is_integer
+from looptune.version import LOWERING, __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``command``: what made the module; ``target``: numba-cuda or numba-cpu."""
+
+    unit: Unit
+    target: str
+    measured: tuple[Measured, ...]
+    command: str
+    reassociate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    measured: Measured
+    plan: str
+    elsewhere: str | None
+    proof: str
+
+
+def text(request: Request) -> str:
+    """ResourceError where even the default needs more than a GPU has."""
+    unit, codelet = request.unit, request.unit.codelet
+    gpu = request.target == "numba-cuda"
+    runtime = included.included(included.CUDA if gpu else included.CPU)
+    assembly: Assembly = Cuda(runtime.names) if gpu else Cpu(runtime.names)
+    analysis = Analysis(codelet, request.reassociate)
+    default = assembly.add(plans.default(analysis), "no directives, any sizes")
+    rows = [_row(analysis, best, assembly) for best in request.measured]
+    loops = Cpu(runtime.names | {k.name for k in assembly.found.values()}, "original", options="STRICT")
+    original = loops.add(plans.original(codelet), "the loops as they were written")
+    name = ident(codelet.name)
+    name = f"{name}_" if name in runtime.names else name
+    options = f'STRICT = {options_of(False)}\n"""Options of Numba for the original loops."""\n'
+    options += "" if gpu else f"OPTIONS = {options_of(request.reassociate)}\n"
+    own = {("numba", "config")} if gpu else set()
+    imports = included.import_block(runtime.imports | assembly.imports | loops.imports | own)
+    parts = [
+        _docstring(request, name, rows),
+        f"from __future__ import annotations\n\n{imports}\n",
+        f'__all__ = ["CONFIGURATIONS", "{name}", "match"]\n',
+        _table(rows),
+        options,
+        f"# -- kernels, each with the plans that launch it {'-' * 65}\n\n{assembly.kernels()}",
+        f"# -- plans {'-' * 103}\n\n{assembly.functions()}",
+        f"# -- the original {'-' * 96}\n\n{loops.kernels()}\n\n{loops.functions()}",
+        runtime.text,
+        f"# -- the function {'-' * 96}\n\n{assembly.signatures()}\n{assembly.table()}",
+        _extents(codelet),
+        _function(unit, name, default, original, gpu=gpu),
+    ]
+    return "\n\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def _row(analysis: Analysis, best: Measured, assembly: Assembly) -> _Row:
+    where = f"{best.context.device}, {_sizes(best)}"
+    constants = " as constants" if best.context.target == "numba-cuda" else ""
+    here = assembly.add(plans.exact(analysis, best), f"{where}: these sizes{constants}")
+    anywhere = plans.elsewhere(analysis, best)
+    elsewhere = None if anywhere is None else assembly.add(anywhere, f"{where}: other sizes")
+    return _Row(best, here, elsewhere, plans.proof(analysis, best))
+
+
+def _sizes(best: Measured) -> str:
+    return " ".join(f"{name}={value}" for name, value in best.sizes.items())
+
+
+def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
+    unit = request.unit
+    params = ", ".join(_params(unit.codelet))
+    gpu = request.target == "numba-cuda"
+    arrays = "Arrays are NumPy arrays, updated in place."
+    if gpu:
+        arrays = "CuPy arrays and torch CUDA tensors stay where they are, NumPy arrays are\ncopied there and back."
+    measured = (
+        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), ""))
+        if rows
+        else "Nothing: this is the default.\n"
+    )
+    needs = "numba-cuda and numpy" if gpu else "numba and numpy"
+    return f'''"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
+
+    {name}({params}{", stream=None" if gpu else ""}, check=False)
+
+C's parameters in C's order. {arrays}
+``match`` says what a call would run; where that was not tuned for the device and the sizes, the first call warns.
+``check=True`` runs the original loops besides, and raises Mismatch where the results differ.
+
+Measured:
+
+{measured}
+Made by: {request.command}
+"""
+'''
+
+
+def said_of(m: Measured, proof: str) -> Iterator[str]:
+    """What was measured where, in lines for a person."""
+    t = m.time
+    date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))
+    over = (
+        "the default was not timed" if m.default_us is None else f"{m.default_us / t.median_us:.3g} times as fast as "
+    )
+    over += "" if m.default_us is None else f"the default ({m.default_us:.4g} us)"
+    how = "in the finals" if m.final else "while screening, without finals"
+    yield f"    {m.context.device} ({m.context.capability}, {m.cores} cores), {_sizes(m)}, {m.context.dtype}, {date}"
+    yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
+    yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))
+    yield from textwrap.wrap(f"legality: {proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
+    if m.context.lowering != LOWERING:
+        yield f"        measured with lowering {m.context.lowering}, and made with {LOWERING}: its speed may differ"
+    if m.command:
+        yield f"        again: {m.command} --sweep"
+
+
+def _table(rows: Sequence[_Row]) -> str:
+    texts = []
+    for row in rows:
+        m, t = row.measured, row.measured.time
+        facts = {
+            "device": m.context.device, "cores": m.cores, "capability": m.context.capability, "sizes": dict(m.sizes),
+            "directives": m.directives, "time_us": round(t.median_us, 3),
+            "quartiles_us": (round(t.q1_us, 3), round(t.q3_us, 3)), "runs": t.n,
+            "default_us": None if m.default_us is None else round(m.default_us, 3),
+            "plan": row.plan, "elsewhere": row.elsewhere,
+        }  # fmt: skip
+        texts.append(
+            "    {\n"
+            + "".join(f"        {quoted(key)}: {quoted(value)},\n" for key, value in facts.items())
+            + "    },\n"
+        )
+    if not texts:
+        return "CONFIGURATIONS = ()\n"
+    return f"CONFIGURATIONS = (\n{''.join(texts)})\n"
+
+
+class _Host(Writer):
+    """Extents in plain Python."""
+
+    def element(self, load: Load) -> str:
+        raise AssertionError(f"{load.array} is no extent")
+
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
+        raise AssertionError(f"a loop {loop.var} is no extent")
+
+    def wide(self, text: str) -> str:
+        return text
+
+    def helper(self, name: str) -> str:
+        return f"extent_{super().helper(name)}"
+
+
+def _extents(codelet: Codelet) -> str:
+    """A function of the integer parameters."""
+    writer = _Host()
+    whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    shapes = [tupled("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
+    returned = tupled(shapes)
+    helpers = "".join(f"{HELPERS[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
+    return f'''{helpers}def extents({", ".join(map(ident, whole))}):
+    """The shapes that the C text declares; None where it leaves one open."""
+    return {returned}
+'''
+
+
+def _params(codelet: Codelet) -> list[str]:
+    """C's parameters as the function names them."""
+    return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
+
+
+def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) -> str:
+    codelet = unit.codelet
+    own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
+    kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}
+    declared = []
+    for p in codelet.params:
+        array, written = isinstance(p, Array), isinstance(p, Array) and p.io != "in"
+        kinds["array" if array else "whole" if is_integer(p.dtype) else "real"].append(own[p.name])
+        more = f", array=True, written={written}" if array else ""
+        declared.append(f"    Parameter({quoted(p.name)}, {quoted(p.dtype)}{more}),\n")
+    given = ", ".join(tupled(names) for names in kinds.values())
+    stream = ", stream" if gpu else ""
+    made = "(Simulated if config.ENABLE_CUDASIM else Gpu)(TUNED)" if gpu else "Host(TUNED)"
+    last = ", stream=None, check=False" if gpu else ", check=False"
+    whole = ", ".join(kinds["whole"])
+    return f'''
+PARAMETERS = (
+{"".join(declared)})
+
+
+def original(*given):
+    {original}()(*given, 1)
+
+
+TUNED = Tuned({quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original)
+CALL = {made}
+
+
+def {name}({", ".join(own.values())}, *{last}):
+    """See the module; arrays are updated in place. TypeError and ValueError name the parameter that does not fit."""
+    if check:
+        CALL.checked({given}{stream})
+    else:
+        CALL({given}{stream})
+
+
+def match({whole}):
+    """What a call at these sizes runs on this device: the level of the look-up, the row, the plan."""
+    return CALL.match({tupled(kinds["whole"])})
+'''

@@ -1,0 +1,75 @@
+"""The plans of a measured version: for the sizes it was measured at, and for any others.
+
+exact        as the sweep had it: on a GPU with its sizes as constants
+elsewhere    the same directives, no size being known; ``noremainder``, which is true of some sizes, is ``remainder``
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import replace
+
+from looptune.deploy.measured import Measured
+from looptune.errors import LooptuneError
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Loop, Node
+from looptune.mapping import Plan, plan
+from looptune.proved import judged
+from looptune.rewrite import rewrite
+from looptune.schedule import Analysis, Scheduled, bake, schedule
+
+
+def scheduled(analysis: Analysis, best: Measured, *, sums: bool = False) -> Scheduled:
+    placed = parse_lines(best.directives.splitlines(), "configuration")
+    return schedule(analysis, placed, best.values, sums=sums)
+
+
+def exact(analysis: Analysis, best: Measured) -> Plan:
+    return _exact(scheduled(analysis, best), best)
+
+
+def _exact(done: Scheduled, best: Measured) -> Plan:
+    baked = bake(done.codelet, best.values) if best.context.target == "numba-cuda" else done.codelet
+    return plan(baked, best.directives, done.asserted)
+
+
+def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:
+    """None where the directives mean these sizes only, as ``fullunroll`` of a loop as long as one of them does, or
+    where a block would need more than a GPU has."""
+    try:
+        made = default(analysis, anywhere(best.directives))
+        if best.context.target == "numba-cuda":
+            importlib.import_module("looptune.backends.numba_cuda").check_limits(made)
+    except LooptuneError:
+        return None
+    return made
+
+
+def anywhere(directives: str) -> str:
+    """What the directives are where nothing is known of the sizes."""
+    return re.sub(r"\bnoremainder\b", "remainder", directives, flags=re.IGNORECASE)
+
+
+def default(analysis: Analysis, directives: str = "") -> Plan:
+    """For any sizes."""
+    done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
+    return plan(done.codelet, directives, done.asserted)
+
+
+def original(codelet: Codelet) -> Plan:
+    """The loops as they were written, one after the other."""
+
+    def rule(n: Node) -> Node | None:
+        return replace(n, mode="sequential", reduces=()) if isinstance(n, Loop) else None
+
+    return plan(rewrite(rule, codelet))
+
+
+def proof(analysis: Analysis, best: Measured) -> str:
+    """What the version rests on, at the sizes it was measured at."""
+    done = scheduled(analysis, best, sums=True)
+    blocks = best.context.target == "numba-cuda"
+    made = _exact(done, best)
+    reassociate = analysis.reassociate
+    return judged(analysis.codelet, done, made, best.sizes, reassociate=reassociate, blocks=blocks).said

@@ -1,0 +1,178 @@
+"""The arguments of a call: what each parameter takes, and where an array is.
+
+NumPy                        copied to the device and back
+CUDA Array Interface v3      CuPy, Numba and others: used where it is, with its ``stream``
+torch                        a CUDA tensor, used where it is
+DLPack                       where there is nothing else
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Parameter(NamedTuple):
+    """``written``: an array that the kernels change. A scalar has ``array`` False."""
+
+    name: str
+    dtype: str
+    array: bool = False
+    written: bool = False
+
+
+class Place(NamedTuple):
+    """Device memory: address, number of items, and the stream that its last writer used, None where there is nothing to
+    wait for. ``held`` keeps it from being freed."""
+
+    pointer: int
+    items: int
+    stream: int | None = None
+    held: Any = None
+
+
+TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+# Looked up at every call: what an array says of its type, without making anything.
+TYPESTR = {name: np.dtype(name).str for name in TYPES}
+TORCH = {name: f"torch.{name}" for name in TYPES}
+
+Shape = tuple["int | None", ...]
+"""Declared extents; None where the C text leaves the first one open."""
+
+
+def integer(p: Parameter, given: Any) -> int:
+    """TypeError where it is no integer, ValueError where it does not fit."""
+    try:
+        number = int(given) if isinstance(given, float) and given.is_integer() else operator.index(given)
+    except TypeError:
+        raise TypeError(f"{p.name} is an integer ({p.dtype}), got {_shown(given)}") from None
+    limits = np.iinfo(p.dtype)
+    if not limits.min <= number <= limits.max:
+        raise ValueError(f"{p.name} is an {p.dtype}, which {number} does not fit")
+    return number
+
+
+def number(p: Parameter, given: Any) -> float:
+    """TypeError where it is no real number."""
+    if type(given) is float:
+        return given
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise TypeError(f"{p.name} is a number ({p.dtype}), got {_shown(given)}") from None
+
+
+def on_device(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
+    """Where a device array is; None where it is on the host. ``stream``: where it is about to be used."""
+    if hasattr(array, "data_ptr"):
+        return _torch(p, array, shape)
+    facts = getattr(array, "__cuda_array_interface__", None)
+    if facts is not None:
+        return _interface(p, facts, shape)
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
+        return None
+    return _dlpack(p, array, shape, stream)
+
+
+def on_host(p: Parameter, array: Any, shape: Shape) -> np.ndarray:
+    """The array as a NumPy array that shares its memory."""
+    if hasattr(array, "data_ptr") and not array.is_cuda:
+        array = array.detach().numpy()
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{p.name} must be an array of {p.dtype}, got {type(array).__name__}")
+    _check(p, str(array.dtype), array.shape, shape)
+    if p.written and not array.flags.writeable:
+        raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
+    return array
+
+
+def _torch(p: Parameter, tensor: Any, shape: Shape) -> Place | None:
+    """Read off the tensor itself: its CUDA Array Interface takes microseconds."""
+    if not tensor.is_cuda:
+        return None
+    if str(tensor.dtype) != TORCH[p.dtype] or tensor.shape != shape:
+        _check(p, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), shape)
+    if not tensor.is_contiguous():
+        raise ValueError(f"{p.name} must be contiguous, in C's order: pass {p.name}.contiguous()")
+    if p.written and tensor.requires_grad:
+        raise ValueError(f"{p.name} requires grad and is written in place: pass {p.name}.detach()")
+    return Place(tensor.data_ptr(), tensor.numel())
+
+
+def _interface(p: Parameter, facts: dict[str, Any], shape: Shape) -> Place:
+    given, typestr = facts["shape"], facts["typestr"]
+    if typestr != TYPESTR[p.dtype] or given != shape:
+        _check(p, str(np.dtype(typestr)), given, shape)
+    strides = facts.get("strides")
+    if strides is not None and not _packed(given, strides, np.dtype(typestr).itemsize):
+        raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
+    pointer, read_only = facts["data"]
+    if read_only and p.written:
+        raise ValueError(f"{p.name} is written, but the array given is read-only: pass a copy")
+    return Place(pointer, math.prod(given), facts.get("stream"))
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_DEVICES = (2, 13)
+"""kDLCUDA and kDLCUDAManaged."""
+
+
+def _dlpack(p: Parameter, array: Any, shape: Shape, stream: int) -> Place | None:
+    """The producer makes ``stream`` wait for what it has queued; 1 is what DLPack calls the default stream."""
+    if array.__dlpack_device__()[0] not in _DEVICES:
+        return None
+    capsule = array.__dlpack__(stream=stream if stream else 1)
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    tensor = _Tensor.from_address(get(capsule, b"dltensor"))
+    given = tuple(tensor.shape[: tensor.ndim])
+    kind = {0: "int", 1: "uint", 2: "float"}.get(tensor.code, f"type code {tensor.code} of ")
+    _check(p, f"{kind}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else ""), given, shape)
+    if tensor.strides and not _packed(given, tuple(tensor.strides[: tensor.ndim]), 1):
+        raise ValueError(f"{p.name} must be contiguous, in C's order: pass a contiguous copy")
+    return Place((tensor.data or 0) + tensor.byte_offset, math.prod(given), None, capsule)
+
+
+def _check(p: Parameter, dtype: str, given: tuple[int, ...], shape: Shape) -> None:
+    if dtype != p.dtype:
+        raise TypeError(f"{p.name} must be an array of {p.dtype}, got {dtype}")
+    flat = len(shape) == 1 and (shape[0] is None or math.prod(given) == shape[0])
+    fits = len(shape) == len(given) and all(want in (None, got) for want, got in zip(shape, given, strict=True))
+    if not (flat or fits):
+        declared = "".join(f"[{'' if n is None else n}]" for n in shape)
+        raise ValueError(f"{p.name} must have the shape {declared}, got {list(given)}")
+
+
+def _packed(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
+    """Rows one after the other, without gaps; of a dimension of one element the stride means nothing."""
+    if 0 in shape:
+        return True
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n > 1 and stride != item:
+            return False
+        item *= n
+    return True
+
+
+def _shown(given: Any) -> str:
+    return f"{given!r}" if isinstance(given, int | float | np.number) else type(given).__name__

@@ -1,0 +1,111 @@
+"""NVIDIA GPUs through the driver: contexts, streams, memory, and machine code for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device as CudaDevice
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba import cuda, types
+
+from looptune.deploy.runtime.launching import SUCCESS, check
+from looptune.deploy.runtime.lookup import Device
+
+UNTIMED = 2
+"""CU_EVENT_DISABLE_TIMING."""
+
+
+def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
+    """Machine code for ``arch``, as the sweep had it: Numba to PTX to cubin; needs no GPU."""
+    major, minor = divmod(int(arch.removeprefix("sm_")), 10)
+    args = tuple(numba_type(name) for name in signature)
+    ptx, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False)
+    linked = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch)).link("cubin")
+    return bytes(linked.code)
+
+
+def numba_type(name: str) -> Any:
+    """``float32[::1]``, a flat array, or ``uint32``."""
+    item, bracket, _ = name.partition("[")
+    return types.Array(getattr(types, item), 1, "C") if bracket else getattr(types, item)
+
+
+def entry_of(code: bytes, name: str) -> str:
+    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
+    found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", code)
+    assert found is not None, f"no kernel {name} in its cubin"
+    return found[1].decode()
+
+
+def handle(stream: Any) -> int:
+    """The driver's handle of a stream: an int, or an object of cuda-core, cuda-bindings, CuPy, torch or Numba."""
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("cuda_stream", "ptr", "handle"):
+        found = getattr(stream, name, None)
+        if found is not None:
+            return int(getattr(found, "value", found) or 0)
+    if not hasattr(stream, "__int__"):
+        raise TypeError(f"stream must be a CUDA stream or its handle, got {type(stream).__name__}")
+    return int(stream)
+
+
+def current() -> int:
+    """The context that is current; where there is none, the first GPU's primary one is made so."""
+    status, context = driver.cuCtxGetCurrent()
+    found = int(context) if status == SUCCESS else 0
+    if found:
+        return found
+    CudaDevice(0).set_current()
+    return int(check(driver.cuCtxGetCurrent()))
+
+
+def device_of() -> tuple[Device, int]:
+    """The current context's device and its number."""
+    device = check(driver.cuCtxGetDevice())
+    attribute = driver.CUdevice_attribute
+
+    def fact(what: Any) -> int:
+        return int(check(driver.cuDeviceGetAttribute(what, device)))
+
+    major = fact(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+    minor = fact(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    cores = fact(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+    name = check(driver.cuDeviceGetName(128, device)).split(b"\0")[0].decode()
+    return Device(name, cores, f"sm_{major}{minor}"), int(device)
+
+
+def order(first: int, then: int) -> None:
+    """What is queued on stream ``then`` from now on waits for what is queued on ``first`` by now."""
+    event = check(driver.cuEventCreate(UNTIMED))
+    try:
+        check(driver.cuEventRecord(event, driver.CUstream(first)))
+        check(driver.cuStreamWaitEvent(driver.CUstream(then), event, 0))
+    finally:
+        # Freed by the driver once it is past.
+        check(driver.cuEventDestroy(event))
+
+
+class Memory:
+    """Device memory that is freed with this object."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.pointer = int(check(driver.cuMemAlloc(max(1, nbytes))))
+
+    def __del__(self) -> None:
+        if driver is not None and hasattr(self, "pointer"):
+            driver.cuMemFree(self.pointer)
+
+
+def fetched(pointer: int, count: int, dtype: str) -> np.ndarray:
+    """Elements at an address, on the host; whoever writes them has been waited for."""
+    out = np.empty(count, dtype)
+    if out.nbytes:
+        check(driver.cuMemcpyDtoH(out.ctypes.data, pointer, out.nbytes))
+    return out

@@ -1,0 +1,127 @@
+"""A tuned function, on any kind of device: its parameters, its table, and the check against the original loops."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from looptune.deploy.runtime.arguments import Parameter, Shape, integer
+from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
+from looptune.runtime.tolerance import Doubt, compare, nudged
+
+
+class Mismatch(ArithmeticError):
+    """A call left something else than the original loops do: the worst element, its error and the tolerance."""
+
+
+class Plan(NamedTuple):
+    """``launches``: on a GPU see ``Bound``, on a CPU what makes the compiled function; ``wide``: arrays that are read
+    16 bytes at a time."""
+
+    launches: Callable[..., Any]
+    wide: tuple[str, ...] = ()
+
+
+class Tuned(NamedTuple):
+    """All that a module knows of its function. ``shapes``: of its arrays, by its integer parameters; ``signatures``:
+    the types of each kernel's parameters; ``original``: the loops as they were, on NumPy arrays."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    shapes: Callable[..., tuple[Shape, ...]]
+    table: Sequence[Mapping[str, Any]]
+    default: str
+    plans: Mapping[str, Plan]
+    signatures: Mapping[Any, tuple[str, ...]]
+    original: Callable[..., None]
+
+
+class Function(ABC):
+    """``__call__`` takes the integers, the floats and the arrays, each in C's order."""
+
+    def __init__(self, tuned: Tuned) -> None:
+        self.tuned = tuned
+        self.arrays = tuple(p for p in tuned.params if p.array)
+        self.integers = tuple(p for p in tuned.params if not p.array and "int" in p.dtype)
+        self.floats = tuple(p for p in tuned.params if not p.array and "int" not in p.dtype)
+        self.warned: set[str] = set()
+
+    @abstractmethod
+    def __call__(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
+    ) -> None: ...
+
+    @abstractmethod
+    def device(self) -> Device:
+        """The device that a call runs on."""
+
+    @abstractmethod
+    def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
+        """What the array holds once all work is done, on the host and in the declared shape."""
+
+    def match(self, ints: tuple[Any, ...]) -> Match:
+        """What a call with these sizes runs."""
+        return self.look_up(self.device(), self.values(ints))
+
+    def checked(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
+    ) -> None:
+        """A call, and the original loops on copies of its arrays; Mismatch where they differ."""
+        values = self.values(ints)
+        shapes = self.shapes(values)
+        before = [self.copied(p, a, s, stream) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
+        self(ints, floats, arrays, stream)
+        after = [self.copied(p, a, s, stream) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
+        verify(self.tuned, values, tuple(map(float, floats)), before, after)
+
+    def values(self, ints: tuple[Any, ...]) -> tuple[int, ...]:
+        return tuple(integer(p, given) for p, given in zip(self.integers, ints, strict=True))
+
+    def shapes(self, values: tuple[int, ...]) -> tuple[Shape, ...]:
+        """ValueError for a negative extent."""
+        shapes = self.tuned.shapes(*values)
+        for p, shape in zip(self.arrays, shapes, strict=True):
+            if any(n is not None and n < 0 for n in shape):
+                raise ValueError(f"{p.name} cannot have the shape {list(shape)}: no extent is negative")
+        return shapes
+
+    def look_up(self, device: Device, values: tuple[int, ...]) -> Match:
+        return look_up(self.tuned.table, self.tuned.default, device, self.named(values))
+
+    def named(self, values: tuple[int, ...]) -> dict[str, int]:
+        return dict(zip((p.name for p in self.integers), values, strict=True))
+
+    def warn(self, match: Match, device: Device, values: tuple[int, ...], depth: int) -> None:
+        """``depth``: calls from the user's to this one."""
+        warned(self.tuned.name, match, device, self.named(values), self.warned, depth + 1)
+
+
+def verify(
+    tuned: Tuned,
+    sizes: Sequence[int],
+    floats: Sequence[float],
+    before: Sequence[np.ndarray],
+    after: Sequence[np.ndarray],
+) -> None:
+    """Run the original loops on ``before``; Mismatch where ``after`` is farther from that than rounding explains."""
+    names = [p.name for p in tuned.params if p.array]
+    written = {p.name for p in tuned.params if p.written}
+
+    def left(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        own = {name: a.copy() for name, a in arrays.items()}
+        whole, real, held = iter(sizes), iter(floats), iter(own.values())
+        tuned.original(*(next(held if p.array else whole if "int" in p.dtype else real) for p in tuned.params))
+        return {name: own[name] for name in names if name in written}
+
+    given = dict(zip(names, before, strict=True))
+    expected = left(given)
+    got = {name: a for name, a in zip(names, after, strict=True) if name in written}
+    terms = max((1, *sizes))
+    if compare(expected, got, terms=terms) is None:
+        return
+    wrong = compare(expected, got, terms=terms, doubt=Doubt(left(nudged(given, 0)), {}))
+    if wrong is not None:
+        raise Mismatch(f"{tuned.name} is not what the original loops compute: {wrong}")

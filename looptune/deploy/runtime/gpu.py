@@ -1,0 +1,187 @@
+"""A tuned function on NVIDIA GPUs: a call finds its plan, places its arrays and launches.
+
+    sizes, stream, context ─▶ Bound, made at the first call: looked up, compiled (PTX, cubin), laid out
+    arrays ─▶ addresses ─▶ Bound.run
+
+The context that is current decides the device. Every thread has its own Bounds, so that threads share nothing but
+compiled kernels.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import ObjectCode
+
+from looptune.deploy.runtime.arguments import Parameter, Place, Shape, number, on_device, on_host
+from looptune.deploy.runtime.devices import Memory, cubin, current, device_of, entry_of, fetched, handle, order
+from looptune.deploy.runtime.function import Function, Tuned
+from looptune.deploy.runtime.launching import Bound, Given, TooLarge, check
+from looptune.deploy.runtime.lookup import Device, Match
+
+BOUND = 64
+"""Sets of sizes, streams and contexts that a thread keeps ready."""
+KNOWN = 1024
+"""Addresses that are known to be on the device of a call."""
+WIDE = 16
+"""Bytes that a kernel with tiles reads at a time, where its plan says so."""
+DEFAULT_STREAMS = (0, 1)
+
+
+class Ready(NamedTuple):
+    """What a call needs to know at its sizes. ``wide``: the numbers of the arrays read WIDE bytes at a time;
+    ``ordinal``: of the device; ``known``: addresses seen to be on it."""
+
+    bound: Bound
+    shapes: tuple[Shape, ...]
+    wide: tuple[int, ...]
+    ordinal: int
+    known: set[int]
+
+
+class Gpu(Function):
+    def __init__(self, tuned: Tuned) -> None:
+        super().__init__(tuned)
+        self.own = threading.local()
+        self.lock = threading.RLock()
+        self.compiled: dict[tuple[str, Any], Any] = {}
+
+    def __call__(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
+    ) -> None:
+        where = 0 if stream is None else handle(stream)
+        context = current()
+        try:
+            ready: Ready = self.own.ready[context, where, ints]
+        except (AttributeError, KeyError, TypeError):
+            ready = self.ready(context, where, ints)
+        placed: list[int] = []
+        stages: list[tuple[Parameter, Any, Place]] = []
+        others: list[int] = []
+        for p, array, shape in zip(self.arrays, arrays, ready.shapes, strict=True):
+            place = on_device(p, array, shape, where)
+            if place is None:
+                place = _stage(on_host(p, array, shape), where)
+                stages.append((p, array, place))
+            elif place.pointer not in ready.known:
+                _known(p, place, ready)
+            if place.stream is not None and place.stream != where:
+                others.append(place.stream)
+            placed += (place.pointer, place.items)
+        for k in ready.wide:
+            if placed[2 * k] % WIDE:
+                raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
+        numbers = tuple([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
+        if others:
+            others = [s for s in set(others) if not (s in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+        for other in others:
+            order(other, where)
+        ready.bound.run(tuple(placed), numbers)
+        for other in others:
+            order(where, other)
+        if stages:
+            _fetch(stages, where)
+
+    def device(self) -> Device:
+        current()
+        return device_of()[0]
+
+    def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
+        where = 0 if stream is None else handle(stream)
+        current()
+        place = on_device(p, array, shape, where)
+        if place is None:
+            return np.array(on_host(p, array, shape), order="C").reshape(_declared(shape, array.size))
+        for other in {where, place.stream} - {None}:
+            check(driver.cuStreamSynchronize(driver.CUstream(other)))
+        return fetched(place.pointer, place.items, p.dtype).reshape(_declared(shape, place.items))
+
+    def ready(self, context: int, where: int, ints: tuple[Any, ...]) -> Ready:
+        """For sizes of any integer type; looked up, compiled and laid out where they are new."""
+        values = self.values(ints)
+        if not hasattr(self.own, "ready"):
+            self.own.ready = OrderedDict()
+        held: OrderedDict[tuple[int, int, tuple[int, ...]], Ready] = self.own.ready
+        key = (context, where, values)
+        if key not in held:
+            held[key] = self._made(where, values)
+            while len(held) > BOUND:
+                held.popitem(last=False)
+        return held[key]
+
+    def _made(self, where: int, values: tuple[int, ...]) -> Ready:
+        shapes = self.shapes(values)
+        device, ordinal = device_of()
+        match = self.look_up(device, values)
+        try:
+            bound = self._laid_out(match, device, values, where)
+        except TooLarge:
+            if match.configuration is None:
+                raise
+            match = Match("default", None, self.tuned.default)
+            bound = self._laid_out(match, device, values, where)
+        self.warn(match, device, values, 5)
+        wide = self.tuned.plans[match.plan].wide
+        return Ready(bound, shapes, tuple(k for k, p in enumerate(self.arrays) if p.name in wide), ordinal, set())
+
+    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
+        whole = iter(values)
+        given = {p.name: Given(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
+        params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
+
+        def loaded(kernel: Any) -> Any:
+            return self.loaded(kernel, device.capability)
+
+        launches = self.tuned.plans[match.plan].launches
+        return Bound(launches, params, self.tuned.signatures.__getitem__, loaded, where)
+
+    def loaded(self, kernel: Any, arch: str) -> Any:
+        """The kernel's handle: compiled once for each architecture, whatever thread asks first."""
+        with self.lock:
+            if (arch, kernel) not in self.compiled:
+                code = cubin(kernel, self.tuned.signatures[kernel], arch)
+                module = ObjectCode.from_cubin(code)
+                entry = module.get_kernel(entry_of(code, kernel.__name__))
+                # The module owns the code.
+                self.compiled[arch, kernel] = (driver.CUfunction(int(entry.handle)), module)
+            return self.compiled[arch, kernel][0]
+
+
+def _known(p: Parameter, place: Place, ready: Ready) -> None:
+    """Asked of an address once: ValueError where it is on another device than the call."""
+    if place.items:
+        what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        there = int(check(driver.cuPointerGetAttribute(what, place.pointer)))
+        if there != ready.ordinal:
+            raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
+    if len(ready.known) > KNOWN:
+        ready.known.clear()
+    ready.known.add(place.pointer)
+
+
+def _stage(array: np.ndarray, where: int) -> Place:
+    """A copy on the device, made on the stream that will use it."""
+    whole = np.ascontiguousarray(array)
+    memory = Memory(whole.nbytes)
+    if whole.nbytes:
+        check(driver.cuMemcpyHtoDAsync(memory.pointer, whole.ctypes.data, whole.nbytes, driver.CUstream(where)))
+    return Place(memory.pointer, whole.size, None, (memory, whole))
+
+
+def _fetch(stages: Sequence[tuple[Parameter, Any, Place]], where: int) -> None:
+    check(driver.cuStreamSynchronize(driver.CUstream(where)))
+    for p, array, place in stages:
+        if p.written:
+            target = array if isinstance(array, np.ndarray) else array.detach().numpy()
+            target[...] = fetched(place.pointer, place.items, p.dtype).reshape(target.shape)
+
+
+def _declared(shape: Shape, count: int) -> tuple[int, ...]:
+    known = math.prod(n for n in shape if n is not None)
+    return tuple((count // known if known else 0) if n is None else n for n in shape)

@@ -1,0 +1,247 @@
+"""A plan on one device, at one set of sizes and on one stream, ready to be launched again and again.
+
+    few launches     their parameters stay in memory: an address is written where an array has moved, cuLaunchKernel
+    many             launched one by one; called again with the same arrays, all replayed from one CUDA graph
+
+Parameters are in Numba's layout: an array is two null pointers, items, item size, data, shape and stride.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+FEW = 8
+"""Launches whose parameters are all kept in memory."""
+GRAPHS = 4
+"""Graphs kept of one plan: for callers that take turns with a few sets of arrays."""
+MAX_BLOCKS_Y = 65535
+WORD = 8
+ARRAY_WORDS, COUNT, ITEM, DATA, EXTENT, STRIDE = 7, 2, 3, 4, 5, 6
+
+SUCCESS = driver.CUresult.CUDA_SUCCESS
+C_TYPES = {
+    "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float, "float64": ctypes.c_double,
+}  # fmt: skip
+
+
+class TooLarge(ValueError):
+    """The grid of a kernel has more blocks than a GPU takes."""
+
+
+def check(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
+    if result[0] != SUCCESS:
+        name = driver.cuGetErrorName(result[0])[1]
+        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else result[0]}")
+    return result[1] if len(result) == 2 else None
+
+
+class Given:
+    """Stands for an argument of the call while a plan is laid out: number ``k`` of its arrays, or of its floats."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+
+class Scratch:
+    """Device memory of a plan's own."""
+
+    def __init__(self, count: int, dtype: str) -> None:
+        self.count = count
+        self.pointer = int(check(driver.cuMemAlloc(max(1, count * np.dtype(dtype).itemsize))))
+
+    def __del__(self) -> None:
+        if driver is not None and hasattr(self, "pointer"):
+            driver.cuMemFree(self.pointer)
+
+
+class Frame:
+    """The parameters of one kernel in memory. ``arrays``: the words of each array of the call; ``floats`` and ``own``:
+    where the call's floats are, and the sizes and host loop variables in the order they are given."""
+
+    def __init__(self, kernel: Any, block: Sequence[int], types: Sequence[str], args: Sequence[Any]) -> None:
+        self.kernel = kernel
+        self.block = (*block, 1, 1)[:3]
+        lengths = [ARRAY_WORDS if "[" in t else 1 for t in types]
+        self.memory = (ctypes.c_int64 * max(1, sum(lengths)))()
+        start = ctypes.addressof(self.memory)
+        self.pointers = (ctypes.c_void_p * len(self.memory))(*(start + WORD * k for k in range(len(self.memory))))
+        self.at = ctypes.addressof(self.pointers)
+        self.arrays: list[tuple[int, int]] = []
+        self.floats: list[tuple[int, Any]] = []
+        self.own: list[Any] = []
+        word = 0
+        for kind, length, arg in zip(types, lengths, args, strict=True):
+            if length == ARRAY_WORDS:
+                self._array(word, np.dtype(kind.partition("[")[0]).itemsize, arg)
+            else:
+                slot = C_TYPES[kind].from_buffer(self.memory, WORD * word)
+                self.own += [] if isinstance(arg, Given) else [slot]
+                self.floats += [(arg.k, slot)] if isinstance(arg, Given) else []
+            word += length
+
+    def _array(self, word: int, item: int, arg: Given | Scratch) -> None:
+        self.memory[word + ITEM] = self.memory[word + STRIDE] = item
+        if isinstance(arg, Given):
+            self.arrays.append((arg.k, word))
+        else:
+            self.place(word, arg.pointer, arg.count)
+
+    def place(self, word: int, pointer: int, count: int) -> None:
+        self.memory[word + COUNT] = self.memory[word + EXTENT] = count
+        self.memory[word + DATA] = pointer
+
+    def fill(self, args: Sequence[Any]) -> None:
+        """The sizes and host loop variables of one launch."""
+        values = (a for a in args if isinstance(a, int))
+        for slot, value in zip(self.own, values, strict=True):
+            slot.value = value
+
+
+class Bound:
+    """``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each of its launches in turn and
+    ``new(count, dtype)`` for its own arrays; ``params`` are the sizes, and a Given for every other parameter."""
+
+    def __init__(
+        self,
+        plan: Callable[..., None],
+        params: Sequence[Any],
+        types: Callable[[Any], Sequence[str]],
+        loaded: Callable[[Any], Any],
+        stream: int,
+    ) -> None:
+        self.plan, self.params, self.types, self.loaded = plan, params, types, loaded
+        self.stream = driver.CUstream(stream)
+        self.scratch: list[Scratch] = []
+        self.made = 0
+        self.frames: dict[Any, Frame] = {}
+        self.launches: list[tuple[Frame, tuple[int, ...]]] | None = []
+        self.placed: tuple[int, ...] = ()
+        self.floats: tuple[float, ...] = ()
+        self.last: Any = None
+        self.graphs: OrderedDict[Any, Any] = OrderedDict()
+        self.own_stream: Any = None
+        self._walk(self._keep)
+        if len(self.launches) > FEW:
+            self.launches = None
+
+    def run(self, placed: tuple[int, ...], floats: tuple[float, ...]) -> None:
+        """``placed``: the address and the number of elements of each array in turn."""
+        if self.launches is None:
+            self._many(placed, floats)
+            return
+        if placed != self.placed:
+            self.placed = placed
+            for frame, _ in self.launches:
+                for k, word in frame.arrays:
+                    frame.place(word, placed[2 * k], placed[2 * k + 1])
+        for frame, grid in self.launches:
+            for k, slot in frame.floats:
+                slot.value = floats[k]
+            status = driver.cuLaunchKernel(frame.kernel, *grid, *frame.block, 0, self.stream, frame.at, 0)
+            if status[0] != SUCCESS:
+                check(status)
+
+    def _many(self, placed: tuple[int, ...], floats: tuple[float, ...]) -> None:
+        # As bytes: NaN is equal to itself then, and zero is not minus zero.
+        call = (placed, struct.pack(f"{len(floats)}d", *floats))
+        self.placed, self.floats = placed, floats
+        if check(driver.cuStreamIsCapturing(self.stream)):
+            self._step(self.stream)
+            return
+        graph = self.graphs.get(call)
+        if graph is None and call == self.last:
+            graph = self.graphs[call] = self._captured()
+            while len(self.graphs) > GRAPHS:
+                check(driver.cuGraphExecDestroy(self.graphs.popitem(last=False)[1]))
+        self.last = call
+        if graph is None:
+            self._step(self.stream)
+        else:
+            self.graphs.move_to_end(call)
+            check(driver.cuGraphLaunch(graph, self.stream))
+
+    def _captured(self) -> Any:
+        if self.own_stream is None:
+            self.own_stream = check(driver.cuStreamCreate(1))
+        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        check(driver.cuStreamBeginCapture(self.own_stream, relaxed))
+        self._step(self.own_stream)
+        graph = check(driver.cuStreamEndCapture(self.own_stream))
+        ready = check(driver.cuGraphInstantiate(graph, 0))
+        check(driver.cuGraphDestroy(graph))
+        return ready
+
+    def _step(self, stream: Any) -> None:
+        """Launch one after the other; the frames are filled anew first."""
+        for frame in self.frames.values():
+            self._settle(frame)
+
+        def launch(kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+            frame = self._frame(kernel, block, args)
+            frame.fill(args)
+            check(driver.cuLaunchKernel(frame.kernel, *_whole(kernel, grid), *frame.block, 0, stream, frame.at, 0))
+
+        self._walk(launch)
+
+    def _walk(self, launch: Callable[..., None]) -> None:
+        self.made = 0
+        self.plan(launch, self._new, *self.params)
+
+    def _new(self, count: int, dtype: str) -> Scratch:
+        """The same memory in every walk: it is asked for in the same order."""
+        if self.made == len(self.scratch):
+            self.scratch.append(Scratch(int(count), dtype))
+        self.made += 1
+        return self.scratch[self.made - 1]
+
+    def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> Frame:
+        """One for each kernel and the arrays it is launched with; Given and Scratch live as long as this does."""
+        key = (kernel, block, tuple(id(a) for a in args if isinstance(a, Given | Scratch)))
+        frame = self.frames.get(key)
+        if frame is None:
+            frame = self.frames[key] = Frame(self.loaded(kernel), block, self.types(kernel), args)
+            self._settle(frame)
+        return frame
+
+    def _settle(self, frame: Frame) -> None:
+        for k, word in frame.arrays if self.placed else ():
+            frame.place(word, self.placed[2 * k], self.placed[2 * k + 1])
+        for k, slot in frame.floats if self.floats else ():
+            slot.value = self.floats[k]
+
+    def _keep(self, kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+        """Note a launch, as long as there are few; in any case all kernels are compiled and their grids checked."""
+        whole = _whole(kernel, grid)
+        assert self.launches is not None, "they are being noted"
+        if len(self.launches) > FEW:
+            self._frame(kernel, block, args)
+            return
+        frame = Frame(self.loaded(kernel), block, self.types(kernel), args)
+        frame.fill(args)
+        self.launches.append((frame, whole))
+
+    def __del__(self) -> None:
+        if driver is None:
+            return
+        for graph in getattr(self, "graphs", {}).values():
+            driver.cuGraphExecDestroy(graph)
+        if getattr(self, "own_stream", None) is not None:
+            driver.cuStreamDestroy(self.own_stream)
+
+
+def _whole(kernel: Any, grid: Sequence[int]) -> tuple[int, ...]:
+    """The grid in three dimensions."""
+    x, y, z = (*grid, 1, 1)[:3]
+    if max(y, z) > MAX_BLOCKS_Y:
+        raise TooLarge(f"{kernel.__name__} needs {max(y, z)} blocks along y or z, the limit is {MAX_BLOCKS_Y}")
+    return int(x), int(y), int(z)

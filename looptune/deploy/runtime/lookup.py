@@ -1,0 +1,98 @@
+"""Which of the tuned configurations to use, on any device and at any sizes.
+
+exact                  this device, these sizes
+same device            the nearest sizes: the least sum of |log(n / tuned n)| over the dimensions
+same capability        other devices of this compute capability, the nearest sizes
+same family            those of this major capability, the nearest sizes
+default                none of these, or none that may be used at these sizes
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+LEVELS = ("exact", "same device", "same capability", "same family", "default")
+
+
+class Device(NamedTuple):
+    """``cores``: SMs of a GPU; ``capability``: sm_90, or a CPU's architecture."""
+
+    name: str
+    cores: int
+    capability: str
+
+
+class Match(NamedTuple):
+    """``level`` is one of LEVELS; ``configuration`` the row of the table, None for the default; ``plan`` what runs."""
+
+    level: str
+    configuration: Mapping[str, Any] | None
+    plan: str
+
+    def said(self, device: Device, sizes: Mapping[str, int]) -> str:
+        """One line for a person."""
+        here = f"{device.name}, {named(sizes)}"
+        if self.configuration is None:
+            return f"nothing was tuned for {here}: the default is used"
+        row = self.configuration
+        there = f"{row['device']} at {named(row['sizes'])}"
+        return f"nothing was tuned for {here}: using what is best on {there} ({self.level})"
+
+
+def look_up(table: Sequence[Mapping[str, Any]], default: str, device: Device, sizes: Mapping[str, int]) -> Match:
+    """``default``: the plan without directives, which any device runs at any sizes.
+
+    A row has ``device``, ``cores``, ``capability`` and ``sizes``, ``plan`` for exactly these sizes and ``elsewhere``
+    for others; None where its directives mean these sizes only.
+    """
+    found = [(_level(row, device, sizes), _distance(row["sizes"], sizes), k) for k, row in enumerate(table)]
+    usable = [f for f in found if f[0] < len(LEVELS) - 1 and _plan(table[f[2]], sizes) is not None]
+    if not usable:
+        return Match("default", None, default)
+    level, _, k = min(usable)
+    plan = _plan(table[k], sizes)
+    assert plan is not None, "it is usable"
+    return Match(LEVELS[level], table[k], plan)
+
+
+def warned(name: str, match: Match, device: Device, sizes: Mapping[str, int], before: set[str], depth: int) -> None:
+    """Warn of a match that is not exact, once for each level and device; ``before``: of which there was a warning;
+    ``depth``: calls from the user's to this one."""
+    kind = f"{match.level} {device.name}"
+    if match.level != "exact" and kind not in before:
+        before.add(kind)
+        warnings.warn(f"{name}: {match.said(device, sizes)}", stacklevel=depth + 1)
+
+
+def named(sizes: Mapping[str, int]) -> str:
+    """
+    >>> named({"ni": 3, "nj": 4})
+    'ni=3 nj=4'
+    """
+    return " ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def _plan(row: Mapping[str, Any], sizes: Mapping[str, int]) -> str | None:
+    plan: str | None = row["plan"] if row["sizes"] == sizes else row["elsewhere"]
+    return plan
+
+
+def _level(row: Mapping[str, Any], device: Device, sizes: Mapping[str, int]) -> int:
+    if (row["device"], row["cores"]) == (device.name, device.cores):
+        return 0 if row["sizes"] == sizes else 1
+    if row["capability"] == device.capability:
+        return 2
+    family = _major(device.capability)
+    return 3 if family and family == _major(row["capability"]) else 4
+
+
+def _major(capability: str) -> str:
+    """Of sm_90 that is 9, of sm_120 12; "" for what is no GPU's."""
+    return capability[3:-1] if capability.startswith("sm_") else ""
+
+
+def _distance(tuned: Mapping[str, int], sizes: Mapping[str, int]) -> float:
+    return sum(abs(math.log(max(1, sizes[name]) / max(1, value))) for name, value in tuned.items())

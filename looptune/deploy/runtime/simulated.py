@@ -1,0 +1,41 @@
+"""A tuned function in Numba's CUDA simulator (NUMBA_ENABLE_CUDASIM=1): NumPy arrays, Numba's launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
+from looptune.deploy.runtime.function import Function
+from looptune.deploy.runtime.lookup import Device
+
+
+class Simulated(Function):
+    def __call__(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
+    ) -> None:
+        values = self.values(ints)
+        hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, self.shapes(values), strict=True)]
+        placed = [cuda.to_device(np.array(host, order="C").reshape(-1)) for host in hosts]
+        whole, held = iter(values), iter(placed)
+        real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
+        params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
+        match = self.match(ints)
+        self.warn(match, self.device(), values, 3)
+        self.tuned.plans[match.plan].launches(self._launch, cuda.device_array, *params)
+        for p, host, array in zip(self.arrays, hosts, placed, strict=True):
+            if p.written:
+                host[...] = array.copy_to_host().reshape(host.shape)
+
+    def _launch(self, kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+        named = zip(self.tuned.signatures[kernel], args, strict=True)
+        kernel[grid, block](*(a if "[" in t else np.dtype(t).type(a) for t, a in named))
+
+    def device(self) -> Device:
+        return Device("simulator", 0, "")
+
+    def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
+        return np.array(on_host(p, array, shape), order="C")

@@ -1,0 +1,66 @@
+"""The tuned nest as plain C with OpenMP: ``looptune build --c``.
+
+One text is for all sizes: the version that is best where it will run, by the same look-up as a module's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from looptune import openmp
+from looptune.deploy import plans
+from looptune.deploy.measured import Measured
+from looptune.deploy.module import Request, said_of
+from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
+from looptune.errors import DirectiveError, IllegalTransform
+from looptune.frontend.placed import parse_lines
+from looptune.schedule import Analysis, schedule
+from looptune.version import __version__
+
+
+def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
+    """What ``gcc -fopenmp`` compiles: the best on ``device`` at ``sizes``, or on what comes nearest to them."""
+    unit = request.unit
+    match, best = chosen(request.measured, device, sizes)
+    directives = "" if best is None else plans.anywhere(best.directives)
+    analysis = Analysis(unit.codelet, request.reassociate)
+    said: list[str] = []
+    try:
+        done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
+    except (DirectiveError, IllegalTransform) as error:
+        said = [f"The best is for its own sizes only ({error.message}): this is the default."]
+        best, done = None, schedule(analysis)
+    lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
+    lines += ["    gcc -O3 -march=native -fopenmp", ""]
+    lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
+    comment = "\n".join(f"   {line}".rstrip() for line in lines).replace("*/", "* /").lstrip()
+    return f"/* {comment}\n*/\n{openmp.text(done.codelet)}"
+
+
+def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int]) -> tuple[Match, Measured | None]:
+    """The best on this device at these sizes, on any device where there is none nearer; None: nothing was measured."""
+    table = [
+        {
+            "device": m.context.device, "cores": m.cores, "capability": m.context.capability, "sizes": dict(m.sizes),
+            "plan": str(k), "elsewhere": str(k),
+        }
+        for k, m in enumerate(measured)
+    ]  # fmt: skip
+    match = look_up(table, "", device, sizes)
+    if match.plan:
+        return match, measured[int(match.plan)]
+    return match, measured[0] if measured else None
+
+
+def _measured(best: Measured | None, match: Match, analysis: Analysis) -> Iterator[str]:
+    if best is None:
+        yield "Nothing was measured: this is the default."
+        return
+    level = "another device" if match.level == LEVELS[-1] else match.level
+    yield f"Measured, as a kernel made by Numba and not as this text (match: {level}):"
+    yield ""
+    yield from said_of(best, plans.proof(analysis, best))
+    if re.search(r"\bnoremainder\b", best.directives):
+        yield "    noremainder, which is true of those sizes, is remainder here."

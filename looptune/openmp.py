@@ -1,0 +1,125 @@
+"""A scheduled codelet as C with OpenMP: parallel loops are shared out to all cores.
+
+    for i (parallel): for j (parallel): loops    #pragma omp parallel for collapse(2)
+    for i (reduces +: s)                         #pragma omp parallel for reduction(+:s)
+    for i (reduces +: y[k])                      if (lo < hi) { float y_r = y[k]; … reduction(+:y_r) …; y[k] = y_r; }
+
+Of parallel loops in each other the outermost is shared out. Two that are a perfect nest are collapsed where a loop is
+left inside them: the innermost loop is the one that a compiler vectorises. A scalar of a loop's own that is declared
+outside of it is ``private``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from looptune.ir import Assign, Bin, Call, Codelet, Const, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
+from looptune.pretty import function
+from looptune.rewrite import rewrite, walk
+from looptune.scope import declared, names, names_in, written
+from looptune.simplify import is_integer
+from looptune.team import called, quiet
+
+
+def text(codelet: Codelet) -> str:
+    """The function, all of whose loops' modes are decided, after the headers that it needs."""
+    made: list[Local] = []
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
+    used = names(body)
+    done = replace(codelet, body=body, locals=tuple(v for v in (*codelet.locals, *made) if v.name in used))
+    shared = {id(loop) for loop in _shared(done.body)}
+    scalars = {v.name for v in done.locals if not v.shape} | {p.name for p in done.params if isinstance(p, Scalar)}
+    headers = {_header(n) for n in walk(done.body)} - {""}
+
+    def marks(loop: Loop, inside: Mapping[str, Local]) -> str:
+        return _pragma(loop, inside, scalars) if id(loop) in shared else ""
+
+    included = "".join(f"#include <{name}>\n" for name in sorted(headers))
+    return (f"{included}\n" if included else "") + function(done, marks=marks)
+
+
+def _header(n: object) -> str:
+    """What has to be included for it; an infinity and NaN are macros."""
+    match n:
+        case Call("abs"):
+            return "stdlib.h"
+        case Call():
+            return "math.h"
+        case Const(value, dtype) if not is_integer(dtype) and not abs(float(value)) < float("inf"):
+            return "math.h"
+    return ""
+
+
+def _accumulating(stmt: Stmt, taken: set[str], made: list[Local]) -> tuple[Stmt, ...]:
+    """``stmt`` with elements that a loop to be shared out accumulates into in scalars: OpenMP reduces those."""
+    match stmt:
+        case Loop() if _shareable(stmt):
+            targets = [r.target for r in stmt.reduces if isinstance(r.target, Load)]
+            return (_in_scalars(stmt, targets, taken, made),) if targets else (stmt,)
+        case Loop() | While():
+            return (replace(stmt, body=tuple(s for x in stmt.body for s in _accumulating(x, taken, made))),)
+        case If(_, then, other):
+            inner = (tuple(s for x in block for s in _accumulating(x, taken, made)) for block in (then, other))
+            return (replace(stmt, then=next(inner), other=next(inner)),)
+    return (stmt,)
+
+
+def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Local]) -> Stmt:
+    """Without an iteration there may be no such element."""
+    own = {t: Var(_fresh(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
+    made += [Local(v.name, v.dtype) for v in own.values()]
+
+    def rule(n: Node) -> Node | None:
+        return own.get(n) if isinstance(n, Load) else None
+
+    reduces = tuple(replace(r, target=own[r.target]) if isinstance(r.target, Load) else r for r in loop.reduces)
+    inner = replace(rewrite(rule, loop), reduces=reduces)
+    before = tuple(Assign(v, t) for t, v in own.items())
+    after = tuple(Assign(t, v) for t, v in own.items())
+    return If(Bin("<", loop.lo, loop.hi), (*before, inner, *after))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    free = next(c for k in range(len(taken) + 2) if (c := f"{name}{k}" if k else name) not in taken)
+    taken.add(free)
+    return free
+
+
+def _shared(body: tuple[Stmt, ...]) -> Iterator[Loop]:
+    """The outermost loops that are shared out."""
+    for stmt in body:
+        match stmt:
+            case Loop() if _shareable(stmt):
+                yield stmt
+            case Loop(_, _, _, inner) | While(_, inner):
+                yield from _shared(inner)
+            case If(_, then, other):
+                yield from _shared((*then, *other))
+
+
+def _shareable(loop: Loop) -> bool:
+    """Parallel; what it reduces, if anything, is one place by an operation that OpenMP has."""
+    changing = {loop.var} | written(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    places = (r.target for r in loop.reduces if isinstance(r.target, Load))
+    # fmin passes over NaN, OpenMP's min does not.
+    odd = any(r.op in ("min", "max") and quiet(loop, r.target) for r in loop.reduces)
+    return loop.mode == "parallel" and not odd and not any(names_in(t.index) & changing for t in places)
+
+
+def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
+    clauses = [" collapse(2)"] if _collapses(loop, inside) else []
+    reduced = dict.fromkeys((r.op, called(r.target)) for r in loop.reduces)
+    clauses += [f" reduction({op}:{name})" for op, name in reduced]
+    own = (scalars & written(loop.body)) - inside.keys() - {name for _, name in reduced}
+    clauses += [f" private({', '.join(sorted(own))})"] if own else []
+    return f"#pragma omp parallel for{''.join(clauses)}"
+
+
+def _collapses(loop: Loop, inside: Mapping[str, Local]) -> bool:
+    match loop.body:
+        case (Loop(_, lo, hi, body, mode="parallel", reduces=()),) if not loop.reduces:
+            free = loop.var not in names_in((lo, hi)) and not declared(loop.body, set(inside))
+            return free and any(isinstance(n, Loop) for n in walk(body))
+    return False

@@ -1,0 +1,137 @@
+"""How far from the original's an element may be, and the first that is farther.
+
+    |got - expected|  <=  c sqrt(K) eps (|expected| + median |expected|)      each element; K: length of the reductions
+
+eps is that of the array's dtype, so reordering a sum of K terms passes (its error grows like sqrt(K) eps) and a missing
+term does not. Integers must be equal. NaN and Inf must be where the original has them, and nowhere else.
+
+It needs NumPy alone: ``looptune build`` writes this file into what it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+# Two float sums of K random terms differ by about 0.5 sqrt(K) eps (one sigma); over 10^7 elements the largest is near
+# 3 sqrt(K) eps. A single missing term, 1/K of the value, stays visible up to K of about 6000 in float32.
+_C = 4.0
+# The handful of operations of a statement without a reduction: fused multiply-add and a few ulp of division or sqrt.
+_FEWEST_TERMS = 16
+# Another order of operations has rounding errors of its own, of the size of the original's.
+_MARGIN = 4.0
+
+
+def compare(
+    expected: Mapping[str, np.ndarray],
+    got: Mapping[str, np.ndarray],
+    *,
+    terms: int,
+    doubt: Doubt | None = None,
+) -> str | None:
+    """None where every array of ``expected`` is met, else the worst element of the first array that is not.
+
+    ``terms`` is the longest chain of additions behind an element; ``doubt`` says where the original itself is off.
+    """
+    for name, want in expected.items():
+        if name not in got:
+            return f"{name}: no result"
+        have = got[name]
+        if have.shape != want.shape or have.dtype != want.dtype:
+            return f"{name}: got {have.dtype}{list(have.shape)}, expected {want.dtype}{list(want.shape)}"
+        if want.dtype.kind == "f":
+            off = _compare_float(name, want, have, tolerance(name, want, terms, doubt))
+        else:
+            off = _compare_exact(name, want, have)
+        if off is not None:
+            return off
+    return None
+
+
+class Doubt(NamedTuple):
+    """The original loops run twice more, to see how much of a difference from them means nothing.
+
+    ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,
+    so 4 times the largest shift in an array is allowed everywhere in it. ``wider`` has the results in float64 of what
+    is float32, and with them the original's own rounding errors. Allowed are 4 times an element's own, and 4 times the
+    largest relative one in the larger half of the array: which element a long sum hurts depends on its order.
+    """
+
+    moved: Mapping[str, np.ndarray]
+    wider: Mapping[str, np.ndarray]
+
+
+def tolerance(name: str, expected: np.ndarray, terms: int, doubt: Doubt | None = None) -> np.ndarray:
+    """The error allowed for each element, float64, of ``expected``'s shape."""
+    finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
+    nonzero = finite[finite > 0]
+    scale = float(np.median(nonzero)) if nonzero.size else 0.0
+    relative = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(expected.dtype).eps)
+    allowed = relative * (finite + scale)
+    if doubt is not None and name in doubt.moved:
+        allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, doubt.moved[name]), initial=0.0))
+    if doubt is not None and name in doubt.wider:
+        error = _error(expected, doubt.wider[name])
+        large = (finite >= scale) & (finite > 0)
+        worst = float(np.max(error[large] / finite[large])) if large.any() else 0.0
+        allowed = np.maximum(allowed, _MARGIN * np.maximum(error, worst * finite))
+    return allowed
+
+
+def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The difference of two results, 0 where one is not finite."""
+    with np.errstate(invalid="ignore"):
+        error = np.abs(expected.astype(np.float64) - other.astype(np.float64))
+    return np.where(np.isfinite(error), error, 0.0)
+
+
+def nudged(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+    """Copies in which every float is the next one up or down: data that nobody could tell from the original.
+
+    How far results move is how far they mean anything: problems may be ill conditioned, as the linearly dependent
+    columns are that PolyBench has orthogonalised.
+    """
+    rng = np.random.default_rng(seed)
+    moved = {}
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            moved[name] = np.nextafter(array, rng.choice([-np.inf, np.inf], array.shape).astype(array.dtype))
+        else:
+            moved[name] = array.copy()
+    return moved
+
+
+def _compare_exact(name: str, want: np.ndarray, have: np.ndarray) -> str | None:
+    wrong = want != have
+    if not wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    return f"{_element(name, at)}: got {have[at]}, expected {want[at]} ({_count(wrong)})"
+
+
+def _compare_float(name: str, want: np.ndarray, have: np.ndarray, allowed: np.ndarray) -> str | None:
+    finite = np.isfinite(want)
+    with np.errstate(invalid="ignore"):
+        odd = np.where(finite, ~np.isfinite(have), ~((have == want) | (np.isnan(have) & np.isnan(want))))
+    if odd.any():
+        at = np.unravel_index(int(np.argmax(odd)), odd.shape)
+        return f"{_element(name, at)}: got {have[at]}, expected {want[at]} ({_count(odd)})"
+    error = np.abs(np.where(finite, have, 0).astype(np.float64) - np.where(finite, want, 0).astype(np.float64))
+    wrong = error > allowed
+    if not wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(np.where(wrong, error - allowed, -1))), wrong.shape)
+    return (
+        f"{_element(name, at)}: got {have[at]:.9g}, expected {want[at]:.9g}, "
+        f"error {error[at]:.3g}, tolerance {allowed[at]:.3g} ({_count(wrong)})"
+    )
+
+
+def _element(name: str, at: tuple[np.intp, ...]) -> str:
+    return name + "".join(f"[{int(i)}]" for i in at)
+
+
+def _count(wrong: np.ndarray) -> str:
+    return f"{int(wrong.sum())} of {wrong.size} elements"

@@ -1,0 +1,21 @@
+"""Which version won, by the times of the finals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from looptune.runtime.timing import speedup, summary
+
+
+def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
+
+    Of several that are alike the plainest has the fewest directives, then the shortest text. Those that left the finals
+    early were slower.
+    """
+    rounds = max(len(times[text]) for text in candidates)
+    candidates = [text for text in candidates if len(times[text]) == rounds]
+    fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
+    same = [t for t in candidates if t == fastest or speedup(times[t], times[fastest], 0).verdict == "SAME"]
+    best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))
+    return best, tuple(t for t in same if t != best)
