@@ -143,7 +143,7 @@ class _Dealing:
         shares = _within(chain, _under(runs, (*begin, *(_share(f, part, held, varying) for f in loops))))
         joined = _under(runs, tuple(s for a in sums for s in _added(a, held[a.target], every)))
         whole = _within(chain, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
-        return (replace(every, body=shares, mode="parallel", axis="z"), *whole)
+        return (replace(every, body=shares, mode="parallel", axis="parts"), *whole)
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
         own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)

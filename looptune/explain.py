@@ -192,5 +192,5 @@ def _kernels(steps: Sequence[HostStep], around: tuple[str, ...]) -> Iterator[tup
 
 
 def _extents(kernel: Kernel, sizes: Mapping[str, int], around: tuple[str, ...]) -> tuple[int, ...] | None:
-    needed = names_in(tuple((a.lo, a.hi) for a in kernel.axes))
+    needed = names_in(tuple((a.lo, a.hi) for a in kernel.grid))
     return extent(kernel, sizes) if needed <= sizes.keys() - {*around} else None

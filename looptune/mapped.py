@@ -62,7 +62,7 @@ class _Drawing:
         making: Kernel | None = None
         for step in steps:
             match step:
-                case Launch(kernel) if kernel.deep is not None:
+                case Launch(kernel) if kernel.makes_parts:
                     making = kernel
                 case Launch(kernel) if making is not None:
                     out += self.dealt(making, kernel)
@@ -97,7 +97,7 @@ class _Drawing:
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
             for axis in reversed(kernel.loops):
-                body = (self.summing(replace(axis, body=body, mode="parallel"), axis is kernel.deep),)
+                body = (self.summing(replace(axis, body=body, mode="parallel"), axis.axis == "parts"),)
             return body
         counters: list[Loop] = []
         guards: list[Expr] = []
@@ -105,7 +105,7 @@ class _Drawing:
         for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
             every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype)
-            counters.append(self.summing(every, axis is kernel.deep))
+            counters.append(self.summing(every, axis.axis == "parts"))
             counters.append(Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype))
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))

@@ -1,7 +1,8 @@
 """Parallel loops to grid and block, the rest to thread or host: a Codelet becomes a Plan.
 
     sequential loop around a parallel one    ─▶ host loop, a launch per iteration
-    parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid
+    parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
+                                                where three are asked for: z, y and x
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     anything else, in runs of statements     ─▶ kernel of one thread
 
@@ -62,8 +63,8 @@ class Kernel:
 
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
     ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
-    and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop each of whose iterations
-    has a grid of its own, along z.
+    and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
+    iterations has blocks of its own: an axis like the others, or one over the parts of sums.
     """
 
     name: str
@@ -83,6 +84,16 @@ class Kernel:
         if self.team is None:
             return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
         return (*(("y" if self.team.along == "x" else "x", axis) for axis in self.axes), *along)
+
+    @property
+    def makes_parts(self) -> bool:
+        """Each iteration along z makes parts of sums."""
+        return self.deep is not None and self.deep.axis == "parts"
+
+    @property
+    def grid(self) -> tuple[Loop, ...]:
+        """The loops that the blocks are laid over, outermost first; parts are none of them."""
+        return self.axes if self.makes_parts else self.loops
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -217,7 +228,7 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
 
 def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
-    if loop.axis == "z":
+    if loop.axis in ("z", "parts") and loop.mode == "parallel":
         return _deep(loop, known)
     shared = _shared(loop, known)
     if shared is not None:
@@ -255,13 +266,14 @@ def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
     return None
 
 
-def _deep(loop: Loop, known: frozenset[str]) -> Kernel:
+def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """A grid, or one block, for each iteration of the loop."""
-    match loop.body:
-        case (Loop() as inner,):
-            kernel = _kernel(inner, known)
-        case _:
-            kernel = _bare((), _block(loop), loop.body, Team("xy")) if has_tree(loop.body) else None
+    inner = _only_loop(loop.body)
+    kernel = None if inner is None else _kernel(inner, known)
+    if loop.axis == "z" and (kernel is None or kernel.team is not None):
+        return _kernel(replace(loop, axis=""), known)
+    if inner is None:
+        kernel = _bare((), _block(loop), loop.body, Team("xy")) if has_tree(loop.body) else None
     alone = replace(loop, body=())
     return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
@@ -478,8 +490,8 @@ def _deciding(step: Step) -> Iterator[str]:
 
 
 def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
-    """How many iterations each axis has, outermost first; an axis that does not run has none."""
-    return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.axes)
+    """How many iterations each loop of the grid has, outermost first; one that does not run has none."""
+    return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.grid)
 
 
 def grid(kernel: Kernel) -> tuple[Expr, ...]:

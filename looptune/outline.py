@@ -57,10 +57,10 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     x, y = kernel.block
     flat = y == 1 and len(kernel.axes) < 2
     threads = f"{x}" if flat else f"{x} x {y}"
-    grids = [f"grid {', '.join(axis.var for axis in kernel.axes)}"] if kernel.axes else []
+    grids = [f"grid {', '.join(axis.var for axis in kernel.grid)}"] if kernel.grid else []
     reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
-    grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None else []
+    grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None and kernel.makes_parts else []
     grid = ", ".join(grids)
     if env is None:
         return f"{grid}: blocks of {threads} threads{inside}"

@@ -175,8 +175,11 @@ def _statement(
         case Loop(var, lo, hi, body, step, mode):
             by = f"{var}++" if step == 1 else f"{var} += {step}"
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
-            other = next((f.var for f in walk(body) if isinstance(f, Loop) and f.axis), "") if stmt.axis else ""
-            if other:
+            inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.axis else []
+            other = next((f.var for f in inner if f.axis), "")
+            if stmt.axis == "z":
+                word = f"gridify({', '.join([var, *[f.var for f in inner if f.mode == 'parallel'][:2]])})"
+            elif other:
                 word = f"gridify({f'{var}, {other}' if stmt.axis == 'y' else f'{other}, {var}'})"
             elif stmt.reduces and mode == "parallel":
                 sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)

@@ -23,9 +23,10 @@ VARS = ("i", "j", "k", "l")
 KINDS = (
     "distribute", "distribute", "fuse", "fuse", "fuse", "fuse 3", "permute ORDER", "permute ORDER", "fullunroll",
     "unroll FACTOR, jam", "unroll FACTORSCHEMERESTJAM", "unroll FACTORSCHEMERESTJAM", "tile BLOCKS", "tile BLOCKS",
-    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "split FACTOR",
+    "parallel", "noParallel", "gridify(GRID)", "grid blocksize 4x2", "split FACTOR", "box", "box FACTOR",
+    "box FACTOR & unroll FACTOR, jam", "box & unroll FACTORSCHEMERESTJAM", "box & tile BLOCKS",
 )  # fmt: skip
-"""Every directive, its arguments to be filled in."""
+"""Every directive, its arguments to be filled in; several for one loop."""
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5))
 
 Trace = list[tuple[str, tuple[int, ...]]]
@@ -152,7 +153,8 @@ def directives(draw: st.DrawFn, codelet: Codelet, cutting: bool) -> list[str]:
             k for k in KINDS if (loop.number in followed or "fuse" not in k) and (len(inner) > 1 or "ORDER" not in k)
         ]
         if not cutting or loop.number > 1:
-            lines.append(f"loop {loop.number}: {draw(filled(draw(st.sampled_from(fits)), inner))}")
+            kinds = draw(st.sampled_from(fits)).split(" & ")
+            lines += (f"loop {loop.number}: {draw(filled(kind, inner))}" for kind in kinds)
     return lines
 
 
@@ -167,7 +169,7 @@ def filled(draw: st.DrawFn, kind: str, inner: Sequence[str]) -> str:
         "REST": lambda: draw(st.sampled_from(("", ", guarded", ", remainder"))),
         "JAM": lambda: draw(st.sampled_from(("", ", jam", ", noJam"))),
         "BLOCKS": lambda: ", ".join(f"{v}:{draw(st.integers(1, 4))}" for v in blocks),
-        "GRID": lambda: ", ".join(inner[:2]),
+        "GRID": lambda: ", ".join(inner[: draw(st.sampled_from((2, 2, 3)))]),
     }
     for word, made in words.items():
         if word in kind:

@@ -137,8 +137,9 @@ class CudaProgram(Program):
                 yield
                 continue
             x, y, z = grid
-            if y > MAX_BLOCKS_Y:
-                raise ResourceError(f"{kernel.name} needs {y} blocks along y, the limit is {MAX_BLOCKS_Y}")
+            if max(y, z) > MAX_BLOCKS_Y:
+                along, needed = ("y", y) if y > MAX_BLOCKS_Y else ("z", z)
+                raise ResourceError(f"{kernel.name} needs {needed} blocks along {along}, the limit is {MAX_BLOCKS_Y}")
             at = frames[kernel.name].filled(env)
             width, height = kernel.block
             check(driver.cuLaunchKernel(self.entries[kernel.name], x, y, z, width, height, 1, 0, stream, at, 0))

@@ -87,10 +87,10 @@ def _runs(r: Runs) -> Json:
         "kernels": [
             {
                 "name": k.name,
-                "axes": [a.var for a in k.axes],
+                "axes": [a.var for a in k.grid],
                 "team": [] if k.team is None else [f.var for f in k.team.shared],
                 "extents": None if extents is None else list(extents),
-                "parts": None if k.deep is None else k.deep.var,
+                "parts": k.deep.var if k.deep is not None and k.makes_parts else None,
                 "block": list(k.block),
                 "host_loops": list(around),
             }

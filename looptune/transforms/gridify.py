@@ -1,18 +1,19 @@
 """Gridify: exactly these loops form the grid of a kernel.
 
     #pragma hmppcg gridify(i, j)       i ─▶ y of the grid   j ─▶ x, every other loop stays in the thread
-    for i: for j: for k: S(i, j, k)
+    for i: for j: for k: S(i, j, k)    gridify(i, j, k): i on z, where each block has one of its iterations
 
-The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x. Of a loop that carries reductions the
-iterations are shared by the threads of one block; several loops of one name in the nest are all meant. Where the bounds
-of the inner loop depend on the outer one, the grid covers them all, and threads outside have nothing to do.
+The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x; but three stand in the nest's order,
+each directly in the one before. Of a loop that carries reductions the iterations are shared by the threads of one
+block; several loops of one name in the nest are all meant. Where the bounds of the inner loop depend on the outer one,
+the grid covers them all, and threads outside have nothing to do.
 
 Legal when: no dependence but reductions is carried by the loops named. Gain: control over the grid. Cost: none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -27,7 +28,9 @@ from looptune.transforms.grid import block_of
 @dataclass(frozen=True)
 class Gridify(Transform):
     name: ClassVar = "gridify"
-    syntax: ClassVar = "gridify [(LOOP [, LOOP])] [, blocksize XxY] [, private(VARIABLE, ...)] [, reduce(OP:VARIABLE)]"
+    syntax: ClassVar = (
+        "gridify [(LOOP [, LOOP [, LOOP]])] [, blocksize XxY] [, private(VARIABLE, ...)] [, reduce(OP:VARIABLE)]"
+    )
     stage: ClassVar = "mode"
 
     loops: tuple[str, ...]
@@ -52,8 +55,8 @@ class Gridify(Transform):
                     loops.append(key)
                 case _:
                     raise wrong(cls, arg, ("blocksize", "private", "reduce", "global"))
-        if len(loops) > 2:
-            raise DirectiveError(f"gridify takes one or two loops, got {len(loops)}", directive.span)
+        if len(loops) > 3:
+            raise DirectiveError(f"gridify takes one to three loops, got {len(loops)}", directive.span)
         return cls(tuple(loops), block, reduce, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
@@ -72,8 +75,12 @@ class Gridify(Transform):
         turned = self.loops == (*reversed(chosen),) and len(chosen) == 2
         inner = [f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[-1]]
         slanted = len(chosen) == 2 and any(chosen[0] in names_in((f.lo, f.hi)) for f in inner)
-        placed = turned or slanted
-        axes: Mapping[str, Literal["x", "y"]] = dict(zip(self.loops, ("y", "x"), strict=True)) if placed else {}
+        axes: Mapping[str, Literal["x", "y", "z"]] = {}
+        if turned or slanted:
+            axes = dict(zip(self.loops, ("y", "x"), strict=True))
+        elif len(chosen) == 3:
+            self._check_nest(site, chosen)
+            axes = {chosen[0]: "z"}
 
         def rule(n: Node) -> Node | None:
             match n:
@@ -88,8 +95,24 @@ class Gridify(Transform):
 
         return Change((rewrite(rule, site.loop),))
 
+    def _check_nest(self, site: Site, chosen: Sequence[str]) -> None:
+        """Each of three has the next directly in it."""
+        outer = next(f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[0])
+        chain, body = [outer.var], outer.body
+        while len(body) == 1 and isinstance(body[0], Loop):
+            chain.append(body[0].var)
+            body = body[0].body
+        if self.loops != tuple(chosen) or not set(chosen) <= set(chain):
+            first, then, last = self.loops
+            raise site.refuse(f"gridify of three loops: loop {first} has to hold loop {then} alone, and that loop "
+                              f"{last}: permute or distribute")  # fmt: skip
+
 
 _NEST = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"
+_DEEP = """for (int i = 0; i < n; i++)
+    for (int j = 0; j < m / 2; j++)
+      for (int k = 0; k < 2; k++)
+        D[i][2 * j + k] = E[k];"""
 _SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"
 
 Gridify.examples = {
@@ -111,4 +134,15 @@ for (int i = 0; i < n; i++) {
   }
 }"""),
     "gridify(i, k)": Example(_NEST, refused="no loop k"),
+    "gridify(i, j, k)": Example(_DEEP, """\
+#pragma hmppcg gridify(i, j, k)
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel
+  for (int j = 0; j < m / 2; j++) {
+    #pragma hmppcg parallel
+    for (int k = 0; k < 2; k++) {
+      D[i][2 * j + k] = E[k];
+    }
+  }
+}"""),
 }  # fmt: skip

@@ -1,11 +1,15 @@
 /* expect:
-FILE:7:18: gridify takes one or two loops, got 3
-    #pragma hmppcg gridify(i, j, k)
+FILE:10:18: gridify of three loops: loop i has to hold loop k alone, and that loop j: permute or distribute
+    #pragma hmppcg gridify(i, k, j)
                    ^^^^^^^^^^^^^^^^
+  instead: `gridify i` is legal
+  instead: `gridify k` is legal
+  instead: `gridify j` is legal
 */
-void f(int n, int m, double A[n][n], double B[n][n], double x[n], int k[n]) {
-  #pragma hmppcg gridify(i, j, k)
+void f(int n, double A[n][n][n]) {
+  #pragma hmppcg gridify(i, k, j)
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
-      A[i][j] += B[j][i];
+      for (int k = 0; k < n; k++)
+        A[i][j][k] = 1;
 }
