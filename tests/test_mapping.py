@@ -35,7 +35,7 @@ def sketch(steps: Sequence[Step]) -> list[object]:
 
 
 def drawn(kernel: Kernel) -> str:
-    axes = " ".join(a.var for a in kernel.axes)
+    axes = " ".join(a.var for a in kernel.grid)
     inside = " ".join(n.var for n in walk(kernel.body) if isinstance(n, Loop))
     return f"grid({axes}) {kernel.block[0]}x{kernel.block[1]} thread({inside})"
 
@@ -94,6 +94,11 @@ void f(int n, float A[n][n][n])
         (CUBE, (), ["grid(i j) 32x8 thread(k)"]),
         (CUBE, ("nest i: permute i, k, j",), ["grid(i k) 32x8 thread(j)"]),
         (CUBE, ("nest i: permute j, i, k", "codelet: grid blocksize 64x4"), ["grid(j i) 64x4 thread(k)"]),
+        (CUBE, ("nest i: gridify(i, j, k)",), ["grid(i j k) 32x8 thread()"]),
+        (CUBE, ("nest i: gridify(i, j, k)", "loop i: tile i:4"), ["grid(outer_i j k) 32x8 thread(i)"]),
+        (CUBE, ("nest i: gridify(i, j, k)", "loop j: unroll 2"), ["grid(i j k) 32x8 thread()"] * 3),
+        (CUBE, ("nest i: gridify(i, j, k)", "loop k: unroll 2, guarded"), ["grid(i j k) 32x8 thread()"]),
+        (TRIANGLE, ("loop j: box",), ["grid(i j) 32x8 thread()"]),
     ],
 )  # fmt: skip
 def test_plans(text: str, lines: tuple[str, ...], expected: list[object]) -> None:

@@ -70,6 +70,13 @@ void f(int n, int m, int l, double A[n][m][l], double B[n][m][l]) {
       for (int i = 1; i < n - 1; i++) B[i][j][k] = A[i - 1][j][k] - A[i + 1][j + 1][k] + A[i][j - 1][k];
 }
 """
+CUBE = """
+void f(int n, int m, int l, double A[n][m][l], double B[n][m][l]) {
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < m - 1; j++)
+      for (int k = 0; k < l; k++) B[i][j][k] = A[i - 1][j][k] - A[i + 1][j + 1][k] + A[i][j - 1][k];
+}
+"""
 ACROSS = """
 void f(int n, int m, int A[m][2 * n + 1], int x[m], int y[n], int s[n]) {
   for (int i = 0; i < n; i++) {
@@ -129,6 +136,10 @@ CASES = {
                                 sized((22, 10), (19, 7)), ()),
     "steps": Case(STEPS, ("loop 2: stage A", "loop 4: stage B", SMALL), sized((5, 9)), ((3, 5), (2, 4))),
     "layers": Case(LAYERS, ("loop i: tile 3", "loop i: stage A", SMALL), sized((7, 5, 6)), ()),
+    "a grid of three": Case(CUBE, ("nest i: gridify(i, j, k)", "loop i: tile 3", "loop i: stage A", SMALL),
+                            sized((7, 5, 6), (9, 4, 9), (3, 3, 1)), ()),
+    "a grid of three, several": Case(CUBE, ("nest i: gridify(i, j, k)", "loop i: unroll 2, jam", "loop j: stage A",
+                                            "loop k: box 4", SMALL), sized((7, 5, 8), (8, 6, 9)), ()),
     "across": Case(ACROSS, ("loop j: tile 4", "loop j: stage A, x", SMALL), sized((9, 8), (5, 7)), ()),
     "triangle": Case(TRIANGLE, ("nest p: gridify(p, q)", "loop i: tile 4", "loop i: stage A", SMALL),
                      sized((8, 8), (5, 7)), ((4, 2), (4, 4))),
