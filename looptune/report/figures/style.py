@@ -64,12 +64,12 @@ def ratio_axis(axes: Any, values: Iterable[float], *, one: bool = True, room: fl
 def ratio_ticks(low: float, high: float) -> list[float]:
     """Round numbers between two ratios, 1 among them where it lies there: at most seven.
 
-    >>> ratio_ticks(0.4, 30), ratio_ticks(0.97, 1.12)
-    ([0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 1.05, 1.1])
+    >>> ratio_ticks(0.4, 30), ratio_ticks(0.97, 1.12), ratio_ticks(91, 113)
+    ([0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [1.0, 1.05, 1.1], [95.0, 100.0, 105.0, 110.0])
     """
     if high / low < 4:
-        steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-        step = next((s for s in steps if (high - low) / s <= 7.5), (high - low) / 3)
+        steps = (d * 10.0**e for e in range(-9, 10) for d in (1, 2, 5))
+        step = next(s for s in steps if (high - low) / s <= 7.5)
         return [round(k * step, 9) for k in range(ceil(low / step), floor(high / step) + 1)]
     for digits in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [round(d * 10.0**e, 9) for e in range(-9, 10) for d in digits if low <= d * 10.0**e <= high]
