@@ -146,7 +146,7 @@ def compile(
         return _best_kernel(unit, chosen, Path(db))
     done = scheduled(unit, directives)
     backend, note = chosen.backend(), lines_of(directives)
-    planned = plan(done.codelet, note, done.asserted)
+    planned = plan(done.codelet, note, done.asserted, blocks=chosen.bakes)
     machine = chosen.machine()
     binary = backend.build(planned)
     return Kernel(done.codelet, binary.source, note, planned, chosen.name, backend.load(binary), machine)

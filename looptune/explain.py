@@ -172,7 +172,7 @@ def _judged(analysis: Analysis, placed: Sequence[Placed], step: Step, values: Ma
 
 
 def _runs(done: Scheduled, sizes: Mapping[str, int], known: bool) -> Runs:
-    planned = plan(done.codelet)
+    planned = plan(done.codelet, blocks=True)
     placed = tuple(_kernels(planned.steps, ()))
     extents = tuple(_extents(k, sizes, around) for k, around in placed)
     launches = count(planned.steps, sizes) if known else None

@@ -4,7 +4,7 @@
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
                                                 where three are asked for: z, y and x
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
-    anything else, in runs of statements     ─▶ kernel of one thread
+    anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
 
 The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
 one parallel loop alone is linearised over the whole block. Copies that unrolling made of the inner one, a remainder
@@ -173,39 +173,67 @@ def _kernels(steps: Iterable[Step]) -> Iterator[Kernel]:
                 yield from _kernels((*then, *other))
 
 
-def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = ()) -> Plan:
+def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
-    which of its directives are not proved."""
+    which of its directives are not proved. ``blocks``: of threads, as on a GPU; the one that reduces alone does what
+    stands beside it as well, which saves launches."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     whole = dealt(codelet)
-    steps = _steps(whole.codelet.body, sizes - written(codelet.body))
+    steps = _Stepping(blocks).steps(whole.codelet.body, sizes - written(codelet.body))
     done = _finish(whole.codelet, steps, note)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
 
-def _steps(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
-    """``known`` are the names the host can compute with."""
-    out: list[Step] = []
-    alone: list[Stmt] = []
+@dataclass(frozen=True, slots=True)
+class _Stepping:
+    """``gathering``: statements join the block that reduces beside them."""
 
-    def flush() -> None:
-        if alone:
-            out.append(Launch(_bare((), BLOCK, tuple(alone))))
-            alone.clear()
+    gathering: bool
 
-    for stmt in body:
-        if not _launchable(stmt, known):
-            alone.append(stmt)
-            continue
+    def steps(self, body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
+        """``known`` are the names the host can compute with."""
+        out: list[Step] = []
+        alone: list[Stmt] = []
+        team: list[Loop] = []
+
+        def flush() -> None:
+            if alone:
+                out.append(Launch(_bare((), _block(team[0]) if team else BLOCK, tuple(alone), _whole(team))))
+                alone.clear()
+                team.clear()
+
+        for stmt in body:
+            if not _launchable(stmt, known):
+                alone.append(stmt)
+                continue
+            kernel = _kernel(stmt, known) if isinstance(stmt, Loop) else None
+            if self.gathering and isinstance(stmt, Loop) and kernel is not None and _one_block(kernel):
+                if team and _block(team[0]) != _block(stmt):
+                    flush()
+                alone.append(stmt)
+                team.append(stmt)
+                continue
+            flush()
+            out.append(self.step(stmt, kernel, known))
         flush()
+        return tuple(out)
+
+    def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
         match stmt:
             case Loop(var, lo, hi, inner, step):
-                kernel = _kernel(stmt, known)
-                out.append(Launch(kernel) if kernel else HostLoop(var, lo, hi, step, _steps(inner, known | {var})))
+                return Launch(kernel) if kernel else HostLoop(var, lo, hi, step, self.steps(inner, known | {var}))
             case If(cond, then, other):
-                out.append(HostIf(cond, _steps(then, known), _steps(other, known)))
-    flush()
-    return tuple(out)
+                return HostIf(cond, self.steps(then, known), self.steps(other, known))
+        raise AssertionError("only loops and conditions are launched")
+
+
+def _one_block(kernel: Kernel) -> bool:
+    """All that it does is the reduction of one loop, by the threads of a block."""
+    return kernel.team is not None and not kernel.loops and not nested(kernel.body)
+
+
+def _whole(team: Sequence[Loop]) -> Team | None:
+    return Team("xy") if team else None
 
 
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:

@@ -89,5 +89,5 @@ def emit(
     """The Python module of the kernels, or their PTX. TargetError where the target cannot give it."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines)
-    planned = plan(done.codelet, "\n".join(lines), done.asserted)
+    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=target == "numba-cuda")
     return targets.ptx(planned, arch) if ptx else targets.backend(target, CACHE, arch).emit(planned)

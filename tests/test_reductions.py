@@ -440,8 +440,8 @@ def test_the_plan_is_proved(case: Case) -> None:
     """
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
     for sizes in case.sizes if "split" in str(case.lines) else ({},):
-        done = plan(bake(tree, sizes))
         for blocks in (True, False):
+            done = plan(bake(tree, sizes), blocks=blocks)
             proof = prove_plan(original, done, sizes, blocks=blocks)
             assert proof.verdict == "proved", proof.reason
             empty = 0 in sizes.values()
@@ -481,12 +481,13 @@ def test_cuda(tmp_path: Path) -> None:
         done = schedule(Analysis(codelet), parse_lines((*lines, "codelet: grid blocksize 4x3")))
         assert prove(codelet, done.codelet).verdict == "proved"
         wants[name] = oracle.interpreted(codelet, start)
-        programs.append(oracle.Emitted(name, NumbaCuda().emit(plan(done.codelet)), codelet.name, start))
+        programs.append(oracle.Emitted(name, NumbaCuda().emit(plan(done.codelet, blocks=True)), codelet.name, start))
     for name, case in CASES.items():
-        source = NumbaCuda().emit(planned(case.text, *case.lines))
-        for seed, sizes in enumerate(case.sizes):
+        tree = scheduled(case.text, *case.lines).codelet
+        for seed, sizes, blocks in ((k, s, b) for k, s in enumerate(case.sizes) for b in (False, True)):
+            source = NumbaCuda().emit(plan(tree, blocks=blocks))
             start = given(analysis(case.text).codelet, sizes, seed)
-            key = f"{name} {sizes}"
+            key = f"{name} {sizes}{' gathered' if blocks else ''}"
             wants[key] = oracle.interpreted(analysis(case.text).codelet, start)
             programs.append(oracle.Emitted(key, source, "f", start))
     found = oracle.simulated(programs, tmp_path)
@@ -585,6 +586,29 @@ def test_trust_is_for_what_cannot_be_analysed_alone() -> None:
     (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, trust").codelet.body) if isinstance(f, Loop))
     assert (loop.mode, loop.reduces) == ("parallel", ())
     assert drawn(plan(done.codelet)) == ("reduction i 256",)
+
+
+def test_a_block_does_what_stands_beside_its_sum() -> None:
+    """One launch for the sum, what it begins with and what becomes of it; the next block size is another launch."""
+    text = """
+void f(int n, double x[n], double y[n], double s[3]) {
+  double t = 0;
+  for (int i = 0; i < n; i++) t += x[i];
+  s[0] = sqrt(t);
+  s[1] = 1;
+  for (int j = 0; j < n; j++) s[1] *= x[j];
+  s[2] = s[0] + s[1];
+  for (int k = 0; k < n; k++) y[k] = x[k] / s[2];
+}
+"""
+    lines = ("loop i: parallel", "loop j: parallel")
+    tree, wider = (scheduled(text, *lines, *more).codelet for more in ((), ("loop j: grid blocksize 64x1",)))
+    assert [len(plan(tree, blocks=b).kernels) for b in (False, True)] == [6, 2]
+    assert len(plan(wider, blocks=True).kernels) == 3
+    sizes = {"n": 9}
+    for made in (tree, wider):
+        gathered = plan(bake(made, sizes), blocks=True)
+        assert prove_plan(analysis(text).codelet, gathered, sizes).verdict == "proved"
 
 
 def test_without_a_directive_sums_keep_their_order() -> None:

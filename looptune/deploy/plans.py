@@ -30,8 +30,9 @@ def exact(analysis: Analysis, best: Measured) -> Plan:
 
 
 def _exact(done: Scheduled, best: Measured) -> Plan:
-    baked = bake(done.codelet, best.values) if best.context.target == "numba-cuda" else done.codelet
-    return plan(baked, best.directives, done.asserted)
+    blocks = best.context.target == "numba-cuda"
+    baked = bake(done.codelet, best.values) if blocks else done.codelet
+    return plan(baked, best.directives, done.asserted, blocks=blocks)
 
 
 def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:

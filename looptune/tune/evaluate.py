@@ -125,8 +125,8 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
     if not job.target.bakes:
         return Plans(plan(codelet, note), None)
-    odd = None if job.odd is None else plan(bake(codelet, job.odd.values), note)
-    return Plans(plan(bake(codelet, job.problem.values), note), odd)
+    odd = None if job.odd is None else plan(bake(codelet, job.odd.values), note, blocks=True)
+    return Plans(plan(bake(codelet, job.problem.values), note, blocks=True), odd)
 
 
 def first_step(job: Job, plans: Plans) -> Step:
