@@ -6,7 +6,7 @@ import importlib.metadata
 
 __version__ = "0.1.0"
 
-LOWERING = "6"
+LOWERING = "7"
 """Changes whenever the same directives may give other machine code: results of another lowering are not comparable."""
 
 
