@@ -47,7 +47,7 @@ from looptune.transforms.base import Reorder
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
-FIXED, NEW = 200, 100
+FIXED, NEW = 140, 70
 """Cases of the everyday run: the same each time, and others each time."""
 
 

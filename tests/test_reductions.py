@@ -484,8 +484,8 @@ def test_cuda(tmp_path: Path) -> None:
         programs.append(oracle.Emitted(name, NumbaCuda().emit(plan(done.codelet, blocks=True)), codelet.name, start))
     for name, case in CASES.items():
         tree = scheduled(case.text, *case.lines).codelet
-        for seed, sizes, blocks in ((k, s, b) for k, s in enumerate(case.sizes) for b in (False, True)):
-            source = NumbaCuda().emit(plan(tree, blocks=blocks))
+        texts = {NumbaCuda().emit(plan(tree, blocks=blocks)): blocks for blocks in (False, True)}
+        for seed, sizes, (source, blocks) in ((k, s, t) for k, s in enumerate(case.sizes) for t in texts.items()):
             start = given(analysis(case.text).codelet, sizes, seed)
             key = f"{name} {sizes}{' gathered' if blocks else ''}"
             wants[key] = oracle.interpreted(analysis(case.text).codelet, start)
