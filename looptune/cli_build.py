@@ -9,14 +9,13 @@ from typing import Any
 
 import click
 
-from looptune.errors import UsageError
-from looptune.options import db_option, defines_of, file_options
+from looptune.options import db_option, defines_of, deliver, file_options, output_option, warn
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
+@output_option
 @click.option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
 @click.option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
 @db_option
@@ -39,15 +38,8 @@ def build(
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
     for message in unit.warnings:
-        click.echo(f"warning: {message}", err=True)
+        warn(message)
     make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *sys.argv[1:]])
-    text = make(unit, db, target, command, default=default, reassociate=not strict_float)
-    if output is None:
-        click.echo(text, nl=False)
-        return 0
-    try:
-        output.write_text(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+    deliver(make(unit, db, target, command, default=default, reassociate=not strict_float), output)
     return 0

@@ -12,7 +12,7 @@ import click
 
 from looptune.defaults import DATABASE
 from looptune.errors import UsageError
-from looptune.options import db_option
+from looptune.options import db_option, output_option
 
 CLASSES = ("illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
 """Of what failed."""
@@ -153,7 +153,7 @@ def prune(
 @click.option(
     "--format", "how", type=click.Choice(("csv", "jsonl")), default="csv", show_default=True, help="CSV or JSON lines."
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")
+@output_option
 def export(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
     """Print every row; as JSON lines, also what sweeps came to."""
     from functools import partial

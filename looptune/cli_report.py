@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from looptune.defaults import DATABASE
+from looptune.options import reports_option
 
 
 @click.command()
@@ -20,14 +21,7 @@ from looptune.defaults import DATABASE
     show_default=True,
     help="A results database; repeatable.",
 )
-@click.option(
-    "--reports",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    default=Path("reports"),
-    show_default=True,
-    help="Where folders of devices are written.",
-)
+@reports_option
 @click.option("--kernel", "kernels", metavar="K", multiple=True, help="Of this kernel only; repeatable.")
 def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
     """Write tables, figures and a page of what was measured."""

@@ -8,3 +8,5 @@ TIMEOUT_S = 60.0
 """What a version may take to compile, and to run."""
 DATABASE = Path(".looptune/results.sqlite")
 """The results database, below the folder that looptune is started in."""
+REPORTS = Path("reports")
+"""Where reports are written, likewise."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from looptune.defaults import DATABASE
+from looptune.defaults import DATABASE, REPORTS
 from looptune.errors import UsageError
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
@@ -89,6 +89,44 @@ def db_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="The results database.",
     )(command)
+
+
+def reports_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where tables, figures and pages go; see ``looptune.report``."""
+    return click.option(
+        "--reports",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        default=REPORTS,
+        show_default=True,
+        help="Where folders of devices are written.",
+    )(command)
+
+
+def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A file, instead of standard output; see ``deliver``."""
+    return click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(
+        command
+    )
+
+
+def deliver(text: str, output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write(output, text)
+
+
+def write(output: Path, text: str) -> None:
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
 
 
 def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:

@@ -21,7 +21,7 @@ RANKS = {
     "runtime": 12, "tune": 13, "compulsory": 13, "targets": 14, "proved": 14, "deploy": 15, "api": 16, "report": 16,
     "dump": 17, "source_to_source": 17, "places": 17, "doctor": 17, "finals": 18, "studies": 19, "preparation": 19,
     "conclusion": 20, "experiment": 21, "options": 21, "first_call": 22, "cli_db": 22, "cli_build": 22,
-    "cli_report": 22, "cli_export": 23, "cli": 24, "__main__": 25,
+    "cli_report": 22, "cli_run": 22, "cli_export": 23, "cli": 24, "__main__": 25,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 
@@ -30,8 +30,8 @@ OWNERS = {
     "pcpp": ("frontend.preprocess",),
     "islpy": ("poly",),
     "numba": ("backends", "deploy.runtime"),
-    "cuda": ("backends.numba_cuda", "backends.cuda_program", "runtime.gpu", "deploy.runtime"),
-    "click": ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "options"),
+    "cuda": ("backends.numba_cuda", "backends.cuda_program", "backends.driver", "runtime.gpu", "deploy.runtime"),
+    "click": ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "cli_run", "options"),
     "matplotlib": ("report.plots", "report.figures.style"),
     "optuna": ("tune.strategies.optuna",),
     "pyatf": ("tune.strategies.pyatf",),
@@ -44,7 +44,7 @@ OWNERS = {
 OPTIONAL = ("matplotlib", "optuna", "pyatf")
 """Of the extras ``plot`` and ``search``."""
 
-COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_report")
+COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "cli_run")
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(ROOT.rglob("*.py"))

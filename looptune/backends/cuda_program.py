@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -23,6 +23,7 @@ from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
+from looptune.backends.driver import MAX_BLOCKS_Y, WORD, Graph, check
 from looptune.backends.marks import course
 from looptune.backends.stopping import stopped
 from looptune.backends.text import ident
@@ -30,39 +31,6 @@ from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Array, Scalar, Var
 from looptune.mapping import Kernel, Plan, count, launches, sized, value
-
-MAX_BLOCKS_Y = 65535
-WORD = 8
-"""Bytes of a parameter's slot: no parameter is longer."""
-
-
-def check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
-    error, *values = result
-    if error != driver.CUresult.CUDA_SUCCESS:
-        name = driver.cuGetErrorName(error)[1]
-        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else error}")
-    return values[0] if len(values) == 1 else tuple(values) if values else None
-
-
-class Graph:
-    """What ``action`` puts on ``stream``: not run, but kept to be launched as a whole, any number of times."""
-
-    def __init__(self, stream: Any, action: Callable[[Any], None]) -> None:
-        # The action owns the modules and the memory that the graph refers to.
-        self.action = action
-        check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-        action(stream)
-        graph = check(driver.cuStreamEndCapture(stream))
-        self.ready = check(driver.cuGraphInstantiate(graph, 0))
-        check(driver.cuGraphDestroy(graph))
-
-    def launch(self, stream: Any) -> None:
-        check(driver.cuGraphLaunch(self.ready, stream))
-
-    def __del__(self) -> None:
-        if driver is not None and hasattr(self, "ready"):
-            driver.cuGraphExecDestroy(self.ready)
 
 
 class CudaProgram(Program):

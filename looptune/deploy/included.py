@@ -16,8 +16,12 @@ from pathlib import Path
 WIDTH = 120
 RUNTIME = "looptune.deploy.runtime"
 COMMON = ("looptune.runtime.tolerance", f"{RUNTIME}.lookup", f"{RUNTIME}.arguments", f"{RUNTIME}.function")
-CUDA = (*COMMON, *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")))
-CPU = (*COMMON, "looptune.backends.sharing", f"{RUNTIME}.host")
+CUDA = (
+    *COMMON,
+    "looptune.backends.driver",
+    *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
+)
+CPU = (*COMMON, "looptune.runtime.processor", "looptune.backends.sharing", f"{RUNTIME}.host")
 
 
 @dataclass(frozen=True, slots=True)

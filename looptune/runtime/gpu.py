@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda_program import Graph, check
+from looptune.backends.driver import Graph, check
 from looptune.backends.numba_cuda import numba_stream
 from looptune.errors import TargetError
 from looptune.runtime.machine import Facts, Machine, Restore, Run
@@ -95,7 +95,7 @@ class Gpu(Machine):
         return self._timed(lambda: run(self.stream), self._flush)
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        graph = Graph(self.stream, run)
+        graph = Graph(self.stream, run, run)
 
         def before() -> None:
             for target, source in restore.values():

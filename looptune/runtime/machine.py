@@ -18,6 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from looptune.runtime.processor import cpu_name
+
 Run = Callable[[Any], None]
 Restore = Mapping[str, tuple[Any, Any]]
 """For each array that is written: where it is, and a copy of its original contents."""
@@ -112,7 +114,7 @@ class Cpu(Machine):
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         cores = len(os.sched_getaffinity(0))
         self.facts = Facts(
-            _cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
+            cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
         )
 
     def place(self, array: np.ndarray) -> np.ndarray:
@@ -162,12 +164,3 @@ def _cpu_cache_bytes() -> int:
             continue
     last = max((level for level, _ in found), default=0)
     return sum(size for (level, _), size in found.items() if level == last)
-
-
-def _cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip().replace("(R)", "").replace("(TM)", "")
-    return platform.processor() if platform.processor() else platform.machine()

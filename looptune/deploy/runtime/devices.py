@@ -12,7 +12,7 @@ from cuda.core import Device as CudaDevice
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
-from looptune.deploy.runtime.launching import SUCCESS, check
+from looptune.backends.driver import SUCCESS, check
 from looptune.deploy.runtime.lookup import Device
 
 UNTIMED = 2

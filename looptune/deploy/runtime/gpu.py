@@ -19,10 +19,11 @@ import numpy as np
 from cuda.bindings import driver
 from cuda.core import ObjectCode
 
+from looptune.backends.driver import check
 from looptune.deploy.runtime.arguments import Parameter, Place, Shape, number, on_device, on_host
 from looptune.deploy.runtime.devices import Memory, cubin, current, device_of, entry_of, fetched, handle, order
 from looptune.deploy.runtime.function import Function, Tuned
-from looptune.deploy.runtime.launching import Bound, Given, TooLarge, check
+from looptune.deploy.runtime.launching import Bound, Given, TooLarge
 from looptune.deploy.runtime.lookup import Device, Match
 
 BOUND = 64

@@ -6,7 +6,6 @@ import os
 import platform
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numba import get_num_threads
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.lookup import Device
+from looptune.runtime.processor import cpu_name
 
 KNOWN_SIZES = 1024
 """Sets of sizes that are remembered."""
@@ -62,16 +62,7 @@ class Host(Function):
 @cache
 def this_cpu() -> Device:
     """Named as looptune names it in its results."""
-    return Device(_name(), len(os.sched_getaffinity(0)), platform.machine())
-
-
-def _name() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip().replace("(R)", "").replace("(TM)", "")
-    return platform.processor() if platform.processor() else platform.machine()
+    return Device(cpu_name(), len(os.sched_getaffinity(0)), platform.machine())
 
 
 def _usable(array: np.ndarray, shape: Shape) -> np.ndarray:

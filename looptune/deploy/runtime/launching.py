@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
+from looptune.backends.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, check
+
 FEW = 8
 """Launches whose parameters are all kept in memory."""
 GRAPHS = 4
 """Graphs kept of one plan: for callers that take turns with a few sets of arrays."""
-MAX_BLOCKS_Y = 65535
-WORD = 8
 ARRAY_WORDS, COUNT, ITEM, DATA, EXTENT, STRIDE = 7, 2, 3, 4, 5, 6
 
-SUCCESS = driver.CUresult.CUDA_SUCCESS
 C_TYPES = {
     "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
     "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
@@ -35,14 +34,6 @@ C_TYPES = {
 
 class TooLarge(ValueError):
     """The grid of a kernel has more blocks than a GPU takes."""
-
-
-def check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
-    if result[0] != SUCCESS:
-        name = driver.cuGetErrorName(result[0])[1]
-        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else result[0]}")
-    return result[1] if len(result) == 2 else None
 
 
 class Given:
@@ -128,7 +119,7 @@ class Bound:
         self.placed: tuple[int, ...] = ()
         self.floats: tuple[float, ...] = ()
         self.last: Any = None
-        self.graphs: OrderedDict[Any, Any] = OrderedDict()
+        self.graphs: OrderedDict[Any, Graph] = OrderedDict()
         self.own_stream: Any = None
         self._walk(self._keep)
         if len(self.launches) > FEW:
@@ -162,24 +153,18 @@ class Bound:
         if graph is None and call == self.last:
             graph = self.graphs[call] = self._captured()
             while len(self.graphs) > GRAPHS:
-                check(driver.cuGraphExecDestroy(self.graphs.popitem(last=False)[1]))
+                self.graphs.popitem(last=False)
         self.last = call
         if graph is None:
             self._step(self.stream)
         else:
             self.graphs.move_to_end(call)
-            check(driver.cuGraphLaunch(graph, self.stream))
+            graph.launch(self.stream)
 
-    def _captured(self) -> Any:
+    def _captured(self) -> Graph:
         if self.own_stream is None:
             self.own_stream = check(driver.cuStreamCreate(1))
-        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        check(driver.cuStreamBeginCapture(self.own_stream, relaxed))
-        self._step(self.own_stream)
-        graph = check(driver.cuStreamEndCapture(self.own_stream))
-        ready = check(driver.cuGraphInstantiate(graph, 0))
-        check(driver.cuGraphDestroy(graph))
-        return ready
+        return Graph(self.own_stream, self._step)
 
     def _step(self, stream: Any) -> None:
         """Launch one after the other; the frames are filled anew first."""
@@ -231,11 +216,7 @@ class Bound:
         self.launches.append((frame, whole))
 
     def __del__(self) -> None:
-        if driver is None:
-            return
-        for graph in getattr(self, "graphs", {}).values():
-            driver.cuGraphExecDestroy(graph)
-        if getattr(self, "own_stream", None) is not None:
+        if driver is not None and getattr(self, "own_stream", None) is not None:
             driver.cuStreamDestroy(self.own_stream)
 
 

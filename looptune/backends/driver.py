@@ -1,0 +1,48 @@
+"""CUDA's driver: its answers checked, and graphs of launches.
+
+``looptune build`` writes this file into what it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cuda.bindings import driver
+
+MAX_BLOCKS_Y = 65535
+"""Blocks of a grid along y, and along z."""
+WORD = 8
+"""Bytes of a parameter's slot: no parameter is longer."""
+SUCCESS = driver.CUresult.CUDA_SUCCESS
+
+
+def check(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call; a RuntimeError with the driver's own name for it where the call failed."""
+    error, *values = result
+    if error != SUCCESS:
+        name = driver.cuGetErrorName(error)[1]
+        raise RuntimeError(f"CUDA: {name.decode() if isinstance(name, bytes) else error}")
+    return values[0] if len(values) == 1 else tuple(values) if values else None
+
+
+class Graph:
+    """What ``action`` puts on ``stream``: not run, but kept to be launched as a whole, any number of times.
+
+    ``owner`` has the modules and the memory that it refers to, and lives as long; None: the caller sees to that.
+    """
+
+    def __init__(self, stream: Any, action: Callable[[Any], None], owner: object = None) -> None:
+        self.owner = owner
+        check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+        action(stream)
+        graph = check(driver.cuStreamEndCapture(stream))
+        self.ready = check(driver.cuGraphInstantiate(graph, 0))
+        check(driver.cuGraphDestroy(graph))
+
+    def launch(self, stream: Any) -> None:
+        check(driver.cuGraphLaunch(self.ready, stream))
+
+    def __del__(self) -> None:
+        if driver is not None and hasattr(self, "ready"):
+            driver.cuGraphExecDestroy(self.ready)

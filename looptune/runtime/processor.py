@@ -1,0 +1,15 @@
+"""What the processor is called. ``looptune build`` writes this file into what it makes, so that names are the same."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+
+def cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip().replace("(R)", "").replace("(TM)", "")
+    return platform.processor() if platform.processor() else platform.machine()
