@@ -16,7 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import cuda
+from numba import config, cuda
+
+if config.ENABLE_CUDASIM:
+    import blocks  # noqa: F401
 
 Call = tuple[Path, str, str, list[Any]]
 Result = "list[np.ndarray] | str"

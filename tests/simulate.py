@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pickle
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from blocks import Thread
 from numba import cuda
 from oracle import Emitted
 
@@ -35,29 +35,20 @@ def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> No
 class Ahead:
     """Copies that are on their way as long as they may be: each thread's own groups, made when they are awaited."""
 
-    def __init__(self) -> None:
-        self.own = threading.local()
-
-    def groups(self) -> list[list[tuple[np.ndarray, int, np.ndarray, int, int]]]:
-        if not hasattr(self.own, "groups"):
-            self.own.groups = [[]]
-        groups: list[list[tuple[np.ndarray, int, np.ndarray, int, int]]] = self.own.groups
-        return groups
-
     def copy(self, width: int) -> Callable[[np.ndarray, int, np.ndarray, int], None]:
         def begun(to: np.ndarray, at: int, source: np.ndarray, place: int) -> None:
             count = width // source.itemsize
             assert at % count == place % count == 0, f"{at} and {place} are no multiples of {count}"
-            self.groups()[-1].append((to, at, source, place, count))
+            Thread.running.copies[-1].append((to, at, source, place, count))
 
         return begun
 
     def begin(self) -> None:
-        self.groups().append([])
+        Thread.running.copies.append([])
 
     def awaited(self, left: int) -> Callable[[], None]:
         def arrive() -> None:
-            groups = self.groups()
+            groups = Thread.running.copies
             while len(groups) > left + 1:  # the last one has not been begun
                 for to, at, source, place, count in groups.pop(0):
                     to[at : at + count] = source[place : place + count]

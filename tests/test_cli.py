@@ -9,16 +9,20 @@ import csv
 import json
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import oracle
 import pytest
 
 from looptune import targets
+from looptune.cli import main
 from looptune.report.result import SHARES, VERSIONS
 from looptune.report.tables import COLUMNS
 
@@ -51,10 +55,23 @@ class Ran:
     err: str
 
 
-def looptune(*arguments: str | Path, cwd: Path) -> Ran:
+def alone(*arguments: str | Path, cwd: Path) -> Ran:
+    """The command in a process of its own."""
     command = [sys.executable, "-m", "looptune", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def looptune(*arguments: str | Path, cwd: Path) -> Ran:
+    """The command in this process, which has loaded what it needs; an exception is the test's."""
+    out, err, term = StringIO(), StringIO(), signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["looptune", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+    signal.signal(signal.SIGTERM, term)
+    return Ran(int(end.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -250,9 +267,9 @@ class Swept:
 @pytest.fixture(scope="module")
 def swept(here: Path) -> Swept:
     database = here / "s" / "db.sqlite"
-    first = looptune(*SWEEP, cwd=here)
+    first = alone(*SWEEP, cwd=here)
     after = rows(database)
-    second = looptune(*SWEEP, cwd=here)
+    second = alone(*SWEEP, cwd=here)
     return Swept(first, second, here / "s", (after, rows(database)))
 
 

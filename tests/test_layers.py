@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,17 @@ COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "cli_run")
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(p for p in parts if p != "__init__")
+
+
+OWN = {f"looptune.{name(path)}".rstrip(".") for path in MODULES}
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -64,8 +73,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             case ast.ImportFrom("looptune", names, 0):
                 yield from ((f"looptune.{a.name}", node) for a in names)
             case ast.ImportFrom(str(module), names, 0):
-                known = {f"{module}.{name(p).rpartition('.')[2]}" for p in MODULES}
-                yield from ((f"{module}.{a.name}" if f"{module}.{a.name}" in known else module, node) for a in names)
+                yield from ((f"{module}.{a.name}" if f"{module}.{a.name}" in OWN else module, node) for a in names)
             case ast.ImportFrom():
                 yield ".", node
 
@@ -74,7 +82,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
     """Absolute imports, from modules of lower rank or of the module's own package."""
     own = name(path).partition(".")[0]
-    for imported, node in imports(ast.parse(path.read_text())):
+    for imported, node in imports(tree(path)):
         assert imported != ".", f"line {node.lineno}: a relative import"
         if not imported.startswith("looptune."):
             continue
@@ -87,7 +95,7 @@ def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
 def test_each_heavy_library_has_one_place(path: Path) -> None:
     """Only its owner imports a parser, isl, Numba, the CUDA libraries, click or SQLite."""
     own = name(path)
-    for imported, node in imports(ast.parse(path.read_text())):
+    for imported, node in imports(tree(path)):
         owners = OWNERS.get(imported.partition(".")[0])
         allowed = owners is None or any(own == o or own.startswith(f"{o}.") for o in owners)
         assert allowed, f"line {node.lineno}: {own} imports {imported}, which is for {', '.join(owners or ())}"
@@ -96,7 +104,7 @@ def test_each_heavy_library_has_one_place(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_stand_at_the_top(path: Path) -> None:
     """No import inside a function, but of OPTIONAL packages, which may be missing, and as what opens a command."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         inside = [s for n in ast.walk(node) for _, s in imports(n) if isinstance(n, ast.stmt) and n is s]
@@ -114,8 +122,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     """Following imports from module to module never comes back."""
     own = {f"looptune.{name(p)}".rstrip("."): p for p in MODULES}
     edges = {
-        module: {i for i, _ in imports(ast.parse(path.read_text())) if i in own and i != module}
-        for module, path in own.items()
+        module: {i for i, _ in imports(tree(path)) if i in OWN and i != module}
+        for module, path in ((f"looptune.{name(p)}".rstrip("."), p) for p in MODULES)
     }
     done: set[str] = set()
 
@@ -127,7 +135,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             visit(following, (*around, module))
         done.add(module)
 
-    for module in sorted(own):
+    for module in sorted(OWN):
         visit(module, ())
 
 

@@ -1,0 +1,83 @@
+"""Numba's CUDA simulator with a greenlet for each thread of a block, instead of an operating system's thread.
+
+They run one at a time, each up to the next barrier, in an order shuffled anew after each: what depends on a barrier that
+is missing comes out wrong. Importing this is enough; it is for a process with ``NUMBA_ENABLE_CUDASIM=1``.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+from greenlet import greenlet
+from numba.cuda.simulator import kernel, kernelapi
+from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray
+
+ORDER = random.Random(0)
+
+
+class Thread:
+    """One thread of a block; ``copies`` are its groups of copies that are on their way."""
+
+    running: Thread
+
+    def __init__(self, block: Block, at: tuple[int, ...], action: Any) -> None:
+        self.block = block
+        self.blockIdx, self.threadIdx = block.at, kernelapi.Dim3(*at)
+        self.thread_id = at[0] + block.shape[0] * (at[1] + block.shape[1] * at[2])
+        self.greenlet = greenlet(action)
+        self.copies: list[list[Any]] = [[]]
+
+    def advance(self) -> bool:
+        """Up to its next barrier; whether it has come to one."""
+        Thread.running = self
+        self.greenlet.switch()
+        return not self.greenlet.dead
+
+    def syncthreads(self, vote: object = None) -> list[object]:
+        """What each thread said at this barrier."""
+        assert self.greenlet.parent is not None, "a thread runs within its block"
+        self.vote = vote
+        self.greenlet.parent.switch()
+        return self.block.votes
+
+    def syncthreads_count(self, vote: object) -> int:
+        return sum(1 for said in self.syncthreads(vote) if said)
+
+    def syncthreads_and(self, vote: object) -> int:
+        return int(all(self.syncthreads(vote)))
+
+    def syncthreads_or(self, vote: object) -> int:
+        return int(any(self.syncthreads(vote)))
+
+
+class Block:
+    """In place of the simulator's BlockManager."""
+
+    def __init__(self, function: Any, grid: Any, shape: tuple[int, ...], debug: bool) -> None:
+        self.function, self.shape = function, (*shape, 1, 1)[:3]
+
+    def run(self, at: tuple[int, ...], *args: Any) -> None:
+        self.at = kernelapi.Dim3(*at)
+        plain = [a._item._ary if isinstance(a, FakeWithinKernelCUDAArray) else a for a in args]
+        places = np.ndindex(*self.shape)
+        waiting = [Thread(self, place, lambda: self.function(*plain)) for place in places]
+        while waiting:
+            ORDER.shuffle(waiting)
+            met = [thread for thread in waiting if thread.advance()]
+            assert len(met) in (0, len(waiting)), f"{len(waiting) - len(met)} threads ended before a barrier of others"
+            self.votes = [thread.vote for thread in met]
+            waiting = met
+
+
+class Threads:
+    """In place of ``threading``, for the simulator to know which thread it is."""
+
+    @staticmethod
+    def current_thread() -> Thread:
+        return Thread.running
+
+
+kernel.BlockManager = Block
+kernelapi.threading = Threads
