@@ -247,6 +247,8 @@ def main() -> None:
         sys.exit(2)
     except click.exceptions.Abort:
         click.echo(RESUMES, err=True)
+        # Where Ctrl-C came within an exec (a dataclass is made by one), Python would end by the signal all the same.
+        exec("")
         sys.exit(STOPPED)
     except click.ClickException as error:
         error.show()

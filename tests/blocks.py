@@ -1,7 +1,7 @@
 """Numba's CUDA simulator with a greenlet for each thread of a block, instead of an operating system's thread.
 
-They run one at a time, each up to the next barrier, in an order shuffled anew after each: what depends on a barrier that
-is missing comes out wrong. Importing this is enough; it is for a process with ``NUMBA_ENABLE_CUDASIM=1``.
+They run one at a time, each up to the next barrier, in an order shuffled anew after each: what depends on a barrier
+that is missing comes out wrong. Importing this is enough; it is for a process with ``NUMBA_ENABLE_CUDASIM=1``.
 """
 
 from __future__ import annotations

@@ -453,3 +453,16 @@ def test_help_says_what_each_option_does(here: Path, command: str) -> None:
     assert options
     blocks = ran.out.partition("Options:")[2].split("\n  -")[1:]
     assert all(len(block.split("  ", 1)) == 2 and block.split("  ", 1)[1].strip() for block in blocks)
+
+
+def test_ctrl_c_before_anything_is_measured(here: Path) -> None:
+    """Also within an exec, which Python remembers: 130, and no word but ours."""
+    code = (
+        "import sys, click\nfrom looptune import cli\n"
+        "@click.command()\ndef stuck() -> None:\n    exec('raise KeyboardInterrupt')\n"
+        "cli.cli.add_command(stuck)\nsys.argv = ['looptune', 'stuck']\ncli.main()\n"
+    )
+    (here / "stuck.py").write_text(code)
+    done = subprocess.run([sys.executable, "-m", "stuck"], cwd=here, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "stopped; what was measured is kept, the same command goes on from here"

@@ -41,7 +41,7 @@ from looptune.tune.sweep import sweep
 from looptune.tune.workers import Setup
 
 TESTS = Path(__file__).parent
-LIMIT_S = 6.0
+LIMIT_S = 10.0
 
 
 @pytest.fixture
@@ -203,7 +203,10 @@ def stand_in(folder: Path, seed: int, rounds: int, name: str) -> None:
     command = [sys.executable, str(TESTS / "stand_in.py"), str(folder), str(seed), str(rounds), name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     print(done.stdout)
-    assert (done.returncode, done.stderr) == (0, "")
+    # Python's own words of a process that had just been begun when its parent was killed.
+    orphaned = r"Traceback \(most(?:.(?!Traceback))*?spawn_main(?:.(?!Traceback))*?\nEOFError: Ran out of input\n"
+    said = re.sub(orphaned, "", done.stderr, flags=re.DOTALL) if name == "SIGKILL" else done.stderr
+    assert (done.returncode, said) == (0, "")
 
 
 def test_the_coordinator_killed_at_20_random_moments(tmp_path: Path, seed: int) -> None:

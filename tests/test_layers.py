@@ -120,7 +120,6 @@ def test_imports_stand_at_the_top(path: Path) -> None:
 
 def test_no_module_imports_itself_in_a_circle() -> None:
     """Following imports from module to module never comes back."""
-    own = {f"looptune.{name(p)}".rstrip("."): p for p in MODULES}
     edges = {
         module: {i for i, _ in imports(tree(path)) if i in OWN and i != module}
         for module, path in ((f"looptune.{name(p)}".rstrip("."), p) for p in MODULES)
