@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -26,11 +26,13 @@ import numpy as np
 from numba import get_num_threads
 
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran, header
+from looptune.backends.innermost import innermost
 from looptune.backends.marks import course
 from looptune.backends.stopping import watched
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
-from looptune.ir import Array, Assign, Const, Expr, Load, Loop, Scalar, Var
+from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
+from looptune.scope import names
 from looptune.team import Accumulator, Tree
 
 
@@ -225,7 +227,7 @@ def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
     yield f"        for {ident(loop.var)} in range({', '.join([*ends, *([str(step)] if step > 1 else [])])}):"
     if never_negative(loop.lo, writer.nonnegative):
         writer.nonnegative.add(loop.var)
-    yield from writer.block(loop.body, "            ")
+    yield from writer.block(innermost(loop.body, names((loop,))), "            ")
     writer.nonnegative.discard(loop.var)
     for a in tree.into:
         yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
@@ -237,24 +239,45 @@ def _parts(a: Accumulator) -> str:
 
 
 def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
-    indent, body, around = "    ", kernel.body, tuple[Loop, ...]()
+    body, around = kernel.body, tuple[Loop, ...]()
     match kernel.body:
         case (Loop() as loop,) if kernel.team is not None and kernel.team.outer:
             around, body = (loop,), loop.body  # row by row, as the arrays lie
-    for axis in (*around, *kernel.loops):
-        if axis is kernel.loops[0]:
-            step = "" if axis.step == 1 else f", {axis.step}"
-            yield f"{indent}for {ident(axis.var)} in range(start, stop{step}):"
-        else:
-            lo, hi = writer.bound(axis.lo), writer.bound(axis.hi)
-            step = "" if axis.step == 1 else f", {axis.step}"
-            yield f"{indent}for {ident(axis.var)} in range({lo}, {hi}{step}):"
-        if never_negative(axis.lo, writer.nonnegative):
-            writer.nonnegative.add(axis.var)
+    first, *inner = kernel.loops if kernel.loops else (None,)
+    for axis in reversed(inner):
+        body = (replace(axis, body=body),)
+    if first is not None:
+        body = (replace(first, body=body),)
+    indent = "    "
+    for loop in around:
+        yield from _opened(loop, writer.bound(loop.lo), writer.bound(loop.hi), writer, indent)
         indent += "    "
-    yield from writer.block(body, indent)
-    for axis in (*around, *kernel.loops):
-        writer.nonnegative.discard(axis.var)
+    made = innermost(body, {*names(kernel.body), *names(kernel.loops)})
+    yield from writer.block(made, indent) if first is None else _shared(made, writer, indent)
+    for loop in around:
+        writer.nonnegative.discard(loop.var)
+
+
+def _shared(body: tuple[Stmt, ...], writer: _Writer, indent: str) -> Iterator[str]:
+    """The loop from ``start`` to ``stop``, or the two of a condition that it does not change."""
+    for stmt in body:
+        match stmt:
+            case If(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from _shared(then, writer, indent + "    ")
+                yield f"{indent}else:"
+                yield from _shared(other, writer, indent + "    ")
+            case Loop():
+                yield from _opened(stmt, "start", "stop", writer, indent)
+                yield from writer.block(stmt.body, indent + "    ")
+                writer.nonnegative.discard(stmt.var)
+
+
+def _opened(loop: Loop, lo: str, hi: str, writer: _Writer, indent: str) -> Iterator[str]:
+    step = "" if loop.step == 1 else f", {loop.step}"
+    yield f"{indent}for {ident(loop.var)} in range({lo}, {hi}{step}):"
+    if never_negative(loop.lo, writer.nonnegative):
+        writer.nonnegative.add(loop.var)
 
 
 def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
