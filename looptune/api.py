@@ -25,7 +25,8 @@ from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
-from looptune.mapping import Plan, plan, value
+from looptune.mapping import plan
+from looptune.plans import Plan, value
 from looptune.runtime.machine import Machine
 from looptune.runtime.sizes import integers
 from looptune.schedule import Analysis, Scheduled

@@ -16,10 +16,11 @@ from looptune.errors import LooptuneError
 from looptune.frontend import Unit
 from looptune.frontend.placed import Placed
 from looptune.ir import If, Loop, Scalar, Stmt, While
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, count, extent, plan
-from looptune.mapping import Step as HostStep
+from looptune.mapping import plan
 from looptune.outline import outline
 from looptune.permitted import Permitted, permitted
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
+from looptune.plans import Step as HostStep
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
 from looptune.poly.reason import Reason, why

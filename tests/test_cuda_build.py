@@ -18,7 +18,8 @@ from looptune.backends.base import Limit, Pace
 from looptune.backends.canonical import canonical
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan, sized
+from looptune.mapping import plan
+from looptune.plans import Plan, sized
 from looptune.schedule import Analysis, bake, schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

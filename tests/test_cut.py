@@ -18,7 +18,8 @@ from looptune.backends.base import Limit, Pace, Ran
 from looptune.backends.marks import PARTS, Course, course
 from looptune.backends.stopping import LOOKS, stopped
 from looptune.frontend import load
-from looptune.mapping import blocks, extent, launches, plan, repeats, sized
+from looptune.mapping import plan
+from looptune.plans import blocks, extent, launches, repeats, sized
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
 from looptune.runtime.timing import speedup_apart

@@ -25,8 +25,9 @@ from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.interp import _Machine
 from looptune.ir import Assign, Codelet, Expr, If, Load, Loop, Scalar, Stmt, Var
-from looptune.mapping import count, launches, plan
+from looptune.mapping import plan
 from looptune.permitted import bare, permitted
+from looptune.plans import count, launches
 from looptune.poly.legality import Refused
 from looptune.report import loops, loops_json
 from looptune.rewrite import walk

@@ -19,7 +19,8 @@ from looptune.backends.text import ident
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.schedule import Analysis, schedule
 from looptune.tune.space import Configuration, parse
 

@@ -13,8 +13,9 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
 from looptune.outline import outline
+from looptune.plans import Plan
 from looptune.schedule import Analysis, schedule
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"

@@ -16,8 +16,9 @@ from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop, Node, Scalar
 from looptune.mapped import prove_plan
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
 from looptune.outline import outline
+from looptune.plans import Plan
 from looptune.poly.proof import prove
 from looptune.rewrite import rewrite, walk
 from looptune.schedule import Analysis, Scheduled, bake, schedule

@@ -12,7 +12,8 @@ from looptune.backends.speculation import speculated
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.rewrite import walk
 from looptune.schedule import Analysis, bake, schedule
 

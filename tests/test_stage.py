@@ -12,7 +12,8 @@ import pytest
 from looptune.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.schedule import Analysis, bake, schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

@@ -30,7 +30,7 @@ from looptune.backends.marks import course
 from looptune.backends.stopping import watched
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Assign, Const, Expr, Load, Loop, Scalar, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
 from looptune.team import Accumulator, Tree
 
 

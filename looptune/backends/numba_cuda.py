@@ -36,7 +36,7 @@ from looptune.backends.speculation import speculated
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
-from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.rewrite import walk
 from looptune.scope import names
 from looptune.simplify import add, mul

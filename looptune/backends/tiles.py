@@ -22,7 +22,7 @@ import numpy as np
 
 from looptune.errors import DirectiveError
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.mapping import Kernel, Plan
+from looptune.plans import Kernel, Plan
 from looptune.ranges import linear
 from looptune.rewrite import map_blocks, rewrite, substitute, walk
 from looptune.scope import names_in, written

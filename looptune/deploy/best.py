@@ -13,7 +13,7 @@ from looptune.backends.base import Backend, Program
 from looptune.deploy import plans
 from looptune.deploy.measured import Measured
 from looptune.deploy.runtime.lookup import Device, Match, look_up
-from looptune.mapping import Plan
+from looptune.plans import Plan
 from looptune.schedule import Analysis
 
 DEFAULT = "default"

@@ -14,7 +14,8 @@ from looptune.deploy.measured import Measured
 from looptune.errors import LooptuneError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop, Node
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.proved import judged
 from looptune.rewrite import rewrite
 from looptune.schedule import Analysis, Scheduled, bake, schedule

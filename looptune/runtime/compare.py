@@ -16,7 +16,8 @@ import numpy as np
 
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.runtime.check import Judge
 from looptune.runtime.machine import Machine
 from looptune.runtime.program import C_TYPES

@@ -25,7 +25,8 @@ from looptune.backends.base import Backend
 from looptune.backends.cpu_peak import fma_chains
 from looptune.frontend import load
 from looptune.ir import Array
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.runtime.check import extents
 from looptune.runtime.machine import Facts, Machine, Run
 from looptune.runtime.roofline import FloatType, Peaks, Rate

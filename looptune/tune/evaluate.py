@@ -25,7 +25,8 @@ from looptune.backends.base import Backend, Binary, Limit, Program, Ran
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node
-from looptune.mapping import Plan, count, plan, repeats
+from looptune.mapping import plan
+from looptune.plans import Plan, count, repeats
 from looptune.rewrite import rewrite
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
