@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.backends.base import Program
 from looptune.defaults import DATABASE
 from looptune.deploy.best import Best, Chosen
@@ -29,7 +30,7 @@ from looptune.mapping import plan
 from looptune.plans import Plan, value
 from looptune.runtime.machine import Machine
 from looptune.runtime.sizes import integers
-from looptune.schedule import Analysis, Scheduled
+from looptune.schedule import Scheduled
 from looptune.simplify import is_integer, wrap
 from looptune.suggest import advised
 from looptune.tune.job import Target

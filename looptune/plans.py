@@ -1,9 +1,7 @@
 """What a plan is: host steps and kernels; and what the host computes of it from the sizes.
 
-launches   every kernel in the order it is launched
-count      how many launches that makes
-extent     how many iterations each loop of a kernel's grid has
-blocks     the grid in blocks
+``launches`` are the kernels in the order they run, and ``count`` how many; ``extent`` is a kernel's grid in iterations,
+``blocks`` in blocks.
 """
 
 from __future__ import annotations

@@ -23,13 +23,15 @@ from programs import Program
 from test_cut import STEPS
 
 from looptune import targets
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.cli import cli
 from looptune.deploy import build, included, module
 from looptune.errors import UsageError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import plan
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 ROOT = Path(__file__).parent.parent

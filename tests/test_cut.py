@@ -13,6 +13,7 @@ import pytest
 from test_sweep import FakeLab, ran, run
 
 from looptune import preparation, targets
+from looptune.analysis import Analysis
 from looptune.backends import stopping
 from looptune.backends.base import Limit, Pace, Ran
 from looptune.backends.marks import PARTS, Course, course
@@ -23,7 +24,7 @@ from looptune.plans import blocks, extent, launches, repeats, sized
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
 from looptune.runtime.timing import speedup_apart
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.tune import cut, evaluate
 from looptune.tune.best import Best
 from looptune.tune.budget import Budget

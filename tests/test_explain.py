@@ -19,6 +19,7 @@ from affine import CODES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from looptune.analysis import Analysis
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.explain import Explanation, LoopFacts, explain
 from looptune.frontend import load
@@ -31,7 +32,7 @@ from looptune.plans import count, launches
 from looptune.poly.legality import Refused
 from looptune.report import loops, loops_json
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.source import Span
 
 README = Path(__file__).parent.parent / "README.md"

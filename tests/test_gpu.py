@@ -23,6 +23,7 @@ from test_stage import Case as Staged
 
 import looptune
 from looptune import preparation, targets
+from looptune.analysis import Analysis
 from looptune.backends.base import Limit
 from looptune.cli import cli
 from looptune.frontend import load
@@ -32,7 +33,7 @@ from looptune.runtime.check import Judge
 from looptune.runtime.compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
 from looptune.runtime.tolerance import Doubt
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.tune.best import Best
 from looptune.tune.evaluate import Bench, KernelLab, plans_of
 from looptune.tune.space import Configuration

@@ -15,6 +15,7 @@ from styles import BY_NAME, GROUP_WITH_MAP, MALFORMED, MIXED, STYLES, TWICE, Sty
 
 import looptune
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.errors import DirectiveError, LooptuneError, UnsupportedError, UsageError
 from looptune.frontend import Unit, load
@@ -22,7 +23,7 @@ from looptune.ir import Array, Codelet, Loop
 from looptune.mapping import plan
 from looptune.preparation import Request, prepare
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.source_to_source import emit, transform
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

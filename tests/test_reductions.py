@@ -10,7 +10,9 @@ from pathlib import Path
 import oracle
 import pytest
 
+from looptune.analysis import Analysis
 from looptune.backends.numba_cpu import NumbaCpu
+from looptune.bake import bake
 from looptune.errors import LooptuneError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -21,7 +23,7 @@ from looptune.outline import outline
 from looptune.plans import Plan
 from looptune.poly.proof import prove
 from looptune.rewrite import rewrite, walk
-from looptune.schedule import Analysis, Scheduled, bake, schedule
+from looptune.schedule import Scheduled, schedule
 
 ROOT = Path(__file__).parent.parent
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from messages import Template, templates
 
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.schedule import Analysis
 from looptune.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
