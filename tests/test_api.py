@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import programs
 import pytest
-from programs import Program
+from programs.program import Program
 
 import looptune
 from looptune import targets

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import oracle
 import pytest
-from test_cut import STEPS
+from codes import STEPS
 
 from looptune import targets
 from looptune.analysis import Analysis

@@ -14,9 +14,10 @@ import oracle
 import programs
 import pytest
 from click.testing import CliRunner
-from programs import Program
-from test_cut import STEPS
-from test_reductions import CASES, Case
+from codes import STEPS
+from programs.program import Program
+from reducing import CASES
+from reducing_teams import Case
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged

@@ -13,8 +13,8 @@ import programs
 import pytest
 import stores
 from click.testing import CliRunner
-from programs import Program
-from test_reductions import CASES
+from programs.program import Program
+from reducing import CASES
 from test_transforms import EXAMPLES, example_text
 
 from looptune import openmp

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_sweep import CONTEXT, FakeLab, ran, run, timed
+from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
 from looptune import interp, preparation
 from looptune.analysis import Analysis
