@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 
+from looptune.analysis import Analysis
 from looptune.api import CACHE
+from looptune.bake import bake
 from looptune.frontend import load
 from looptune.mapping import plan
 from looptune.runtime.machine import Run
 from looptune.runtime.sizes import problem
 from looptune.runtime.timing import finals, speedup, summary
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 from looptune.targets import resolve
 from looptune.tune.evaluate import Bench, Built, Job
 

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
 from looptune.defaults import DATABASE
@@ -34,7 +35,6 @@ from looptune.ir import Array
 from looptune.runtime.machine import Machine
 from looptune.runtime.sizes import problem
 from looptune.runtime.timing import finals, speedup, summary
-from looptune.schedule import Analysis
 from looptune.tune.job import Target
 from looptune.tune.store import Store
 

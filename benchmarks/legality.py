@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -27,7 +29,7 @@ from looptune.mapped import prove_plan
 from looptune.mapping import plan
 from looptune.poly.proof import prove
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 from looptune.simplify import is_integer
 from looptune.tune.space import Configuration, parse
 

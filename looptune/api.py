@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.backends.base import Program
 from looptune.defaults import DATABASE
 from looptune.deploy.best import Best, Chosen
@@ -25,10 +26,11 @@ from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
-from looptune.mapping import Plan, plan, value
+from looptune.mapping import plan
+from looptune.plans import Plan, value
 from looptune.runtime.machine import Machine
 from looptune.runtime.sizes import integers
-from looptune.schedule import Analysis, Scheduled
+from looptune.schedule import Scheduled
 from looptune.simplify import is_integer, wrap
 from looptune.suggest import advised
 from looptune.tune.job import Target

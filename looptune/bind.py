@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from looptune import transforms
 from looptune.errors import DirectiveError
 from looptune.frontend.placed import Placed
-from looptune.ir import Codelet, Directive, Loop, Stmt, While
+from looptune.ir import Codelet, Directive, If, Loop, Stmt, While
 from looptune.rewrite import map_blocks, walk_stmts
 from looptune.source import Span
 from looptune.transforms.base import Transform
@@ -211,3 +211,19 @@ def pieces_numbered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def originals(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
     """As ``addressed``, of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
     return addressed(codelet, where, name.partition(".")[0], span)
+
+
+def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
+    """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
+    for stmt in body:
+        match stmt:
+            case (Loop() | While()) as loop:
+                here = loop.number == number and piece in (None, identity(loop)[1])
+                inner = (loop,) if here else path(loop.body, number, piece)
+                if inner:
+                    return inner if inner[0] is loop else (loop, *inner)
+            case If(_, then, other):
+                inner = path((*then, *other), number, piece)
+                if inner:
+                    return inner
+    return ()

@@ -12,23 +12,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import Unit
 from looptune.frontend.placed import Placed
 from looptune.ir import If, Loop, Scalar, Stmt, While
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, count, extent, plan
-from looptune.mapping import Step as HostStep
+from looptune.mapping import plan
 from looptune.outline import outline
 from looptune.permitted import Permitted, permitted
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
+from looptune.plans import Step as HostStep
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
 from looptune.poly.reason import Reason, why
 from looptune.poly.sums import Sum
-from looptune.schedule import Analysis, Scheduled, Step, schedule, torn
+from looptune.schedule import Scheduled, Step, schedule
 from looptune.scope import names_in
 from looptune.simplify import is_integer
 from looptune.source import Span
 from looptune.suggest import Suggestion, instead
+from looptune.threads import torn
 from looptune.transforms.base import statements
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]

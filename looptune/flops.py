@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Stmt, Un, Var, While
-from looptune.mapping import value
+from looptune.plans import value
 from looptune.rewrite import walk
 from looptune.scope import names_in
 from looptune.simplify import is_integer

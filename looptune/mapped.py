@@ -21,7 +21,7 @@ from math import prod
 
 from looptune.dealt import after, before, whole
 from looptune.ir import Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, rewrite_stmts, substitute
 from looptune.scope import names, written

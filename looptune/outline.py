@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from looptune.ir import Loop, While
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, count, value
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, count, value
 from looptune.rewrite import walk
 
 

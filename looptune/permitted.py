@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
+from looptune.analysis import Analysis
+from looptune.bind import path
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, If, Loop, Node, Stmt, While
 from looptune.poly.model import Piece
 from looptune.rewrite import rewrite
-from looptune.schedule import Analysis, Scheduled, path, schedule
+from looptune.schedule import Scheduled, schedule
 from looptune.transforms.base import Reorder, only, statements
 
 DEEPEST = 5

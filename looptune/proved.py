@@ -8,7 +8,7 @@ from typing import Literal
 
 from looptune.ir import Codelet
 from looptune.mapped import prove_plan
-from looptune.mapping import Plan
+from looptune.plans import Plan
 from looptune.poly.proof import prove
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled

@@ -14,31 +14,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 
 from looptune import dealt, transforms
-from looptune.bind import Bound, Id, applies, bind, identity, joined, pieces_numbered
-from looptune.comparisons import decided
+from looptune.analysis import Analysis, Ordered
+from looptune.bake import prune
+from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
 from looptune.dealt import Undealt
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
-from looptune.ir import Arg, Codelet, Const, Directive, If, Loop, Reduced, Scalar, Stmt, While
-from looptune.poly.graph import Graph, graph, lag
-from looptune.poly.legality import Refused, Verdict, judge, parallel
-from looptune.poly.model import Model, Order, Piece, build
+from looptune.ir import Codelet, Directive, Loop, Reduced, Stmt, While
+from looptune.poly.model import Order, Piece
 from looptune.poly.reach import Reach
-from looptune.poly.sums import Sum, reordered, shared_out
-from looptune.ranges import narrowed
-from looptune.reductions import Found, check_clause, reductions
-from looptune.rewrite import map_blocks, rewrite_stmts, substitute, walk_stmts
-from looptune.scope import begins_with_write, written
-from looptune.simplify import is_integer
+from looptune.poly.sums import Sum, shared_out
+from looptune.rewrite import rewrite_stmts, walk_stmts
 from looptune.source import Span
-from looptune.team import called
-from looptune.transforms.base import Change, Reorder, Site, only, statements
+from looptune.threads import check_owned, handed, in_order, torn
+from looptune.transforms.base import Change, Reorder, Site, spliced, statements
 from looptune.transforms.distribute import cuts, without_cuts
 from looptune.verify import verify
+from looptune.wording import explain, listed, shown, shown_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,81 +72,6 @@ class Scheduled:
     def sums(self) -> tuple[Sum, ...]:
         """Those that any directive reorders, where that was asked for."""
         return tuple(dict.fromkeys(x for s in self.steps for x in s.sums))
-
-
-@dataclass(slots=True)
-class Analysis:
-    """What is known of one codelet's dependences, with every judgement remembered.
-
-    ``reassociate``: a recognised reduction may be reordered.
-    """
-
-    codelet: Codelet
-    reassociate: bool = True
-    model: Model = field(init=False)
-    _judged: dict[object, Refused | None] = field(init=False, default_factory=dict)
-    _verdicts: dict[object, Verdict] = field(init=False, default_factory=dict)
-    _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
-    _lags: dict[object, int | None] = field(init=False, default_factory=dict)
-    _runs: dict[int, bool] = field(init=False, default_factory=dict)
-    begun: dict[object, _Run] = field(init=False, default_factory=dict, repr=False)
-    """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
-
-    def __post_init__(self) -> None:
-        self.model = build(self.codelet)
-
-    def of(self, codelet: Codelet) -> Analysis:
-        """The same for a codelet that differs in its directives only."""
-        other = copy(self)
-        other.codelet = codelet
-        return other
-
-    def judge(self, new: Reorder, old: Order) -> Refused | None:
-        cut = new.judged
-        before = only(old, cut)
-        key = (tuple(cut.items()), tuple(before.items()), new.expanded)
-        if key not in self._judged:
-            self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before)
-        return self._judged[key]
-
-    def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
-        """The sums that the new order reorders, all else being kept; empty where something else is not."""
-        cut = new.judged
-        before = only(old, cut)
-        kept = judge(self.model, cut, reassociate=True, expanded=new.expanded, old=before) is None
-        return reordered(self.model, cut, before) if kept else ()
-
-    def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
-        key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
-        if key not in self._verdicts:
-            self._verdicts[key] = parallel(self.model, names, depth, order=order, reassociate=self.reassociate)
-        return self._verdicts[key]
-
-    def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
-        """As ``verdict``, were reductions free to be reordered."""
-        return (
-            self.verdict(names, depth, order)
-            if self.reassociate
-            else parallel(self.model, names, depth, order=order, reassociate=True)
-        )
-
-    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
-        key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
-        if key not in self._lags:
-            self._lags[key] = lag(self.model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
-        return self._lags[key]
-
-    def always_runs(self, number: int) -> bool:
-        if number not in self._runs:
-            loop = next(f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop) and f.number == number)
-            self._runs[number] = self.model.always_runs(loop)
-        return self._runs[number]
-
-    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
-        key = (length, private, tuple((n, p) for n, p in order.items() if n in names))
-        if key not in self._graphs:
-            self._graphs[key] = graph(self.model, names, length, order, private=private, reassociate=self.reassociate)
-        return self._graphs[key]
 
 
 def schedule(
@@ -221,6 +141,10 @@ class _Run:
     entries: Mapping[Id, int] = field(default_factory=dict)
     """The entry of times that was each loop's before the directives for one loop."""
 
+    @property
+    def now(self) -> Ordered:
+        return Ordered(self.analysis, self.codelet.body, self.order)
+
     def whole_nests(self, bound: Sequence[Bound], target: str) -> _Run:
         """All that comes before the directives for one loop, which many configurations of a space have in common."""
         if self.codelet is not self.analysis.codelet:
@@ -277,7 +201,7 @@ class _Run:
 
     def _apply(self, b: Bound, loop: Loop) -> None:
         site = self._site(loop, b.directive.span)
-        proof, found = self._threads(b, loop)
+        proof, found = handed(b, loop, self.now)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
         if refused is not None:
@@ -287,15 +211,16 @@ class _Run:
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
             said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
             if turned:
-                said = f"{shown(blamed)} is illegal: it reorders {_listed(turned)}, whose order --strict-float keeps"
+                said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = b.transform.apply(site)
         if new is not None and new.together and loop.mode not in ("parallel", "thread"):
-            change = replace(change, body=self._in_order(b, loop, new, change.body))
+            asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
+            change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
         sums = self._reordered(b, loop, new) if self.sums else ()
         body = spliced(self.codelet.body, loop, change)
         if b.transform.stage == "loop":
-            self._check_owned(b, body)
+            check_owned(b, body, self.codelet.locals, self.analysis)
         if new is not None:
             self.order |= {**new.order, **new.beside}
             self._pad()
@@ -309,59 +234,11 @@ class _Run:
             self.into[identity(gone)] = identity(loop)
         self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, None, loop.piece, sums))
 
-    def _check_owned(self, b: Bound, body: tuple[Stmt, ...]) -> None:
-        """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
-        scalars = {v.name for v in self.codelet.locals if not v.shape}
-        for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
-            mine = scalars & written(f.body) - {called(r.target) for r in f.reduces}
-            shared = sorted(n for n in mine if not begins_with_write(f.body, n))
-            if shared:
-                what = f"{shown(b.directive)} is illegal: {_sharing(f, shared, self.analysis)}"
-                raise IllegalTransform(what, b.directive.span)
-
     def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
         """The sums that the directive reorders, by the order it makes or by what it hands to threads."""
         moved = () if new is None else self.analysis.reordered(new, self.order)
-        threads = (shared_out(self.analysis.model, self._verdict(f)) for f in b.transform.parallel(loop))
+        threads = (shared_out(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
         return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
-
-    def _in_order(self, b: Bound, loop: Loop, new: Reorder, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not."""
-        ordered: set[tuple[Id, str]] = set()
-        for f in (n for n in walk_stmts(loop.body) if isinstance(n, Loop) and n.mode in ("parallel", "thread")):
-            witness = self._carries(f, new)
-            if witness is None:
-                continue
-            if any(s.directive.name.lower() == "parallel" and (s.number, s.piece) == identity(f) for s in self.steps):
-                what = (
-                    f"{shown(b.directive)} is illegal: loop {f.var}, which is to be parallel, would carry a dependence"
-                )
-                raise IllegalTransform(explain(what, witness), b.directive.span, (witness.ends(b.directive.span),))
-            ordered.add((identity(f), f.var))
-
-        def rule(s: Stmt) -> Stmt | None:
-            match s:
-                case Loop() if (identity(s), s.var) in ordered:
-                    return replace(s, mode="sequential", reduces=())
-            return None
-
-        return rewrite_stmts(rule, body) if ordered else body
-
-    def _carries(self, loop: Loop, new: Reorder) -> Refused | None:
-        """A dependence that the loop carries in the new order, and that its threads would break.
-
-        Its entry of the times has moved by the one of the trip, or by as many as there are more of them. A loop over
-        strips stands for the loop in it.
-        """
-        known = next(f for f in walk_stmts(loop) if isinstance(f, Loop) and identity(f) in self.entries)
-        lengths = (len(next(iter(order.values()))[0].time) for order in (new.order, self.analysis.model.order()))
-        more = next(lengths) - next(lengths)
-        for k in range(1, max(1, more - 1) + 1):
-            order = {**self.order, **new.order}
-            verdict = self.analysis.verdict(statements(loop.body), self.entries[identity(known)] + k, order)
-            if verdict.kind == "sequential" or (verdict.kind == "reduction" and not loop.reduces):
-                return verdict.witness
-        return None
 
     def mark(self, bound: Iterable[Bound], target: str) -> None:
         """Leave only the cuts that hold: those of the file for the target, and those ``bound`` from outside."""
@@ -390,50 +267,6 @@ class _Run:
             # The last first, so that the pieces before it keep their numbers.
             self.each(replace(b, loop=copy) for copy in reversed(copies))
             self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
-
-    def _threads(self, b: Bound, loop: Loop) -> tuple[str, dict[Id, tuple[Reduced, ...]]]:
-        """Judge every loop that the directive hands to threads; what each of them reduces."""
-        proof, found = "", dict[Id, Found]()
-        shared_out = b.transform.parallel(loop)
-        for inner in shared_out:
-            verdict = self._verdict(inner)
-            proof = "proved"
-            if verdict.kind != "sequential":
-                found[identity(inner)] = self._shared(b, inner, verdict)
-                continue
-            assert verdict.witness is not None, "a loop that is not parallel has a witness"
-            if verdict.witness.because is not None and getattr(b.transform, "trust", False):
-                proof, found[identity(inner)] = "asserted", self._shared(b, inner, verdict)
-                continue
-            raise self._carried(b, inner, verdict.witness)
-        if b.transform.sums and proof == "proved" and not any(f.reduces for f in found.values()):
-            raise DirectiveError(f"{shown(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
-        clause = b.transform.reductions()
-        if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
-            loops = " and ".join(dict.fromkeys(f"loop {f.var}" for f in shared_out))
-            check_clause(clause, [named for f in found.values() for named in f.named], loops)
-        return proof, {loop: f.reduces for loop, f in found.items() if f.reduces}
-
-    def _shared(self, b: Bound, loop: Loop, verdict: Verdict) -> Found:
-        """What the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
-        found = reductions(loop, verdict)
-        what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
-        if verdict.kind != "sequential" and not what:
-            shared = torn(loop, self.analysis, verdict.private, {called(r.target) for r in found.reduces})
-            what = _sharing(loop, shared, self.analysis) if shared else ""
-        if what:
-            raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
-        return found
-
-    def _carried(self, b: Bound, loop: Loop, witness: Refused) -> IllegalTransform:
-        """Why a sequential loop cannot be parallel."""
-        what = f"{shown(b.directive)} is illegal: loop {loop.var} carries "
-        said = explain(f"{what}a dependence", witness)
-        loose = self.analysis.loosely(statements(loop.body), self._depth(loop), self.order)
-        if loose.kind == "reduction":
-            of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
-            said = f"{what}the reduction {of}, whose order --strict-float keeps"
-        return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
 
     def _reduce(self, found: Mapping[Id, tuple[Reduced, ...]]) -> None:
         """Note on each loop what it reduces."""
@@ -464,31 +297,25 @@ class _Run:
 
     def decide_modes(self) -> None:
         """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread."""
+        now = self.now
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
                 case Loop(mode="auto" | "thread" as mode):
-                    verdict = self._verdict(n)
+                    verdict = now.verdict(n)
                     free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
                     return replace(n, mode="sequential" if not free else "thread" if mode == "thread" else "parallel")
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
         loops = (n for n in walk_stmts(self.codelet.body) if isinstance(n, Loop))
-        self.entries = {identity(f): self._depth(f) for f in loops}
+        self.entries = {identity(f): self.now.depth(f) for f in loops}
 
     def depth_of(self, loop: Id) -> int:
         return len(path(self.codelet.body, *loop))
 
     def find(self, loop: Id) -> Loop | While:
         return path(self.codelet.body, *self.into.get(loop, loop))[-1]
-
-    def _verdict(self, loop: Loop) -> Verdict:
-        return self.analysis.verdict(statements(loop.body), self._depth(loop), self.order)
-
-    def _depth(self, loop: Loop) -> int:
-        """The entry of times that is the loop's."""
-        return 2 * self.depth_of(identity(loop)) - 1
 
     def _site(self, loop: Loop, span: Span) -> Site:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
@@ -517,118 +344,6 @@ class _Run:
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
 
 
-def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:
-    """``body`` with the change in place of the loop and the statements after it that it takes in."""
-    k = next((k for k, s in enumerate(body) if s is loop), None)
-    if k is not None:
-        return (*body[:k], *change.body, *body[k + change.width :])
-    return tuple(map_blocks(lambda block: spliced(block, loop, change), s) for s in body)
-
-
-def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
-    """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
-    for stmt in body:
-        match stmt:
-            case (Loop() | While()) as loop:
-                here = loop.number == number and piece in (None, identity(loop)[1])
-                inner = (loop,) if here else path(loop.body, number, piece)
-                if inner:
-                    return inner if inner[0] is loop else (loop, *inner)
-            case If(_, then, other):
-                inner = path((*then, *other), number, piece)
-                if inner:
-                    return inner
-    return ()
-
-
-def shown_name(loop: Loop | While) -> str:
-    return loop.var if isinstance(loop, Loop) else "while"
-
-
 def _whole(loop: Loop) -> Callable[[Stmt], Stmt | None]:
     """The rule that leaves the loop to one block."""
     return lambda s: replace(s, parts=1) if isinstance(s, Loop) and s == loop else None
-
-
-def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:
-    """The locals that iterations would share if threads ran them: ``private`` arrays, of which a thread cannot have its
-    own, and scalars that are not surely written before they are read, or are read after the loop. What they reduce
-    they share by right."""
-    inside = statements(loop.body)
-
-    def shared(name: str) -> bool:
-        flows = analysis.model.flows(name).flows
-        leaves = any(f.write in inside and f.read not in inside for f in flows)
-        return leaves or not begins_with_write(loop.body, name)
-
-    own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
-    return [v.name for v in own if (v.name in private if v.shape else shared(v.name))]
-
-
-def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
-    """Why threads cannot run the loop, and how to write it so that they can."""
-    rows = {v.name for v in analysis.codelet.locals if v.shape}
-    each = "a row" if shared[0] in rows else "an element"
-    return (
-        f"iterations of loop {loop.var} would share {', '.join(shared)}; "
-        f"write {shared[0]} as an array with {each} for each {loop.var}"
-    )
-
-
-def _listed(turned: Iterable[Sum]) -> str:
-    return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
-
-
-def explain(what: str, refused: Refused, *, lines: bool = False) -> str:
-    """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
-    if refused.because is not None:
-        return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
-    return f"{what}: {refused.told(lines=lines)}"
-
-
-def shown(directive: Directive) -> str:
-    """The directive's text in canonical spacing."""
-    args = ", ".join(_shown(a) for a in directive.args)
-    return f"{directive.name} {args}".rstrip()
-
-
-def _shown(arg: Arg) -> str:
-    values = ["x".join(_value(v) for v in arg.values)] if arg.key == "blocksize" else [_value(v) for v in arg.values]
-    if not arg.values:
-        return arg.key
-    if arg.key in ("private", "reduce"):
-        return f"{arg.key}({', '.join(values)})"
-    separator = " " if arg.key == "blocksize" else ":" if arg.key else ""
-    return f"{arg.key}{separator}{', '.join(values)}"
-
-
-def _value(v: int | str | Arg) -> str:
-    return _shown(v) if isinstance(v, Arg) else str(v)
-
-
-def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
-    """The codelet with the integer parameters in ``values`` as constants, and what can no longer run removed.
-
-    The parameters stay in the signature, so that a caller need not know.
-    """
-    known = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in values}
-    known -= written(codelet.body)
-    env = {p.name: Const(int(values[p.name]), p.dtype) for p in codelet.params if p.name in known}
-    baked = substitute(codelet, env)
-    return prune(replace(baked, body=decided(narrowed(baked.body))))
-
-
-def prune(codelet: Codelet) -> Codelet:
-    """Without loops that never run and branches never taken."""
-
-    def rule(n: Stmt) -> tuple[Stmt, ...] | None:
-        match n:
-            case Loop(_, Const(lo), Const(hi)) if lo >= hi:
-                return ()
-            case Loop(_, _, _, ()):
-                return ()
-            case If(Const(value), then, other):
-                return then if value else other
-        return None
-
-    return replace(codelet, body=rewrite_stmts(rule, codelet.body))

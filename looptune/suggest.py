@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from looptune import transforms
+from looptune.analysis import Analysis
+from looptune.bind import path
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed, parse_lines
 from looptune.ir import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.poly.legality import Verdict
 from looptune.rewrite import rewrite, walk
-from looptune.schedule import Analysis, Scheduled, Step, path, schedule, shown
+from looptune.schedule import Scheduled, Step, schedule
 from looptune.transforms.base import statements
+from looptune.wording import shown
 
 _ORDERS = 24
 _ENOUGH = 3

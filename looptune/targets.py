@@ -16,7 +16,7 @@ from typing import Any
 from looptune.backends.base import Backend
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
-from looptune.mapping import Plan
+from looptune.plans import Plan
 from looptune.runtime.machine import Cpu, Facts
 from looptune.tune.job import Target
 

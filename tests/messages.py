@@ -3,7 +3,8 @@
     raise DirectiveError(f"no loop {base} in {codelet.name}", span)    ─▶    no loop .* in .*
 
 A message's holes are free; a name stands for what its function assigns to it, a call for what that function returns,
-and a choice for each of its branches, so that every kind of refusal is a template of its own.
+where it is the module's own or ``wording``'s, and a choice for each of its branches, so that every kind of refusal is a
+template of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "looptune"
 
 FOLDERS = ("frontend", "poly", "transforms")
-MODULES = ("bind", "mapping", "reductions", "schedule", "suggest")
+MODULES = ("bind", "mapping", "reductions", "schedule", "suggest", "threads")
 
 ERRORS = ("ParseError", "UnsupportedError", "DirectiveError", "IllegalTransform", "UsageError", "ResourceError")
 NAMED = ("refuse", "Strange")
@@ -66,7 +67,8 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.file = str(path.relative_to(ROOT))
         self.tree = ast.parse(path.read_text())
-        self.functions = {f.name: f for f in ast.walk(self.tree) if isinstance(f, ast.FunctionDef)}
+        wording = _functions(ast.parse((ROOT / "wording.py").read_text()))
+        self.functions = {**wording, **_functions(self.tree)}
 
     def templates(self) -> Iterator[Template]:
         for scope, call in self.calls(self.tree, None):
@@ -127,6 +129,10 @@ class _Reader:
                 found = [t for v, inner in self.returned(name) for t in self.texts(v, inner, depth + 1)]
                 return list(dict.fromkeys(found)) if found else [_HOLE]
         return [_HOLE]
+
+
+def _functions(tree: ast.AST) -> dict[str, ast.FunctionDef]:
+    return {f.name: f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
 
 
 def _called(call: ast.Call) -> str:

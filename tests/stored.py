@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from looptune import studies
 from looptune.report import kept
 from looptune.report.kept import Sources
 from looptune.report.result import Entry, Result
+from looptune.report.study import Study
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import CutOff, Illegal, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
@@ -92,3 +94,9 @@ def database(
                 facts = replace(FACTS, name=context.device)
                 conclude(store, context, "s1", kept.record(result(facts=facts), sources))
     return path
+
+
+def one(path: Path) -> Study:
+    """The only study of the file."""
+    (found,) = studies.read([path])
+    return found

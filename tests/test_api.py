@@ -9,15 +9,16 @@ import numpy as np
 import oracle
 import programs
 import pytest
-from programs import Program
+from programs.program import Program
 
 import looptune
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
 from looptune.errors import LooptuneError, TargetError, UsageError
 from looptune.mapping import plan
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 ids = pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

@@ -13,6 +13,7 @@ import pytest
 
 import looptune
 from looptune import source_to_source
+from looptune.analysis import Analysis
 from looptune.explain import explain
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -20,7 +21,7 @@ from looptune.report import loops, loops_json, summary, tables
 from looptune.report.result import Entry, Result
 from looptune.runtime.machine import Facts
 from looptune.runtime.timing import Summary
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 SCATTER = """\
 void scatter(int n, float x[n], float y[n]) {

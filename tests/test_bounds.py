@@ -10,13 +10,14 @@ import pytest
 import random_nests
 
 from looptune import pretty
+from looptune.analysis import Analysis
 from looptune.errors import IllegalTransform, LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Const, Loop, Stmt
 from looptune.poly.proof import prove
 from looptune.rewrite import map_blocks, walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.simplify import add, sub
 
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5), (7, 8))

@@ -12,7 +12,7 @@ from looptune import pretty
 from looptune.comparisons import decided
 from looptune.frontend import load
 from looptune.ir import Assign, Bin, Codelet, Const, Expr, If, Stmt, Var
-from looptune.mapping import value
+from looptune.plans import value
 
 HEAD = (
     "void f(int n, float x[n], float y[n], int at[n])\n{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) %s }\n"

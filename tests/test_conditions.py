@@ -8,6 +8,8 @@ from dataclasses import replace
 import islpy as isl
 import pytest
 
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -18,7 +20,7 @@ from looptune.poly import flow
 from looptune.poly.asked import parts
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, walk
-from looptune.schedule import Analysis, Scheduled, bake, schedule
+from looptune.schedule import Scheduled, schedule
 
 HEAD = "void f(int n, float A[n][n], float x[n], float y[n], float z[n], int at[n]) {\n"
 

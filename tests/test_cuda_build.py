@@ -11,15 +11,18 @@ from types import SimpleNamespace
 
 import oracle
 import pytest
-from test_cut import STEPS
+from codes import STEPS
 
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.backends.base import Limit, Pace
 from looptune.backends.canonical import canonical
+from looptune.bake import bake
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan, sized
-from looptune.schedule import Analysis, bake, schedule
+from looptune.mapping import plan
+from looptune.plans import Plan, sized
+from looptune.schedule import schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from looptune import pretty
+from looptune.analysis import Analysis
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, ParseError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, If, Loop
 from looptune.poly.proof import prove
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, distributed, schedule
+from looptune.schedule import distributed, schedule
 from looptune.transforms.distribute import components
 from looptune.tune import space
 from looptune.tune.derive import derive

@@ -14,9 +14,9 @@ from typing import Any
 
 import made_rows
 import pytest
+from command import looptune
 from hypothesis import HealthCheck, given, settings
 from made_rows import CONTEXT, ROWS, row, timed
-from test_cli import looptune
 
 from looptune.report.formats import entries, files, kernel_tuner, t1, t4, wisdom
 from looptune.tune.parameters import sheet

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
-from pathlib import Path
 
 import pytest
 
 from looptune import interp
-from looptune.errors import LooptuneError, ParseError, UsageError
+from looptune.errors import UsageError
 from looptune.frontend import load
 from looptune.frontend.expr import MATH
 from looptune.ir import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
@@ -26,139 +24,9 @@ int main() { f(3, a);
   g(3, a, b); return 0; }
 """
 
-HEADER = """
-#define POLYBENCH_C99_SELECT(x,y) x
-#define POLYBENCH_2D(var, dim1, dim2, ddim1, ddim2) var[POLYBENCH_C99_SELECT(dim1,ddim1) + 0][dim2]
-#define POLYBENCH_LOOP_BOUND(x,y) x
-#define POLYBENCH_2D_ARRAY_DECL(var, type, d1, d2, e1, e2) type (*var)[d1][d2]; var = (type(*)[d1][d2])alloc(d1 * d2);
-#define POLYBENCH_ARRAY(x) *x
-extern void *alloc(unsigned long long int n);
-"""
-
-KERNEL_HEADER = """
-#ifndef K_H
-#define K_H
-# if !defined(NI)
-#  define NI 20
-# endif
-# if !defined(DATA_TYPE_IS_FLOAT) && !defined(DATA_TYPE_IS_DOUBLE)
-#  define DATA_TYPE_IS_DOUBLE
-# endif
-# ifdef DATA_TYPE_IS_DOUBLE
-#  define DATA_TYPE double
-#  define SCALAR_VAL(x) x
-#  define SQRT_FUN(x) sqrt(x)
-# else
-#  define DATA_TYPE float
-#  define SCALAR_VAL(x) x##f
-#  define SQRT_FUN(x) sqrtf(x)
-# endif
-# define _PB_NI POLYBENCH_LOOP_BOUND(NI,ni)
-#endif
-"""
-
-KERNEL = """
-#include <stdio.h>
-#include <polybench.h>
-#include "k.h"
-static void init_array(int ni, DATA_TYPE *alpha, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
-{
-  *alpha = 1.5;
-  for (int i = 0; i < ni; i++) A[i][i] = 1;
-}
-static void print_array(int ni, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
-{
-  for (int i = 0; i < ni; i++) fprintf(stderr, "%0.2lf ", A[i][i]);
-}
-static void kernel_k(int ni, DATA_TYPE alpha, DATA_TYPE POLYBENCH_2D(A,NI,NI,ni,ni))
-{
-  int i, j;
-#pragma scop
-  for (i = 0; i < _PB_NI; i++)
-    for (j = 0; j <= i; j++)
-      A[i][j] = alpha * SQRT_FUN(A[i][j]) + SCALAR_VAL(0.5);
-#pragma endscop
-}
-int main(int argc, char **argv)
-{
-  int ni = NI;
-  DATA_TYPE alpha;
-  struct timeval start;
-  POLYBENCH_2D_ARRAY_DECL(A, DATA_TYPE, NI, NI, ni, ni);
-  init_array(ni, &alpha, POLYBENCH_ARRAY(A));
-  kernel_k(ni, alpha, POLYBENCH_ARRAY(A));
-  if (argc > 42) print_array(ni, POLYBENCH_ARRAY(A));
-  return 0;
-}
-"""
-
-
-@pytest.fixture
-def polybench(tmp_path: Path) -> Path:
-    (tmp_path / "utilities").mkdir()
-    (tmp_path / "utilities" / "polybench.h").write_text(HEADER)
-    (tmp_path / "k.h").write_text(KERNEL_HEADER)
-    (tmp_path / "k.c").write_text(KERNEL)
-    return tmp_path
-
 
 def nest(body: str, params: str = "int n, double *x") -> str:
     return f"void f({params}) {{\n{body}\n}}\n"
-
-
-# -- PolyBench ------------------------------------------------------------------------------------
-
-
-def test_polybench_file(polybench: Path) -> None:
-    """A file in PolyBench's style needs its headers' folder and nothing else."""
-    unit = load(polybench / "k.c", include_dirs=[polybench / "utilities"])
-    assert (
-        function(unit.codelet).replace(" ", "")
-        == """
-void kernel_k(int ni, double alpha, double A[20][20])
-{
-  for (int i = 0; i < 20; i++) {
-    for (int j = 0; j < i + 1; j++) {
-      A[i][j] = alpha * sqrt(A[i][j]) + 0.5;
-    }
-  }
-}
-""".lstrip().replace(" ", "")
-    )
-    assert unit.values == {"ni": 20, "alpha": 1.5}
-    assert unit.text[slice(*unit.body)].startswith("  for (i = 0; i < _PB_NI; i++)\n")
-    assert unit.text[slice(*unit.body)].endswith("SCALAR_VAL(0.5);\n")
-
-
-def test_dtype_switches_types_and_polybench_literals(polybench: Path) -> None:
-    """float32 re-types the declarations and chooses PolyBench's float forms; -D sizes win over the header's."""
-    unit = load(polybench / "k.c", include_dirs=[polybench / "utilities"], dtype="float32", defines={"NI": 7})
-    text = function(unit.codelet)
-    assert "float A[7][7]" in text
-    assert "sqrtf(A[i][j]) + 0.5f" in text
-    assert unit.values == {"ni": 7, "alpha": 1.5}
-    assert unit.defines == {"NI": "7"}
-
-
-def test_a_missing_polybench_header_is_named(polybench: Path) -> None:
-    """Where the macros of a header that was not found break the syntax, the message names the header."""
-    with pytest.raises(ParseError, match=r"<polybench.h> was not found: add its folder with -I"):
-        load(polybench / "k.c")
-
-
-def test_load_is_fast(polybench: Path) -> None:
-    """A PolyBench-size file loads within the time a command line feels instant in."""
-    begin = time.perf_counter()
-    load(polybench / "k.c", include_dirs=[polybench / "utilities"])
-    assert time.perf_counter() - begin < 0.3
-
-
-def test_a_define_beats_the_files_own() -> None:
-    """-D N changes the size of a published file that defines N unconditionally."""
-    text = "#define N 512\n" + nest("for (int i = 0; i < N; i++) x[i] = N;")
-    (loop,) = load(text, defines={"N": 9}).codelet.body
-    assert isinstance(loop, Loop)
-    assert loop.hi == Const(9)
 
 
 # -- which codelet --------------------------------------------------------------------------------
@@ -462,61 +330,3 @@ void f(int n) {
     codelet = load(text).codelet
     assert codelet.params == (Scalar("n", "int32"), Array("A", "float64", (Const(10),)), Scalar("t", "float64"))
     assert codelet.locals == (Local("third", "float64"), Local("tmp", "float64", (Const(10),)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"source": "no.c"}, "no such file: no.c"),
-        ({"source": "."}, "a folder, not a C file: ."),
-        ({"source": " \n"}, "empty file: <source>"),
-        ({"source": nest(""), "defines": {"": "1"}}, "-D needs a name"),
-        ({"source": nest(""), "defines": {"2N": "1"}}, "-D needs a name: '2N' is none"),
-        ({"source": nest(""), "dtype": "half"}, "dtype is float32 or float64, not half"),
-        ({"source": nest(""), "include_dirs": ["nowhere"]}, "no such folder: nowhere"),
-        ({"source": nest("")}, "no loop in <source>"),
-    ],
-)
-def test_usage_errors(arguments: dict, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A wrong file or option is a UsageError of one line."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError) as error:
-        load(**arguments)
-    assert str(error.value) == message
-
-
-def test_encodings(tmp_path: Path) -> None:
-    """UTF-8 with a mark, Latin-1 and carriage returns are read; a binary file is refused."""
-    body = nest("for (int i = 0; i < n; i++) x[i] = 1; // é")
-    for data in (b"\xef\xbb\xbf" + body.encode(), body.encode("latin-1"), body.replace("\n", "\r\n").encode()):
-        (tmp_path / "a.c").write_bytes(data)
-        assert load(tmp_path / "a.c").codelet.name == "f"
-    (tmp_path / "a.c").write_bytes(b"\x7fELF\0\0\1")
-    with pytest.raises(UsageError, match="not a text file"):
-        load(tmp_path / "a.c")
-
-
-def test_a_define_that_is_no_number_is_named_where_it_is_used() -> None:
-    """The message points at the use and names the macro."""
-    with pytest.raises(LooptuneError) as error:
-        load(nest("for (int i = 0; i < N; i++) x[i] = 1;"), defines={"N": "abc"})
-    assert error.value.message == "N is defined as abc, which is no number and no variable"
-    assert error.value.span.line == 2
-
-
-def test_a_header_that_includes_itself_is_refused(tmp_path: Path) -> None:
-    """Endless includes end in a message, not in a crash."""
-    (tmp_path / "a.h").write_text('#include "a.h"\nint x;\n')
-    (tmp_path / "a.c").write_text('#include "a.h"\n' + nest("for (int i = 0; i < n; i++) x[i] = 1;"))
-    with pytest.raises(ParseError, match="nested more than"):
-        load(tmp_path / "a.c")
-
-
-def test_an_error_in_a_header_names_the_header(tmp_path: Path) -> None:
-    """Spans follow the text into the file it comes from."""
-    (tmp_path / "body.h").write_text("for (int i = 0; i < n; i++)\n  x[i] = missing;\n")
-    (tmp_path / "a.c").write_text(nest('#include "body.h"'))
-    with pytest.raises(ParseError) as error:
-        load(tmp_path / "a.c")
-    assert error.value.span.file.endswith("body.h")
-    assert (error.value.span.line, error.value.span.col) == (2, 10)

@@ -8,13 +8,14 @@ import oracle
 import pytest
 
 from looptune import pretty
+from looptune.analysis import Analysis
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Loop
 from looptune.poly.proof import prove
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 HEAD = "void f(int n, int m, double A[n][n], double x[n], double y[n], double z[n])\n{\n"
 

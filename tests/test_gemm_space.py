@@ -14,13 +14,15 @@ import oracle
 import pytest
 
 from looptune import pretty, targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
-from looptune.mapping import Plan, plan
-from looptune.schedule import Analysis, schedule
+from looptune.mapping import plan
+from looptune.plans import Plan
+from looptune.schedule import schedule
 from looptune.tune.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent

@@ -14,15 +14,17 @@ import oracle
 import programs
 import pytest
 from click.testing import CliRunner
-from programs import Program
-from test_cut import STEPS
-from test_reductions import CASES, Case
+from codes import STEPS
+from programs.program import Program
+from reducing import CASES
+from reducing_teams import Case
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
 
 import looptune
 from looptune import preparation, targets
+from looptune.analysis import Analysis
 from looptune.backends.base import Limit
 from looptune.cli import cli
 from looptune.frontend import load
@@ -32,7 +34,7 @@ from looptune.runtime.check import Judge
 from looptune.runtime.compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
 from looptune.runtime.tolerance import Doubt
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.tune.best import Best
 from looptune.tune.evaluate import Bench, KernelLab, plans_of
 from looptune.tune.space import Configuration

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import stores
-from test_build import GEMM, imported
-from test_cut import STEPS
+from built import GEMM, imported
+from codes import STEPS
 
 from looptune import targets
 from looptune.deploy import build

@@ -15,14 +15,14 @@ from styles import BY_NAME, GROUP_WITH_MAP, MALFORMED, MIXED, STYLES, TWICE, Sty
 
 import looptune
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
-from looptune.errors import DirectiveError, LooptuneError, UnsupportedError, UsageError
+from looptune.errors import LooptuneError, UnsupportedError, UsageError
 from looptune.frontend import Unit, load
 from looptune.ir import Array, Codelet, Loop
 from looptune.mapping import plan
-from looptune.preparation import Request, prepare
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.source_to_source import emit, transform
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -297,117 +297,3 @@ def test_a_codelet_of_another_file_is_named() -> None:
     assert error.value.span.line == 1
     assert "10" not in warnings(alone + MALFORMED)[0]
     assert warnings(alone + MALFORMED)[0] == "1:9: the codelet f is defined in another file, and left out"
-
-
-SPELLINGS = (
-    "unroll 4, split, guarded", "UNROLL(2), Jam", "unroll i:3, j:3, noremainder", "tile i:4", "tile i:4, j:8",
-    "permute j, i", "permute (j,i)", "parallel", "parallel, private(a)", "noParallel", "noparallel  ", "gridify",
-    "gridify(j,i), private(a,b), blocksize 256x2", "grid blocksize 32 X 8", "grid blocksize 32x8",
-    'grid blocksize "32x8"', "grid blocksize SIZE",
-    "unroll 4, &\n#pragma hmppcg & split,&\n#pragma hmppcg & guarded", "unroll 4 &\n#pragma hmppcg & split",
-    "gridify(i), &\n#pragma hmppcg & private( a, &\n#pragma hmppcg & b), &\n#pragma hmppcg & global( x, y)",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("line", SPELLINGS)
-@pytest.mark.parametrize("pragma", ["#pragma hmppcg ", "# pragma  hmppcg(CUDA) ", "#pragma HMPPCG(opencl) "])
-def test_every_published_spelling_is_applied(pragma: str, line: str) -> None:
-    """On a nest with a comment, a blank line and another pragma between; one for another target does nothing."""
-    text = f"""
-#define SIZE 16 X 16
-#pragma hmpp f codelet, args[x].io=in
-void f(float x[12][12], float y[12][12]) {{
-  float a, b; int i, j;
-  {pragma}{line}
-
-  /* rows */
-  #pragma omp parallel for
-  for (i = 0; i < 12; i++)
-    for (j = 0; j < 12; j++) {{ a = x[i][j]; b = a; y[i][j] = b; }}
-}}
-"""
-    applied = schedule(Analysis(load(text).codelet)).steps
-    assert bool(applied) == ("opencl" not in pragma)
-
-
-# -- choices in the file --------------------------------------------------------------------------
-
-CHOICES = """
-void f(int n, float *x, float *y)
-{
-  for (int i = 0; i < n; i++) {
-#pragma looptune { unroll {1..3}, {contiguous, split} | tile j:{2, 4} }
-    for (int j = 0; j < n; j++) x[i] += y[j];
-  }
-#pragma hmppcg grid blocksize {32x8, 64x4}
-  for (int i = 0; i < n; i++) y[i] = x[i];
-}
-"""
-
-
-def test_choices_in_the_file_are_its_space(tmp_path: Path) -> None:
-    """A sweep takes their product, a space file comes first, and the file as annotated is without them."""
-    file = tmp_path / "f.c"
-    file.write_text(CHOICES)
-    request = Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True, db=tmp_path / "x.sqlite")
-    space = prepare(request).space
-    assert space.size == (3 * 2 + 2) * 2
-    assert next(iter(space)).lines == ("loop 2: unroll 1, contiguous", "loop 3: grid blocksize 32x8")
-    file.with_suffix(".pragmas").write_text("loop 2: unroll {2, 3}\n")
-    assert prepare(request).space.size == 2
-
-
-def test_choices_have_to_be_decided(tmp_path: Path) -> None:
-    """Where one program is wanted, the message has the directive that picks; any of the kind decides."""
-    file = tmp_path / "f.c"
-    file.write_text(CHOICES)
-    pick = (
-        r"this pragma holds choices: pick one with --with 'loop 2: unroll 1, contiguous', or measure all with --sweep"
-    )
-    with pytest.raises(DirectiveError, match=pick) as error:
-        transform(file)
-    assert error.value.span.line == 5
-    with pytest.raises(DirectiveError, match="--with 'loop 3: grid blocksize 32x8'"):
-        transform(file, ["loop j: tile j:4"])
-    assert "outer_j" in transform(file, ["loop j: tile j:4", "codelet: grid blocksize 16x16"])
-    with pytest.raises(DirectiveError, match=pick):
-        prepare(Request(file, defines={"n": "16"}, target="numba-cpu"))
-
-
-def test_a_brace_that_is_wrong_is_pointed_at(tmp_path: Path) -> None:
-    """The message of a bad choice has the pragma's own line."""
-    file = tmp_path / "f.c"
-    file.write_text(CHOICES.replace("{32x8, 64x4}", "{32x8, 64x4"))
-    with pytest.raises(LooptuneError, match=r"f\.c:8:\d+: this { is not closed"):
-        prepare(Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True))
-
-
-BEFORE_FUNCTIONS = """
-#pragma hmpp g group, target=CUDA
-#pragma hmpp g first codelet, args[x].io=inout
-#pragma hmppcg grid blocksize 64 X 2
-void first(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }
-#pragma hmpp g second codelet, args[x].io=inout
-#pragma hmppcg grid blocksize 16x16
-#pragma hmppcg unroll 2, split
-void second(int n, float x[n])
-{
-  #pragma hmppcg grid blocksize 128x1
-  for (int i = 0; i < n; i++) x[i] *= 2;
-}
-int main(void) { float x[8]; first(8, x); second(8, x); return 0; }
-"""
-
-
-@pytest.mark.parametrize(
-    ("kernel", "applied"),
-    [
-        ("first", ["grid blocksize 64x2"]),
-        ("second", ["grid blocksize 128x1", "unroll 2, split"]),
-        (None, ["grid blocksize 64x2", "grid blocksize 128x1", "unroll 2, split"]),
-    ],
-)
-def test_a_directive_before_the_function_is_for_its_outermost_loops(kernel: str | None, applied: list[str]) -> None:
-    """Each codelet's own, in a group too; the one that stands before the loop counts."""
-    unit = load(BEFORE_FUNCTIONS, kernel=kernel)
-    assert sorted(s.text for s in schedule(Analysis(unit.codelet), (), unit.values).steps) == sorted(applied)

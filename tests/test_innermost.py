@@ -9,13 +9,14 @@ import oracle
 import pytest
 
 from looptune import targets
+from looptune.analysis import Analysis
 from looptune.backends.innermost import innermost
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Assign, Codelet, If, Load, Local, Loop, Var
 from looptune.mapping import plan
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.scope import names
 
 HEAD = "void f(int n, int m, float a, float A[n][m], float B[n][m], float x[n], int y[m])\n"

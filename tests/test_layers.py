@@ -15,14 +15,14 @@ ROOT = Path(__file__).parent.parent / "looptune"
 
 RANKS = {
     "version": 0, "source": 0, "defaults": 0, "errors": 1, "ir": 2, "simplify": 3, "rewrite": 4, "scope": 5,
-    "verify": 5, "interp": 5, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7,
-    "comparisons": 7, "frontend": 7, "poly": 7, "team": 8,
-    "transforms": 8, "parts": 8, "reductions": 9, "dealt": 9, "bind": 9, "schedule": 10, "mapping": 10, "flops": 11,
-    "mapped": 11, "openmp": 11, "outline": 11, "suggest": 11, "permitted": 11, "backends": 11, "explain": 12,
-    "runtime": 12, "tune": 13, "compulsory": 13, "targets": 14, "proved": 14, "deploy": 15, "api": 16, "report": 16,
-    "dump": 17, "source_to_source": 17, "places": 17, "doctor": 17, "finals": 18, "studies": 19, "preparation": 19,
-    "conclusion": 20, "experiment": 21, "options": 21, "first_call": 22, "cli_db": 22, "cli_build": 22,
-    "cli_report": 22, "cli_run": 22, "cli_export": 23, "cli": 24, "__main__": 25,
+    "verify": 5, "interp": 5, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7, "comparisons": 7, "frontend": 7,
+    "poly": 7, "team": 8, "transforms": 8, "parts": 8, "bake": 8, "wording": 8, "reductions": 9, "dealt": 9,
+    "bind": 9, "plans": 9, "mapping": 10, "analysis": 10, "flops": 11, "mapped": 11, "openmp": 11, "outline": 11,
+    "backends": 11, "threads": 11, "schedule": 12, "suggest": 13, "permitted": 13, "runtime": 13, "explain": 14,
+    "tune": 14, "compulsory": 14, "targets": 15, "proved": 15, "deploy": 16, "api": 17, "report": 17, "dump": 18,
+    "source_to_source": 18, "places": 18, "doctor": 18, "finals": 19, "studies": 20, "preparation": 20,
+    "conclusion": 21, "experiment": 22, "options": 22, "first_call": 23, "cli_db": 23, "cli_build": 23,
+    "cli_report": 23, "cli_run": 23, "cli_export": 24, "cli": 25, "__main__": 26,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 

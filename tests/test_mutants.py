@@ -20,6 +20,8 @@ from mutants import Mutant, mutants
 from test_transforms import example_text
 
 from looptune import transforms
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop, Scalar
@@ -27,7 +29,7 @@ from looptune.mapped import tree
 from looptune.mapping import plan
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 from looptune.simplify import is_integer
 
 SIZES = ((5, 4), (7, 6), (8, 3))

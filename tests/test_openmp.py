@@ -13,17 +13,18 @@ import programs
 import pytest
 import stores
 from click.testing import CliRunner
-from programs import Program
-from test_reductions import CASES
+from programs.program import Program
+from reducing import CASES
 from test_transforms import EXAMPLES, example_text
 
 from looptune import openmp
+from looptune.analysis import Analysis
 from looptune.cli import cli
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.transforms.base import Example
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from looptune.analysis import Analysis
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
 from looptune.outline import outline
-from looptune.schedule import Analysis, schedule
+from looptune.plans import Plan
+from looptune.schedule import schedule
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 

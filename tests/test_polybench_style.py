@@ -14,6 +14,7 @@ import pytest
 
 import looptune
 from looptune import source_to_source, targets
+from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
 from looptune.frontend import Unit, load
@@ -21,7 +22,7 @@ from looptune.ir import Array
 from looptune.mapping import plan
 from looptune.runtime.program import Recorded, record
 from looptune.runtime.sizes import odd, problem
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from nests import _Reader, nest
 
+from looptune.analysis import Analysis
 from looptune.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -16,7 +17,7 @@ from looptune.mapped import tree
 from looptune.mapping import plan
 from looptune.poly.proof import TOO_INVOLVED, Proof, prove
 from looptune.rewrite import rewrite
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
 

@@ -28,6 +28,7 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from looptune import interp, pretty
+from looptune.analysis import Analysis
 from looptune.errors import IllegalTransform, LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -41,7 +42,7 @@ from looptune.poly.model import Order, Piece, Statement
 from looptune.poly.proof import prove
 from looptune.poly.space import Space
 from looptune.rewrite import rewrite, walk
-from looptune.schedule import Analysis, Scheduled, schedule
+from looptune.schedule import Scheduled, schedule
 from looptune.transforms.base import Reorder
 
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))

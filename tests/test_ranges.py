@@ -6,10 +6,12 @@ import oracle
 import pytest
 
 from looptune import pretty
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 
 NEST = """
 void f(int n, int m, double A[n][m], double B[m][n])

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from messages import Template, templates
 
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.schedule import Analysis
 from looptune.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
@@ -88,7 +88,7 @@ def test_the_reader_of_messages_sees_the_sources() -> None:
     """Messages are found where they are raised, returned, assigned or chosen, and a text without them matches none."""
     assert len(TEMPLATES) > 150
     files = Counter(t.file.partition("/")[0] for t in TEMPLATES)
-    assert {"frontend", "transforms", "poly", "bind.py", "reductions.py", "schedule.py"} <= files.keys()
+    assert {"frontend", "transforms", "poly", "bind.py", "reductions.py", "schedule.py", "threads.py"} <= files.keys()
     said = "f.c:1:9: fuse: loop k counts in int64, loop i in int32"
     assert [t.file for t in TEMPLATES if t.of(said)] == ["transforms/fuse.py"]
     assert not any(t.of("all is well") for t in TEMPLATES)

@@ -8,13 +8,14 @@ import oracle
 import pytest
 
 from looptune import pretty
+from looptune.analysis import Analysis
 from looptune.frontend import load
 from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
 from looptune.registers import distinct, linear, promote
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.verify import verify
 
 PARAMS = "int n, int m, double A[n][m], double B[n][m], double x[n], double y[n], double *s"

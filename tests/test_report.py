@@ -1,4 +1,4 @@
-"""`looptune report`: databases as studies, the numbers of every table and figure, and the files that are written."""
+"""`looptune report`: databases as studies, the numbers of every table, and the files that are written."""
 
 from __future__ import annotations
 
@@ -9,35 +9,23 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from stored import BEST, FINALS, GPU, OTHER, SOURCES, TIMES, database, fill, result, timed
-from test_cli import GEMM, SMALL, looptune
+from command import GEMM, SMALL, looptune
+from stored import BEST, FINALS, GPU, OTHER, SOURCES, database, fill, one, result, timed
 
 from looptune import studies
 from looptune.errors import StoreError, UsageError
 from looptune.report import best, kept, site
-from looptune.report.figures import every, style
-from looptune.report.figures.draw import spread_labels
-from looptune.report.figures.families import Curve, factors, orders
-from looptune.report.figures.roofline import roofs
-from looptune.report.figures.sensitivity import sensitivity
-from looptune.report.figures.transfer import transfers
+from looptune.report.figures import style
 from looptune.report.grid import Column, Grid
-from looptune.report.inline import Picture, inlined
-from looptune.report.study import Study, alike, names_of
+from looptune.report.study import names_of
 from looptune.tune import upkeep
 from looptune.tune.concluded import conclude, conclusions
 from looptune.tune.store import Row, Store
 
 HOSTILE = 'a_b & 50% #1 {x} $y$ ~^ \\input{f} <b>|*`\n"q" \'é ⇒ --'
-
-
-def one(path: Path) -> Study:
-    (found,) = studies.read([path])
-    return found
 
 
 # -- what is kept ---------------------------------------------------------------------------------------------------
@@ -277,117 +265,6 @@ def test_markdown_and_csv_are_escaped() -> None:
     assert list(csv.reader(HARD.csv().splitlines(keepends=True)))[1] == [HOSTILE, "1", HOSTILE, HOSTILE]
 
 
-# -- figures --------------------------------------------------------------------------------------------------------
-
-
-def test_factors_are_of_versions_that_differ_in_one_directive(tmp_path: Path) -> None:
-    """Each scheme is a curve from factor 1, the version without the directive; what differs in more is not in it."""
-    found = factors(one(database(tmp_path / "db")))
-    assert found is not None
-    assert (found.place, found.rest) == ("loop k", ())
-    assert {c.scheme: [(x, round(y, 6)) for x, y in c.points] for c in found.curves} == {
-        "contiguous, remainder": [(1, 1.0), (2, 1.25), (4, 1.666667)],
-        "split, remainder": [(1, 1.0), (2, 1.111111)],
-        "split, guarded": [(1, 1.0), (4, 2.5)],
-        "tile": [(1, 1.0), (2, 1.0), (4, 0.8)],
-    }
-
-
-def test_factors_need_three_values(tmp_path: Path) -> None:
-    """Two are no curve."""
-    with Store.open(tmp_path / "db") as store:
-        fill(store, times={"": 100.0, "loop k: unroll 4": 60.0, "loop j: unroll 2": 60.0}, finals={})
-    assert factors(one(tmp_path / "db")) is None
-
-
-def test_lines_that_say_the_same_of_several_loops_are_one_directive(tmp_path: Path) -> None:
-    """A space that unrolls three loops alike has a curve of the three."""
-    each = {f"loop 1: unroll {u}\nloop 4: unroll {u}": 100.0 / u for u in (2, 4, 8)}
-    with Store.open(tmp_path / "db") as store:
-        fill(store, times={"": 100.0} | each, finals={})
-    found = factors(one(tmp_path / "db"))
-    assert found is not None
-    assert found.place == "loop 1, 4"
-    assert found.curves == (Curve("contiguous, remainder", ((1, 1.0), (2, 2.0), (4, 4.0), (8, 8.0))),)
-
-
-def test_orders_are_compared_with_the_file_as_written(tmp_path: Path) -> None:
-    """What was cut off has no number, what was refused is not there; an order with equal source is the file's."""
-    with Store.open(tmp_path / "db") as store:
-        fill(store)
-        same = Row(GPU, "nest i: permute i, j, k", sweep="s1", emitted="source of ")
-        store.record_duplicate(same, Row(GPU, "").key)
-    found = orders(one(tmp_path / "db"))
-    assert found is not None
-    assert dict(found.orders) == {"i, j, k (as written)": 1.0, "k, i, j": 0.5, "j, i, k": 2.0, "k, j, i": None}
-
-
-def test_sensitivity_is_the_best_with_each_value_over_the_best(tmp_path: Path) -> None:
-    """All others free; no unrolling is a factor of 1; what matters most comes first."""
-    found = sensitivity(one(database(tmp_path / "db")))
-    assert found is not None
-    curves = {name: {v: round(y, 4) for v, y in curve.items()} for name, curve in found.axes.items()}
-    assert next(iter(curves)) == "tile(k)"
-    assert curves["unroll(k)"] == {1: round(50 / 30, 4), 2: round(80 / 30, 4), 4: 1.0}
-    assert curves["blocksize x"] == {16: round(110 / 30, 4), 32: 1.0}
-    assert curves["tile(k)"] == {2: round(100 / 30, 4), 4: round(125 / 30, 4)}
-    assert found.left_out == 0
-
-
-def test_a_transfer_costs_the_time_there_over_that_of_the_best_there(tmp_path: Path) -> None:
-    """From the finals where both ran there, else from the screening; nothing where it was not measured."""
-    with Store.open(tmp_path / "db") as store:
-        fill(store)
-        slower = TIMES | {BEST: 90.0}
-        fill(store, OTHER, times=slower, finals={"": 100.0, "loop k: unroll 4, split, guarded": 40.0})
-    found = studies.read([tmp_path / "db"])
-    costs = {(t.source, t.target): dict(t.cost) for t in transfers(found)}
-    assert costs[("NVIDIA H200", "NVIDIA A100")] == {"gemm": 90.0 / 40.0}
-    assert costs[("NVIDIA A100", "NVIDIA H200")] == {"gemm": 40.0 / 30.0}
-    other = replace(found[0], context=replace(found[0].context, source_hash="other"))
-    assert transfers([other, found[1]]) == []
-
-
-def test_the_roof_is_what_was_measured(tmp_path: Path) -> None:
-    """Operations over bytes, operations over time, and the peaks of the type; none on a database without them."""
-    (roof,) = roofs([one(database(tmp_path / "db", concluded=True))])
-    assert (roof.copy, roof.fma) == (4000.0, 60_000.0)
-    (point,) = roof.points
-    assert point.intensity == 2 * 512**3 / (16 * 512**2)
-    assert point.gflops["tuned"] == pytest.approx(2 * 512**3 / 25e3)
-    assert set(point.gflops) == {"default", "hand-written", "tuned"}
-    assert roofs([one(database(tmp_path / "old"))]) == []
-
-
-def test_devices_and_types_have_means_of_their_own(tmp_path: Path) -> None:
-    """No mean is over kernels of two devices or of two types."""
-    found = studies.read([database(tmp_path / "db", (GPU, OTHER, replace(GPU, dtype="float64")))])
-    assert {name: len(same) for name, same in alike(found).items()} == {
-        "float32, NVIDIA A100": 1, "float32, NVIDIA H200": 1, "float64, NVIDIA H200": 1,
-    }  # fmt: skip
-    assert list(alike(found[1:])) == ["float32", "float64"]
-
-
-def test_labels_are_spread_in_their_order() -> None:
-    """No two are nearer than they may be, whatever falls together, and what stands alone stays."""
-    at = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.62, "e": 0.1}
-    placed = spread_labels(at, 0.1)
-    ordered = sorted(placed.values())
-    assert all(y - x >= 0.1 - 1e-6 for x, y in pairwise(ordered))
-    assert sorted(at, key=lambda n: at[n]) == sorted(placed, key=lambda n: placed[n])
-    assert placed["e"] == 0.1
-
-
-def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
-    """None is drawn empty."""
-    with Store.open(tmp_path / "db") as store:
-        fill(store, times={"": 100.0}, finals={})
-    found = every.figures([one(tmp_path / "db")])
-    assert {f.name for f in found if f.draw is not None} == {"speedups"}
-    assert {f.name for f in found} == {"speedups", "factors", "orders", "sensitivity", "roofline"}
-    assert all((f.draw is None) == bool(f.missing) for f in found)
-
-
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
@@ -415,15 +292,6 @@ def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "<svg" not in written.page.read_text()
 
 
-def test_figures_of_searches_are_taken_as_they_are(tmp_path: Path) -> None:
-    """What `looptune simulate --output` drew into the folder is on the page."""
-    (tmp_path / "nvidia-h200").mkdir()
-    (tmp_path / "nvidia-h200" / "searches.svg").write_text('<svg width="72pt" height="36pt"><g id="x"/></svg>')
-    (written,) = site.write(studies.read([database(tmp_path / "db")]), tmp_path)
-    assert '<g id="searches-x"/>' in written.page.read_text()
-    assert not any("searches" in note for note in written.notes)
-
-
 def test_the_command(tmp_path: Path) -> None:
     """Several databases, a folder, a kernel; it names each page, and what is not on it."""
     database(tmp_path / "a", concluded=True)
@@ -437,21 +305,3 @@ def test_the_command(tmp_path: Path) -> None:
     ran = looptune("report", "--db", "a", "--reports", "file", cwd=tmp_path)
     assert ran.code == 2
     assert "cannot write reports to file" in ran.err
-
-
-def test_an_svg_becomes_a_part_of_a_page() -> None:
-    """Its names are its own, its black is the page's ink, and nothing in it runs or loads."""
-    text = (
-        '<?xml version="1.0"?><!DOCTYPE svg><svg height="36pt" viewBox="0 0 72 36" width="72pt"><metadata>x</metadata>'
-        '<script>alert(1)</script><g id="a" style="fill: #222222"/><use href="#a" clip-path="url(#a)"/></svg>'
-    )
-    made = inlined(Picture("of x", 'a "title"', "", text))
-    assert made.startswith("<svg")
-    assert 'id="ofx-a"' in made
-    assert 'href="#ofx-a"' in made
-    assert "url(#ofx-a)" in made
-    assert "currentColor" in made
-    assert 'aria-label="a &quot;title&quot;"' in made
-    assert "max-width: 96px" in made
-    assert "script" not in made
-    assert "metadata" not in made

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_sweep import CONTEXT, FakeLab, ran, run, timed
+from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
 from looptune import interp, preparation
+from looptune.analysis import Analysis
 from looptune.backends.base import Pace
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.frontend import load
@@ -21,7 +22,7 @@ from looptune.ir import Codelet
 from looptune.runtime.machine import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
 from looptune.runtime.sizes import Problem, problem, reduced
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.tune.best import Best
 from looptune.tune.cut import SCREEN, WORTH_US, hopeless
 from looptune.tune.evaluate import Bench, Built, Plans, first_step, plans_of

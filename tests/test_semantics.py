@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
 from looptune import interp, pretty
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -25,7 +26,7 @@ from looptune.ir import Codelet, Loop
 from looptune.mapping import plan
 from looptune.registers import promote
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.verify import verify
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]

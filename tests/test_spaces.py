@@ -13,12 +13,13 @@ import oracle
 import pytest
 
 from looptune import pretty
+from looptune.analysis import Analysis
 from looptune.bind import addressed
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import Placed, parse_lines
 from looptune.ir import Arg, Codelet, Scalar
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.simplify import is_integer
 from looptune.tune.space import Configuration, parse
 

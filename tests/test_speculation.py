@@ -8,13 +8,16 @@ from pathlib import Path
 import oracle
 import pytest
 
+from looptune.analysis import Analysis
 from looptune.backends.speculation import speculated
+from looptune.bake import bake
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 
 HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
 TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"

@@ -9,11 +9,14 @@ from pathlib import Path
 import oracle
 import pytest
 
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.mapping import Plan, plan
-from looptune.schedule import Analysis, bake, schedule
+from looptune.mapping import plan
+from looptune.plans import Plan
+from looptune.schedule import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from looptune import interp
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.explain import explain
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
 from looptune.report import loops, loops_json
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 ROWS = """\
 void f(int n, int m, double A[n][m], double x[m], double y[n]) {

@@ -1,126 +1,27 @@
-"""The coordinator, with a made-up laboratory whose kernels sleep, crash, hang or lie as their directives say."""
+"""The coordinator: every configuration ends as an outcome, in a fixed order, and nothing is run twice."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
-from looptune.errors import StoreError, TargetError, UsageError
-from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
-from looptune.tune.best import Best
-from looptune.tune.lab import More
+from looptune.errors import UsageError
+from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
 from looptune.tune.space import DEFAULT, Configuration, parse
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Budget, Prepared, Progress, SweepResult, parse_budget, sweep
+from looptune.tune.sweep import Budget, Prepared, Progress, parse_budget
 from looptune.tune.tally import KEPT, Tally
 from looptune.tune.workers import Setup
-
-CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
-
-
-def timed(median_us: float) -> Timed:
-    return Timed((median_us,), median_us, median_us, median_us, "original")
-
-
-@dataclass(frozen=True)
-class FakeLab:
-    """`unroll U` takes 100 / U us; what the first loop's `parallel` says happens instead. `again X` takes 50 us, then X
-    is built, `later X` is not timed before. ``journal`` logs what ran."""
-
-    journal: Path
-    compile_s: float = 0.0
-    measure_s: float = 0.0
-    context: Context = CONTEXT
-
-    @property
-    def compile_setup(self) -> Setup:
-        return partial(compiler, self.journal, self.compile_s)
-
-    @property
-    def measure_setups(self) -> tuple[Setup, ...]:
-        return (partial(measurer, self.journal, self.measure_s),)
-
-
-def prepare(configuration: Configuration) -> Prepared | Outcome:
-    if "illegal" in configuration.text:
-        return Illegal("iteration (i=1) must run before (i=2)")
-    # `unroll 1` changes nothing: the same source as without it.
-    return Prepared(configuration.text.replace("loop k: unroll 1", ""), configuration.text)
-
-
-def write(journal: Path, text: str) -> None:
-    with journal.open("a") as file:
-        file.write(f"{text}\n")
-
-
-def compiler(journal: Path, seconds: float) -> Callable[[str, Any], Any]:
-    def work(step: str, given: Any) -> Any:
-        return prepare(given) if step == "prepare" else build(given)
-
-    def build(text: str) -> Any:
-        write(journal, f"compile {text!r}")
-        time.sleep(seconds)
-        match text:
-            case "loop k: nobuild":
-                raise RuntimeError("ptxas said no")
-            case "loop k: overlimit":
-                return OverLimit("needs 2048 threads per block, the limit is 1024")
-            case "loop k: killcompiler":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "loop k: hangcompiler":
-                time.sleep(60)
-            case "slowly":
-                time.sleep(60)
-        return ("built", text)
-
-    return work
-
-
-def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome | More]:
-    lost = []
-
-    def measure(built: Any, best: Best | None) -> Outcome | More:
-        _, text = built
-        write(journal, f"measure {text!r} pid={os.getpid()} best={None if best is None else best.us}")
-        time.sleep(seconds)
-        if lost:
-            return Crashed("the device context was lost before this")
-        match text:
-            case "loop k: segfault":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "loop k: forever":
-                while True:
-                    pass
-            case "loop k: wrong":
-                return WrongResult("C[0][0]: got 1, expected 2")
-            case "loop k: lostcontext":
-                lost.append(text)
-                raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
-        first, _, more = text.removeprefix("loop k: ").partition(" ")
-        if first in ("again", "later"):
-            return More(more if more == "slowly" else f"loop k: {more}", timed(50.0) if first == "again" else None)
-        found = re.search(r"unroll (\d+)", text)
-        return timed(100.0 / int(found[1]) if found else 100.0)
-
-    return measure
-
-
-BAD = "nobuild | overlimit | killcompiler | hangcompiler | segfault | forever | wrong | lostcontext | illegal"
-SPACE = parse(f"loop k: {{ unroll {{1..4}} | {BAD} | unroll 8 }}", "s")
 
 
 def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
@@ -160,18 +61,6 @@ def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path) -> N
 @pytest.fixture
 def lab(tmp_path: Path) -> FakeLab:
     return FakeLab(tmp_path / "journal")
-
-
-def run(lab: FakeLab, tmp_path: Path, source: Any = SPACE, count: int | None = None, **options: Any) -> SweepResult:
-    given: dict[str, Any] = {"budget": Budget(count), "jobs": 1, "timeout_s": 1.0, "progress": lambda p: None}
-    strategy = options.pop("strategy", None) or Exhaustive(source)
-    with Store.open(tmp_path / "store") as store:
-        return sweep(lab, strategy, store, **{**given, **options})
-
-
-def ran(lab: FakeLab, what: str) -> list[str]:
-    lines = lab.journal.read_text().splitlines() if lab.journal.exists() else []
-    return [line for line in lines if line.startswith(what)]
 
 
 def test_every_configuration_ends_as_an_outcome(lab: FakeLab, tmp_path: Path):
@@ -381,116 +270,6 @@ def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
     groups = re.sub(r"(.)\1*", r"\1", "".join(line[0] for line in ran(lab, "")))
     assert len(groups) <= 6
     assert set(groups) == {"c", "m"}
-
-
-def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path):
-    """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
-    slow = FakeLab(lab.journal, measure_s=0.2)
-    result = run(slow, tmp_path, parse("loop k: unroll {2..1000}", "s"), budget=Budget(seconds=2.0))
-    assert result.elapsed_s >= 2.0
-    assert result.elapsed_s < 3.0 or result.counts["timed"] == 1, (
-        "a first version may outlast it, no second one is begun"
-    )
-    assert 1 <= result.counts["timed"] < 20
-    assert len(ran(lab, "measure")) == result.counts["timed"]
-    with Store.open(tmp_path / "store") as store:
-        assert {row.status for row in store.rows()} == {"timed"}
-
-
-def test_ctrl_c_keeps_everything_measured(lab: FakeLab, tmp_path: Path):
-    """KeyboardInterrupt anywhere: the result says so, and what was being measured is no crash but run again."""
-
-    def interrupt(progress: Progress) -> None:
-        if progress.done == 3:
-            time.sleep(0.3)  # the fourth is being measured by now
-            raise KeyboardInterrupt
-
-    slow = FakeLab(lab.journal, measure_s=0.5)
-    space = parse("loop k: unroll {2..6}", "s")
-    result = run(slow, tmp_path, space, progress=interrupt)
-    assert result.interrupted
-    assert result.counts["timed"] == 3
-    again = run(lab, tmp_path, space)
-    assert (again.resumed, again.counts["timed"], again.counts["crashed"]) == (3, 6, 0)
-
-
-SWEEP = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from test_sweep import *
-tmp = Path(sys.argv[2])
-lab = FakeLab(tmp / "journal", measure_s=float(sys.argv[3]))
-result = run(lab, tmp, parse("loop k: unroll {2..9}", "s"), timeout_s=60)
-print("interrupted" if result.interrupted else "done", result.counts["timed"], flush=True)
-"""
-
-
-def in_another_process(tmp_path: Path, measure_s: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SWEEP, str(Path(__file__).parent), str(tmp_path), str(measure_s)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def wait_for_measurements(lab: FakeLab, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(ran(lab, "measure")) < count and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert len(ran(lab, "measure")) >= count
-
-
-def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: Path):
-    """Killed in the fourth measurement: it reads as Crashed, is not run again, and the three before are not lost."""
-    process = in_another_process(tmp_path, 1.5)
-    wait_for_measurements(lab, 4)
-    process.kill()
-    process.communicate()
-    result = run(lab, tmp_path, parse("loop k: unroll {2..9}", "s"))
-    assert (result.resumed, result.counts["timed"], result.counts["crashed"]) == (4, 8, 1)
-    assert len(ran(lab, "measure")) == 9
-    with Store.open(tmp_path / "store") as store:
-        (culprit,) = [row for row in store.rows() if row.status == "crashed"]
-    assert culprit.outcome == Crashed("the process died while this ran")
-    assert repr(culprit.directives) in ran(lab, "measure")[3]
-
-
-def test_ctrl_c_on_the_terminal_is_quiet(lab: FakeLab, tmp_path: Path):
-    """SIGINT to the whole process group, as a terminal sends it: workers print no traceback, the result stands."""
-    process = in_another_process(tmp_path, 1.5)
-    wait_for_measurements(lab, 3)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert err == ""
-    assert re.fullmatch(r"interrupted [2-8]\n", out), out
-
-
-def test_a_laboratory_that_cannot_start_ends_the_sweep(lab: FakeLab, tmp_path: Path):
-    """No device is the user's to know at once, not a crash of every configuration."""
-    with pytest.raises(TargetError, match="cannot start"):
-        run(NoDevice(lab.journal), tmp_path)
-    with Store.open(tmp_path / "store") as store:
-        assert [row.status for row in store.rows() if row.status not in ("illegal", "duplicate")] == []
-
-
-class NoDevice(FakeLab):
-    @property
-    def measure_setups(self) -> tuple[Setup, ...]:
-        return (no_device,)
-
-
-def no_device() -> Any:
-    raise RuntimeError("no CUDA device")
-
-
-def test_a_full_disk_ends_the_sweep_with_its_rows(lab: FakeLab, tmp_path: Path):
-    """A StoreError, no worker left, and every row before it in place."""
-    with Store.open(tmp_path / "store") as store:
-        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
-        store.connection.execute(f"PRAGMA max_page_count = {pages + 4}")
-        space = parse("loop k: { illegal {1..1000} }", "s")
-        with pytest.raises(StoreError, match="full"):
-            sweep(
-                lab, Exhaustive(space), store, budget=Budget(), jobs=1, timeout_s=1, progress=lambda p: None, first=()
-            )
-        assert len(list(store.rows())) > 5
 
 
 @pytest.mark.parametrize("name", ["exhaustive", "random"])

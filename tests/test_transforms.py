@@ -7,6 +7,7 @@ import oracle
 import pytest
 
 from looptune import pretty, transforms
+from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
@@ -15,7 +16,7 @@ from looptune.mapped import prove_plan
 from looptune.mapping import plan
 from looptune.poly.proof import prove
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.transforms.base import Example
 from looptune.verify import verify
 

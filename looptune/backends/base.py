@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from looptune.mapping import Plan
+from looptune.plans import Plan
 from looptune.version import __version__
 
 

@@ -30,7 +30,7 @@ from looptune.backends.text import ident
 from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Array, Scalar, Var
-from looptune.mapping import Kernel, Plan, count, launches, sized, value
+from looptune.plans import Kernel, Plan, count, launches, sized, value
 
 
 class CudaProgram(Program):

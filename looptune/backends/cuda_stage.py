@@ -19,7 +19,7 @@ from looptune.backends.cuda_team import BARRIER, Strided
 from looptune.backends.text import ident, never_negative
 from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile, directly
 from looptune.ir import Assign, Const, Expr, If, Load, Loop, Stmt, Var
-from looptune.mapping import Kernel
+from looptune.plans import Kernel
 from looptune.ranges import Range, between, difference, inside
 from looptune.rewrite import substitute, walk_stmts
 from looptune.simplify import add, mul

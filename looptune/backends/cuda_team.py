@@ -19,7 +19,7 @@ import numpy as np
 
 from looptune.backends.text import Writer, ident
 from looptune.ir import Assign, Expr, Load, Loop, Var
-from looptune.mapping import Kernel, Plan
+from looptune.plans import Kernel, Plan
 from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
 
 BARRIER = "cuda.syncthreads()"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from looptune.ir import Assign, Const
-from looptune.mapping import HostIf, HostLoop, Plan, Step, count, value
+from looptune.plans import HostIf, HostLoop, Plan, Step, count, value
 from looptune.rewrite import walk
 
 PARTS = (64, 16, 8, 4, 2, 1)

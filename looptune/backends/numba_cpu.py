@@ -31,7 +31,7 @@ from looptune.backends.marks import course
 from looptune.backends.stopping import watched
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
-from looptune.mapping import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
 from looptune.scope import names
 from looptune.team import Accumulator, Tree
 

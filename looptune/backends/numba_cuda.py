@@ -1,8 +1,6 @@
 """Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread, or one team, per grid iteration.
 
-Every choice here was measured on an H200. Loops are ``while`` loops with unsigned 32-bit counters and arrays are
-flat with unsigned 32-bit indices, because NVVM then unrolls and schedules them as nvcc does (signed or 64-bit
-indices cost up to three times on a matrix product). A value that may be negative keeps 64 signed bits.
+Every choice here, and in ``cuda_writer``, which writes a kernel's statements, was measured on an H200.
 
 ``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubins, see ``cuda_program``.
 """
@@ -17,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,163 +26,21 @@ from looptune.backends import cuda_ahead, cuda_stage, tiles
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
-from looptune.backends.cuda_team import Strided, Within, shared_bytes, together
+from looptune.backends.cuda_team import shared_bytes, together
+from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.inferred import inferred_once
-from looptune.backends.repeated import PLACE, once
 from looptune.backends.speculation import speculated
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, enclosed, ident, never_negative
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident, never_negative
 from looptune.errors import ResourceError
-from looptune.ir import Array, Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
-from looptune.mapping import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.ir import Array, Const, Loop
+from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
 from looptune.rewrite import walk
 from looptune.scope import names
-from looptune.simplify import add, mul
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
 MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
-HOST = "host_"
-"""What the names of helpers open with that the launching function calls."""
-
-
-class _Writer(Strided):
-    """``unsigned`` are the variables that hold a uint32."""
-
-    def __init__(self, plan: Plan, unsigned: set[str]) -> None:
-        super().__init__(unsigned)
-        self.plan = plan
-        self.unsigned = set(unsigned)
-        self.tiles: frozenset[str] = frozenset()
-        self.made = 0
-        self.taken: frozenset[str] = frozenset()
-
-    def element(self, load: Load) -> str:
-        if load.array in self.tiles:
-            return f"{load.array}[{self.unsigned_index(load.index[0])}]"
-        return f"{ident(load.array)}[{self.unsigned_index(self.place(load))}]"
-
-    def place(self, load: Load) -> Expr:
-        """Where an element is in its array, in elements; a single subscript says that."""
-        if len(load.index) == 1:
-            return load.index[0]
-        array = self.plan.array(load.array)
-        flat: Expr = load.index[0] if load.index else Const(0)
-        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
-            assert n is not None, f"{load.array}: an inner extent is always declared"
-            flat = add(mul(flat, n), i)
-        return flat
-
-    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        """Runs of assignments with what they share computed once."""
-        held: list[str] = []
-        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in once(tuple(run), self.place, self.fresh):
-                match stmt:
-                    case Assign(Var(name), place) if name.endswith(PLACE):
-                        yield f"{indent}{name} = {self.unsigned_index(place)}"
-                        self.bind(name, True)
-                        held.append(name)
-                    case _:
-                        yield from self.statement(stmt, indent)
-        for name in held:
-            self.unbind(name)
-        if not body:
-            yield f"{indent}pass"
-
-    def fresh(self, ending: str) -> str:
-        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
-        return f"v{self.made}{ending}"
-
-    def unsigned_index(self, e: Expr) -> str:
-        match e:
-            case Const(n):
-                return str(int(n))
-            case Var(name) if name in self.unsigned:
-                return ident(name)
-        return f"uint32({self.index(e)})"
-
-    def index(self, e: Expr, level: int = 0) -> str:
-        """``e`` modulo 2**32: sums and products need no sign."""
-        match e:
-            case Const(n):
-                return str(int(n))
-            case Var(name):
-                return ident(name)
-            case Bin("+" | "-" | "*" as op, lhs, rhs):
-                own = LEVEL[op]
-                return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
-        return self.bound(e, level)
-
-    def wide_variable(self, name: str) -> str:
-        return f"int64({ident(name)})" if name in self.unsigned else ident(name)
-
-    def loop(
-        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
-    ) -> Iterator[str]:
-        var = ident(loop.var)
-        unsigned = never_negative(loop.lo, self.nonnegative)
-        kind = "uint32" if unsigned else "int64"
-        yield f"{indent}{var} = {kind}({self.start(loop, lane)})"
-        end = self.limit(loop, unsigned)
-        if not isinstance(loop.hi, (Const, Var)):
-            yield f"{indent}{var}__end = {end}"
-            end = f"{var}__end"
-        self.bind(loop.var, unsigned)
-        yield f"{indent}while {var} < {end}:"
-        yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
-        yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
-        self.unbind(loop.var)
-
-    def range_of(self, loop: Loop) -> tuple[str, str, str]:
-        unsigned = never_negative(loop.lo, self.nonnegative)
-        kind = "uint32" if unsigned else "int64"
-        return kind, f"{kind}({self.bound(loop.lo)})", self.limit(loop, unsigned)
-
-    def start(self, loop: Loop, counter: str) -> str:
-        """The value of the variable after ``counter`` steps, "" being none."""
-        if not counter:
-            return self.bound(loop.lo)
-        scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
-        return scaled if loop.lo == Const(0, loop.dtype) else f"{self.bound(loop.lo, LEVEL['+'])} + {scaled}"
-
-    def limit(self, loop: Loop, unsigned: bool) -> str:
-        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
-        if not unsigned:
-            return f"int64({self.bound(loop.hi)})"
-        if never_negative(loop.hi, self.nonnegative):
-            return self.unsigned_index(loop.hi) if not isinstance(loop.hi, Const) else f"uint32({self.bound(loop.hi)})"
-        return f"uint32(max({self.bound(loop.lo)}, {self.bound(loop.hi)}))"
-
-    def bind(self, var: str, unsigned: bool) -> None:
-        if unsigned:
-            self.unsigned.add(var)
-            self.nonnegative.add(var)
-
-    def unbind(self, var: str) -> None:
-        self.unsigned.discard(var)
-        self.nonnegative.discard(var)
-
-    def condition(self, e: Expr) -> str:
-        match e:
-            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) if self.same_sign(lhs) and self.same_sign(
-                rhs
-            ):
-                return f"{self.unsigned_index(lhs)} {op} {self.unsigned_index(rhs)}"
-        return super().condition(e)
-
-    def same_sign(self, e: Expr) -> bool:
-        """A size, a counter or a constant that an unsigned comparison may use as it is."""
-        return (isinstance(e, Var) and e.name in self.unsigned) or (
-            isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
-        )
-
-
-class _Host(_Writer):
-    """Sizes, bounds and conditions in plain Python: a device function cannot be called there."""
-
-    def helper(self, name: str) -> str:
-        return HOST + super().helper(name)
 
 
 def architectures() -> tuple[str, ...]:
@@ -211,7 +66,7 @@ def parts(plan: Plan) -> Parts:
     check_limits(plan)
     imports, helpers, kernels = _kernels(plan)
     types = {k.name: tuple(_named(argument_type(plan, n)) for n in (*k.arrays, *k.scalars)) for k in plan.kernels}
-    writer = _Host(plan, set())
+    writer = HostWriter(plan, set())
     new = [
         f"    {ident(v.name)} = new({' * '.join(writer.bound(e) for e in v.shape) if v.shape else 1}, {v.dtype!r})"
         for v in plan.resident
@@ -220,7 +75,7 @@ def parts(plan: Plan) -> Parts:
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
     wide = tuple(name for name in tiles.wide(plan) if name not in own)
-    return Parts(imports, (*helpers, *(_host_helper(h) for h in sorted(writer.used))), made, host, wide)
+    return Parts(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
 
 def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
@@ -246,9 +101,9 @@ class NumbaCuda(Backend):
         return self._module(plan, *_texts(plan))
 
     def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
-        host = _Host(plan, set())
+        host = HostWriter(plan, set())
         steps = list(_host(plan, host))
-        helpers = [f"{_host_helper(h)}\n" for h in sorted(host.used)]
+        helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
@@ -320,10 +175,6 @@ def _check_capability(plan: Plan, arch: str) -> None:
                                 f"this is {arch}: stage with one buffer")  # fmt: skip
 
 
-def _host_helper(name: str) -> str:
-    return HELPERS[name].replace(name, HOST + name)
-
-
 def _check(kernel: str, needed: int, what: str, most: int) -> None:
     if needed > most:
         raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")
@@ -338,7 +189,7 @@ def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
 
 def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Imports and device functions that the kernels need, and the kernels."""
-    writer = _Writer(plan, extent_names(plan))
+    writer = CudaWriter(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [cuda_stage.COPY_TEXT] if any(f"{cuda_stage.COPY}(" in text for text in kernels.values()) else []
@@ -376,7 +227,7 @@ def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
     return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, _shared_bytes(plan, kernel), threads)
 
 
-def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
+def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
     kernel = speculated(kernel, plan)
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
@@ -430,7 +281,7 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
     return False
 
 
-def _host(plan: Plan, writer: _Writer) -> Iterator[str]:
+def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
     """The function a user calls: device arrays in, launches out."""
     params = [p.name for p in plan.codelet.params]
     yield f"def {ident(plan.codelet.name)}({', '.join([ident(n) for n in params] + ['stream=0'])}):"
@@ -458,7 +309,7 @@ def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> s
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 
-def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, spelled: Spelled) -> Iterator[str]:
+def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
     if not steps:
         yield f"{indent}pass"
     for step in steps:
@@ -475,7 +326,7 @@ def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, spelled: Spell
                 yield from _steps(other, writer, indent + "    ", spelled)
 
 
-def _launch(kernel: Kernel, writer: _Writer, indent: str, spelled: Spelled) -> Iterator[str]:
+def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
     def count(axis: Loop, threads: int) -> str:
         per = axis.step * threads
         lo, hi = writer.bound(axis.lo, LEVEL["*"]), writer.bound(axis.hi, LEVEL["-"])

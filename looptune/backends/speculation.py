@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
-from looptune.mapping import Kernel, Plan
+from looptune.plans import Kernel, Plan
 from looptune.ranges import Range, between, difference, inside
 from looptune.rewrite import walk
 from looptune.scope import names_in

@@ -20,11 +20,12 @@ from math import gcd, prod
 
 import numpy as np
 
+from looptune.backends.counted import counted, most_iterations, written_out
 from looptune.errors import DirectiveError
-from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
-from looptune.mapping import Kernel, Plan
+from looptune.ir import Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.plans import Kernel, Plan
 from looptune.ranges import linear
-from looptune.rewrite import map_blocks, rewrite, substitute, walk
+from looptune.rewrite import rewrite, walk
 from looptune.scope import names_in, written
 from looptune.simplify import add, mul, sub
 
@@ -174,7 +175,7 @@ class _Stager:
 
     def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
         """The loop reading tiles of the arrays."""
-        loop = _counted(loop)
+        loop = counted(loop)
         ranges = self.ranges(loop)
         tiles: list[Tile] = []
         env: dict[Load, Load] = {}
@@ -190,12 +191,14 @@ class _Stager:
                 tiles.append(tile)
                 env |= {accesses[k]: self.access(tile, places[k], [places[g] for g in group], ranges) for k in group}
 
+        vectors = {t.name: t.vector for t in tiles}
+
         def rule(n: Node) -> Node | None:
             match n:
                 case Load():
                     return env.get(n)
                 case Loop():
-                    return _wide(n, tiles)
+                    return written_out(n, vectors)
             return None
 
         done = rewrite(rule, loop)
@@ -208,7 +211,7 @@ class _Stager:
             if isinstance(f, While):
                 continue
             if f.var:
-                found[f.var] = f.lo, f.step, _most(f)
+                found[f.var] = f.lo, f.step, most_iterations(f)
         return found
 
     def place(self, e: Expr, ranges: Mapping[str, tuple[Expr, int, int]], loop: Loop, array: str) -> _Place:
@@ -353,65 +356,8 @@ def _plus(e: Expr, factor: int, term: Expr) -> Expr:
     return add(e, mul(Const(factor), term)) if factor else e
 
 
-def _counted(loop: Loop) -> Loop:
-    """The loop, and those inside it, each from 0, but for one whose body changes what it begins with."""
-    if loop.lo != Const(0, loop.dtype) and not names_in(loop.lo) & written(loop.body):
-        env: Mapping[str, Expr] = {loop.var: add(loop.lo, Var(loop.var, loop.dtype))}
-        body = tuple(substitute(s, env) for s in loop.body)
-        loop = replace(loop, lo=Const(0, loop.dtype), hi=_apart(loop.hi, loop.lo), body=body)
-    return replace(loop, body=_all_counted(loop.body))
-
-
-def _wide(loop: Loop, tiles: Sequence[Tile]) -> Loop:
-    """With as many iterations written out as fit 16 bytes of the elements of a tile that it reads one after another."""
-    vectors = {t.name: t.vector for t in tiles}
-    along = [
-        vectors[n.array] for n in walk(loop.body)
-        if isinstance(n, Load) and n.array in vectors and linear(n.index[0])[0].get(Var(loop.var, loop.dtype)) == 1
-    ]  # fmt: skip
-    copies = max(along, default=1)
-    match loop:
-        case Loop(_, Const(0), Const(int(hi)), body) if loop.step == 1 and hi % copies == 0 and _straight(body):
-            here = Var(loop.var, loop.dtype)
-            moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))
-            return replace(loop, step=copies, body=tuple(substitute(s, env) for env in moved for s in body))
-    return loop
-
-
-def _straight(body: tuple[Stmt, ...]) -> bool:
-    return all(isinstance(s, Assign) for s in body)
-
-
-def _all_counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    return tuple(_counted(s) if isinstance(s, Loop) else map_blocks(_all_counted, s) for s in body)
-
-
-def _apart(hi: Expr, lo: Expr) -> Expr:
-    """``hi - lo``, a number where it is one."""
-    match hi:
-        case Bin("min" | "max" as op, lhs, rhs):
-            return Bin(op, _apart(lhs, lo), _apart(rhs, lo), span=hi.span)
-    (p, c), (q, d) = linear(hi), linear(lo)
-    return Const(c - d, hi.dtype) if p == q else sub(hi, lo)
-
-
 def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, factor) for name, factor in terms.items() if factor))
-
-
-def _most(loop: Loop) -> int:
-    """The most iterations it may have; 0 where that is not known."""
-    ends = [loop.hi]
-    found = []
-    while ends:
-        match ends.pop():
-            case Bin("min", lhs, rhs):
-                ends += [lhs, rhs]
-            case hi:
-                (p, c), (q, d) = linear(hi), linear(loop.lo)
-                if p == q:
-                    found.append(max(0, -(-(c - d) // loop.step)))
-    return min(found, default=0)
 
 
 def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

@@ -17,7 +17,7 @@ from typing import Any
 from looptune.backends import numba_cpu
 from looptune.backends.canonical import canonical
 from looptune.backends.text import ident
-from looptune.mapping import Plan
+from looptune.plans import Plan
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from looptune.analysis import Analysis
 from looptune.backends.base import Backend, Program
 from looptune.deploy import plans
 from looptune.deploy.measured import Measured
 from looptune.deploy.runtime.lookup import Device, Match, look_up
-from looptune.mapping import Plan
-from looptune.schedule import Analysis
+from looptune.plans import Plan
 
 DEFAULT = "default"
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from looptune.analysis import Analysis
 from looptune.backends.numba_cpu import options_of
 from looptune.backends.text import HELPERS, Writer, ident
 from looptune.deploy import included, plans
@@ -22,7 +23,6 @@ from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
 from looptune.deploy.measured import Measured
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
-from looptune.schedule import Analysis
 from looptune.simplify import is_integer
 from looptune.version import LOWERING, __version__
 

@@ -10,14 +10,17 @@ import importlib
 import re
 from dataclasses import replace
 
+from looptune.analysis import Analysis
+from looptune.bake import bake
 from looptune.deploy.measured import Measured
 from looptune.errors import LooptuneError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop, Node
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.proved import judged
 from looptune.rewrite import rewrite
-from looptune.schedule import Analysis, Scheduled, bake, schedule
+from looptune.schedule import Scheduled, schedule
 
 
 def scheduled(analysis: Analysis, best: Measured, *, sums: bool = False) -> Scheduled:

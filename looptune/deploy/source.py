@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from looptune import openmp
+from looptune.analysis import Analysis
 from looptune.deploy import plans
 from looptune.deploy.measured import Measured
 from looptune.deploy.module import Request, said_of
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.version import __version__
 
 

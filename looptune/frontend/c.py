@@ -21,22 +21,8 @@ from looptune.frontend import syntax as s
 from looptune.frontend.complaint import explain, hole
 from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
 from looptune.frontend.preprocess import Preprocessed
+from looptune.frontend.type_names import HEADER_TYPES, named_type
 from looptune.source import Span
-
-_HEADER_TYPES = {
-    "size_t": "uint64", "ssize_t": "int64", "ptrdiff_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
-    "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64", "uint8_t": "uint8",
-    "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "uint8", "float_t": "float32",
-    "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
-    "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
-}  # fmt: skip
-
-_WORDS = {
-    "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "uint8",
-    "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "signed": "int32",
-    "long": "int64", "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64",
-    "float": "float32", "double": "float64", "void": "void",
-}  # fmt: skip
 
 
 def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:
@@ -45,7 +31,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
     Raises ParseError at the first place that is no C.
     """
-    prelude = "".join(f"typedef int {name};" for name in _HEADER_TYPES)
+    prelude = "".join(f"typedef int {name};" for name in HEADER_TYPES)
     text = source.text
     while True:
         parser = CParser(lexer=_Lexer)
@@ -79,7 +65,7 @@ class _Reader:
         self.source = source
         self.dtype = dtype
         self.types: dict[str, s.Type] = {
-            name: s.Basic(known) if known else s.Other(name) for name, known in _HEADER_TYPES.items()
+            name: s.Basic(known) if known else s.Other(name) for name, known in HEADER_TYPES.items()
         }
         self.constants: list[s.Declare] = []
 
@@ -219,26 +205,13 @@ class _Reader:
                 self.enumerators(node)
                 return s.Basic("int32")
             case c_ast.IdentifierType():
-                return self.named_type(node.names)
+                return named_type(node.names, self.types, self.dtype)
             case c_ast.FuncDecl():
                 return s.Other("a function pointer")
             case c_ast.Struct() | c_ast.Union():
                 return s.Other("a struct")
             case _:
                 return s.Other("this type")
-
-    def named_type(self, names: list[str]) -> s.Type:
-        if len(names) == 1 and names[0] in self.types:
-            return self.types[names[0]]
-        words = [w for w in names if w not in ("signed", "int")]
-        if "char" in names and "signed" in names:
-            words = ["signed", "char"]
-        order = {"unsigned": 0, "signed": 1, "long": 2, "short": 3}
-        key = " ".join(sorted(words, key=lambda w: order.get(w, 9)))
-        known = _WORDS.get(key if key else "int")
-        if known is None:
-            return s.Other(" ".join(names))
-        return s.Basic(self.dtype if self.dtype is not None and known.startswith("float") else known)
 
     # -- statements -----------------------------------------------------------------------------
 

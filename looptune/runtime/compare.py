@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from looptune.analysis import Analysis
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.runtime.check import Judge
 from looptune.runtime.machine import Machine
 from looptune.runtime.program import C_TYPES
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 
 LANES = 65536
 """Of a GPU: enough to fill one."""

@@ -21,15 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from looptune.analysis import Analysis
 from looptune.backends.base import Backend
 from looptune.backends.cpu_peak import fma_chains
+from looptune.bake import bake
 from looptune.frontend import load
 from looptune.ir import Array
-from looptune.mapping import Plan, plan
+from looptune.mapping import plan
+from looptune.plans import Plan
 from looptune.runtime.check import extents
 from looptune.runtime.machine import Facts, Machine, Run
 from looptune.runtime.roofline import FloatType, Peaks, Rate
-from looptune.schedule import Analysis, bake, schedule
+from looptune.schedule import schedule
 from looptune.version import toolchain
 
 RUNS, FEWEST, LIMIT_S, PATIENCE_S = 500, 3, 0.25, 0.75

@@ -24,7 +24,7 @@ from looptune.poly.graph import Graph
 from looptune.poly.legality import Refused
 from looptune.poly.model import Order, Piece, name, text
 from looptune.poly.reach import Reach
-from looptune.rewrite import substitute, walk_stmts
+from looptune.rewrite import map_blocks, substitute, walk_stmts
 from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
@@ -251,3 +251,11 @@ def statements(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
 
 def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:
     return {n: pieces for n, pieces in order.items() if n in names}
+
+
+def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+    """``body`` with the change in place of the loop and the statements after it that it takes in."""
+    k = next((k for k, s in enumerate(body) if s is loop), None)
+    if k is not None:
+        return (*body[:k], *change.body, *body[k + change.width :])
+    return tuple(map_blocks(lambda block: spliced(block, loop, change), s) for s in body)

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
+from looptune.analysis import Analysis
 from looptune.bind import called
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt, While
 from looptune.mapping import plan
 from looptune.rewrite import walk
-from looptune.schedule import Analysis, distributed, schedule
+from looptune.schedule import distributed, schedule
 
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"

@@ -21,11 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from looptune.analysis import Analysis
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran
+from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Loop, Node
-from looptune.mapping import Plan, count, plan, repeats
+from looptune.mapping import plan
+from looptune.plans import Plan, count, repeats
 from looptune.rewrite import rewrite
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
@@ -33,7 +36,7 @@ from looptune.runtime.machine import Cpu, Machine, Run
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.timing import finals, screen, summary
-from looptune.schedule import Analysis, Scheduled, bake, schedule
+from looptune.schedule import Scheduled, schedule
 from looptune.tune.best import Best
 from looptune.tune.cut import LONG_US, hopeless, limit, once_is_enough, paced, promising, screened_out, stopped
 from looptune.tune.job import Job

@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from looptune import interp
+from looptune.analysis import Analysis
 from looptune.ir import Array, Codelet, Loop, Scalar
 from looptune.mapping import plan
 from looptune.rewrite import walk
 from looptune.runtime.check import Judge, widened
 from looptune.runtime.sizes import Problem
 from looptune.runtime.tolerance import Doubt, nudged
-from looptune.schedule import Analysis, schedule
+from looptune.schedule import schedule
 from looptune.simplify import is_integer
 from looptune.tune.job import Job
 

@@ -1,0 +1,114 @@
+"""The dependences of one codelet, found once: whatever asks about them asks the same ``Analysis``.
+
+``Ordered`` asks it about the loops of a tree that directives have changed.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from looptune.bind import identity, path
+from looptune.ir import Codelet, Loop, Stmt
+from looptune.poly.graph import Graph, graph, lag
+from looptune.poly.legality import Refused, Verdict, judge, parallel
+from looptune.poly.model import Model, Order, build
+from looptune.poly.sums import Sum, reordered
+from looptune.rewrite import walk_stmts
+from looptune.transforms.base import Reorder, only, statements
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What is known of one codelet's dependences, with every judgement remembered.
+
+    ``reassociate``: a recognised reduction may be reordered.
+    """
+
+    codelet: Codelet
+    reassociate: bool = True
+    model: Model = field(init=False)
+    _judged: dict[object, Refused | None] = field(init=False, default_factory=dict)
+    _verdicts: dict[object, Verdict] = field(init=False, default_factory=dict)
+    _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
+    _lags: dict[object, int | None] = field(init=False, default_factory=dict)
+    _runs: dict[int, bool] = field(init=False, default_factory=dict)
+    begun: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
+    """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
+
+    def __post_init__(self) -> None:
+        self.model = build(self.codelet)
+
+    def of(self, codelet: Codelet) -> Analysis:
+        """The same for a codelet that differs in its directives only."""
+        other = copy(self)
+        other.codelet = codelet
+        return other
+
+    def judge(self, new: Reorder, old: Order) -> Refused | None:
+        cut = new.judged
+        before = only(old, cut)
+        key = (tuple(cut.items()), tuple(before.items()), new.expanded)
+        if key not in self._judged:
+            self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before)
+        return self._judged[key]
+
+    def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
+        """The sums that the new order reorders, all else being kept; empty where something else is not."""
+        cut = new.judged
+        before = only(old, cut)
+        kept = judge(self.model, cut, reassociate=True, expanded=new.expanded, old=before) is None
+        return reordered(self.model, cut, before) if kept else ()
+
+    def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
+        if key not in self._verdicts:
+            self._verdicts[key] = parallel(self.model, names, depth, order=order, reassociate=self.reassociate)
+        return self._verdicts[key]
+
+    def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        """As ``verdict``, were reductions free to be reordered."""
+        return (
+            self.verdict(names, depth, order)
+            if self.reassociate
+            else parallel(self.model, names, depth, order=order, reassociate=True)
+        )
+
+    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+        key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
+        if key not in self._lags:
+            self._lags[key] = lag(self.model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+        return self._lags[key]
+
+    def always_runs(self, number: int) -> bool:
+        if number not in self._runs:
+            loop = next(f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop) and f.number == number)
+            self._runs[number] = self.model.always_runs(loop)
+        return self._runs[number]
+
+    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
+        key = (length, private, tuple((n, p) for n, p in order.items() if n in names))
+        if key not in self._graphs:
+            self._graphs[key] = graph(self.model, names, length, order, private=private, reassociate=self.reassociate)
+        return self._graphs[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A tree on its way through the directives, and the order in which it runs the original instances."""
+
+    analysis: Analysis
+    body: tuple[Stmt, ...]
+    order: Order
+
+    def depth(self, loop: Loop) -> int:
+        """The entry of times that is the loop's."""
+        return 2 * len(path(self.body, *identity(loop))) - 1
+
+    def verdict(self, loop: Loop) -> Verdict:
+        return self.analysis.verdict(statements(loop.body), self.depth(loop), self.order)
+
+    def loosely(self, loop: Loop) -> Verdict:
+        """As ``verdict``, were reductions free to be reordered."""
+        return self.analysis.loosely(statements(loop.body), self.depth(loop), self.order)

@@ -1,0 +1,44 @@
+"""Codelets whose loops reduce, with directives that share the work, and how each of them runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import oracle
+from reducing_parts import DEALT
+from reducing_teams import IMPERFECT, PERFECT
+
+from looptune.analysis import Analysis
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet
+from looptune.mapping import plan
+from looptune.outline import outline
+from looptune.plans import Plan
+from looptune.schedule import Scheduled, schedule
+
+CASES = PERFECT | IMPERFECT | DEALT
+
+
+@functools.cache
+def analysis(text: str, reassociate: bool = True) -> Analysis:
+    return Analysis(load(text).codelet, reassociate)
+
+
+def scheduled(text: str, *lines: str, reassociate: bool = True) -> Scheduled:
+    return schedule(analysis(text, reassociate), parse_lines(lines))
+
+
+def planned(text: str, *lines: str) -> Plan:
+    return plan(scheduled(text, *lines).codelet)
+
+
+def given(codelet: Codelet, sizes: Mapping[str, int], seed: int) -> oracle.Arguments:
+    return oracle.arguments(codelet, sizes, seed)
+
+
+def drawn(done: Plan) -> tuple[str, ...]:
+    """The outline as in ``Case.runs``."""
+    lines = [line.replace(": blocks of", "").replace(" threads", "").replace(" x ", "x") for line in outline(done)[:-1]]
+    return tuple(lines)

@@ -1,0 +1,134 @@
+"""Codelets whose loops reduce, with directives that deal a sum out to blocks, in parts."""
+
+from __future__ import annotations
+
+from reducing_teams import COLUMNS, KINDS, LONE_BLOCKS, MATRIX, NORM, ROWS, TRIANGLE, TWO, Case, sized
+
+SCALED = """
+void f(int n, int m, int l, double C[n][m], double A[n][l], double B[l][m], double D[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i][j] *= 3;
+      for (int k = 0; k < l; k++) C[i][j] += A[i][k] * B[k][j];
+      C[i][j] = C[i][j] - D[i];
+    }
+}
+"""
+PRODUCTS = """
+void f(int n, int m, double A[n][m], double S[m][m]) {
+  for (int p = 0; p < m; p++)
+    for (int q = p; q < m; q++) {
+      S[p][q] = 0;
+      for (int i = 0; i < n; i++) S[p][q] += A[i][p] * A[i][q];
+    }
+}
+"""
+STEPS = """
+void f(int n, int m, double A[n][m], double R[m][m]) {
+  for (int k = 0; k < m; k++) {
+    for (int j = k + 1; j < m; j++)
+      for (int i = 0; i < n; i++) R[k][j] += A[i][k] * A[i][j];
+    for (int i = 0; i < n; i++) A[i][k] = R[k][k] - A[i][k];
+  }
+}
+"""
+SMALL = "codelet: grid blocksize 4x2"
+DEALT = {
+    "parts of rows": Case(
+        ROWS,
+        ("loop j: split 3", SMALL),
+        sized((3, 2), (5, 9), (1, 0), (0, 3)),
+        ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part"),
+    ),
+    "parts of rows, by teams": Case(
+        ROWS,
+        ("nest i: split j:3", "loop j: parallel", SMALL),
+        sized((3, 2), (5, 25)),
+        ("grid i, reduction j, parts j_part 4x2", "grid i 8, in the thread j_part"),
+    ),
+    "parts of columns": Case(
+        COLUMNS,
+        ("nest i: permute j, i", "loop i: split 4", SMALL),
+        sized((2, 3), (9, 7)),
+        ("grid j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "parts of a norm": Case(
+        NORM,
+        ("loop i: split 4", "loop i: parallel", *LONE_BLOCKS),
+        sized((1,), (37,), (0,)),
+        ("one thread", "reduction i, parts i_part 16", "one thread, in the thread i_part"),
+    ),
+    "parts of every kind": Case(
+        KINDS,
+        ("loop i: split 3", "loop i: parallel", SMALL),
+        sized((2,), (12,)),
+        ("reduction i, parts i_part 8", "one thread, in the thread " + ", ".join(12 * ["i_part"])),
+    ),
+    "parts, unrolled": Case(
+        MATRIX,
+        ("loop k: split k:2", "loop k: unroll 2", "loop i: unroll 2, jam", SMALL),
+        sized((3, 4, 5), (4, 2, 12)),
+        (
+            "grid i, j, parts k_part 4x2, in the thread k, k",
+            "grid i, j 4x2, in the thread k_part, k_part",
+            "grid i, j, parts k_part1 4x2, in the thread k, k",
+            "grid i, j 4x2, in the thread k_part1",
+        ),
+    ),
+    "parts, tiled": Case(
+        MATRIX,
+        ("loop k: split k:2", "loop k: tile 3", "loop j: tile 2", SMALL),
+        sized((3, 5, 11)),
+        (
+            "grid i, outer_j, parts outer_k_part 4x2, in the thread j, outer_k, k",
+            "grid i, outer_j 4x2, in the thread j, outer_k_part",
+        ),
+    ),
+    "parts between statements": Case(
+        SCALED,
+        ("loop k: split k:3", SMALL),
+        sized((3, 4, 5), (2, 2, 0)),
+        ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part"),
+    ),
+    "parts of copies, one column left over": Case(
+        SCALED,
+        ("loop j: unroll 2, split, jam", "loop k: split 3", SMALL),
+        sized((3, 5, 5), (2, 4, 3)),
+        (
+            "grid i, j, parts k_part 4x2, in the thread k",
+            "grid i, j 4x2, in the thread k_part, k_part",
+            "grid i, j, parts k_part1 4x2, in the thread k",
+            "grid i, j 4x2, in the thread k_part1",
+        ),
+    ),
+    "parts, a launch a row": Case(
+        SCALED,
+        ("loop i: noParallel", "loop k: split k:3", SMALL),
+        sized((3, 4, 5)),
+        ("host i", "  grid j, parts k_part 8, in the thread k", "  grid j 8, in the thread k_part"),
+    ),
+    "parts of two": Case(
+        TWO,
+        ("loop j: split 2", SMALL),
+        sized((3, 5)),
+        ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part, j_part"),
+    ),
+    "parts of products": Case(
+        PRODUCTS,
+        ("loop i: split 3", SMALL),
+        sized((8, 5)),
+        ("grid p, parts i_part 8, in the thread q, i", "grid p 8, in the thread q, i_part"),
+    ),
+    "parts of a triangle": Case(
+        TRIANGLE,
+        ("loop j: split 2", SMALL),
+        sized((9,)),
+        ("grid i, parts j_part 8, in the thread j", "grid i 8, in the thread j_part"),
+    ),
+    "parts, step by step": Case(
+        STEPS,
+        ("loop 3: split 2", SMALL),
+        sized((7, 4)),
+        ("host k", "  grid j, parts i_part 8, in the thread i", "  grid j 8, in the thread i_part", "  grid i 8"),
+    ),
+}

@@ -1,0 +1,276 @@
+"""``looptune build`` for a GPU, without one: in the simulator, as machine code, and on a driver that is made up."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+import stores
+from built import AXPY, ROOT, ROWS, TUNED, cuda, imported, run_alone, written
+from codes import STEPS
+
+from looptune import targets
+from looptune.analysis import Analysis
+from looptune.bake import bake
+from looptune.deploy import build
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapping import plan
+from looptune.schedule import schedule
+
+
+@cuda
+def test_a_module_in_the_simulator(tmp_path: Path) -> None:
+    """Kernels with sizes as constants, for other sizes, and the default leave what NumPy computes, checked too."""
+    unit = load(ROWS)
+    db = stores.keep(tmp_path / "db", stores.context(unit, {"n": 12, "m": 20}), {"": 9.0, TUNED: 5.0})
+    written(tmp_path, ROWS, db)
+    code = """
+import rows_tuned as t, warnings
+warnings.simplefilter("ignore")
+for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
+    t.CALL.device = lambda: device
+    for n, m in ((12, 20), (5, 7)):
+        rng = np.random.default_rng(0)
+        A, x, y = (rng.random(s, dtype=np.float32) for s in ((n, m), m, n))
+        want = y + A @ x
+        t.rows(n, m, A, y, x, check=True)
+        assert np.allclose(y, want, rtol=1e-5)
+        print(t.match(n, m).level, t.match(n, m).plan)
+"""
+    said = run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1")
+    assert said.splitlines() == ["exact plan_1", "same device plan_2", "default plan_0", "default plan_0"]
+
+
+@cuda
+@pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])
+def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Path) -> None:
+    """For sm_90, without a GPU: as many kernels as differ, each the PTX that the sweep's own backend makes of it."""
+    unit = load(ROOT / "polybench" / f"{kernel}.c", defines=dict.fromkeys(("ni", "nj", "nk", "nl", "nm", "m", "n"), 64))
+    sizes = {n: 64 for n in unit.values if isinstance(unit.values[n], int)}
+    lines = {"gramschm": "loop 4: distribute", "gemm": "loop i: unroll 2, jam\nloop k: split 2"}.get(kernel, "")
+    db = stores.keep(tmp_path / "db", stores.context(unit, unit.values), {lines: 5.0})
+    path = tmp_path / "made.py"
+    path.write_text(build.as_python(unit, db, "auto", ""))
+    made = imported(path)
+    done = schedule(Analysis(unit.codelet), parse_lines(lines.splitlines()), unit.values)
+    planned = plan(bake(done.codelet, sizes))
+    theirs = [_code(text) for text in targets.ptx(planned, "sm_90").split(".version")[1:]]
+    assert len(set(theirs)) == (1 if kernel == "3mm" else len(planned.kernels))
+    row = made.CONFIGURATIONS[0]
+    users = {k: u.split(", ") for u, k in re.findall(r"# (.*)\n@cuda.jit\ndef (\w+)", path.read_text())}
+    for k in (k for k in made.SIGNATURES if row["plan"] in users[k.__name__]):
+        text, _ = made.cuda.compile_ptx(k.py_func, tuple(map(made.numba_type, made.SIGNATURES[k])), cc=(9, 0))
+        assert _code(text.partition(".version")[2]) in theirs, k.__name__
+    for k, signature in made.SIGNATURES.items():
+        code = made.cubin(k, signature, "sm_90")
+        assert made.entry_of(code, k.__name__).encode() in code
+
+
+def _code(ptx: str) -> str:
+    """Without comments, and with names by their place."""
+    names: dict[str, str] = {}
+    plain = re.sub(r"//[^\n]*", "", ptx)
+    return re.sub(r"_?_ZN\w+", lambda found: names.setdefault(found[0], f"name{len(names)}"), plain).strip()
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> SimpleNamespace:
+    """AXPY and STEPS as modules on a GPU that is not there."""
+    if not oracle.CUDA:
+        pytest.skip("needs the package numba-cuda")
+    stand_in = importlib.import_module("stand_in_driver")
+    unit = load(AXPY)
+    stores.keep(tmp_path / "db", stores.context(unit, {"n": 100}), {"": 9.0, "codelet: grid blocksize 64": 5.0})
+    axpy = imported(written(tmp_path, AXPY, tmp_path / "db"))
+    steps = imported(written(tmp_path, STEPS, None, "numba-cuda", default=True))
+    drivers = [stand_in.stand_in(m) for m in (axpy, steps)]
+    return SimpleNamespace(axpy=axpy, steps=steps, driver=drivers[0], other=drivers[1], tools=stand_in)
+
+
+def test_a_call_launches_with_the_callers_arrays(gpu: SimpleNamespace) -> None:
+    """Grid, block, stream and every word of the parameters; a second call with other arrays and floats has those."""
+    array, driver = gpu.tools.DeviceArray, gpu.driver
+    gpu.axpy.axpy(100, 2.0, array((100,), pointer=4096), array((100,), pointer=8192), stream=5)
+    (first,) = driver.launched
+    assert (first.grid, first.block, first.stream) == ((2, 1, 1), (64, 1, 1), 5)
+    assert gpu.tools.words(first, 14) == [0, 0, 100, 4, 4096, 100, 4, 0, 0, 100, 4, 8192, 100, 4]
+    low = np.array(gpu.tools.words(first, 15)[14:], np.int64).view(np.float32)
+    assert low[0] == 2.0
+    gpu.axpy.axpy(100, -0.0, array((10, 10), pointer=16), array((100,), pointer=32), stream=5)
+    assert gpu.tools.words(driver.launched[1], 12)[4:12:7] == [16, 32]
+    assert np.signbit(np.array(gpu.tools.words(first, 15)[14:], np.int64).view(np.float32)[0])
+    with pytest.warns(UserWarning, match="same device"):
+        gpu.axpy.axpy(300, 2.0, *(array((300,)) for _ in "xy"))
+    assert driver.launched[2].grid == (5, 1, 1)
+
+
+@pytest.mark.filterwarnings("ignore:axpy")
+def test_numpy_arrays_go_there_and_back(gpu: SimpleNamespace) -> None:
+    """Both are copied there, on the stream of the call; what is written comes back, into a view as well."""
+    x, wide = np.arange(100, dtype=np.float32), np.zeros((100, 2), np.float32)
+    driver = gpu.driver
+
+    def launch(kernel: Any, *rest: Any) -> tuple[Any]:
+        driver.log.append("launched")
+        pointers = gpu.tools.words(gpu.tools.Launched(kernel, (), (), 0, rest[8]), 14)
+        np.frombuffer((gpu.tools.ctypes.c_char * 400).from_address(pointers[11]), np.float32)[:] = 7
+        return (gpu.tools.OK,)
+
+    driver.cuLaunchKernel = launch
+    gpu.axpy.axpy(100, 2.0, x, wide[:, 0])
+    assert wide[:, 0].tolist() == [7] * 100
+    assert not wide[:, 1].any()
+    assert len(driver.calls("cuMemFree")) == 2
+
+
+@pytest.mark.filterwarnings("ignore:axpy")
+def test_what_does_not_fit_on_a_gpu_is_refused(gpu: SimpleNamespace) -> None:
+    """The parameter is named, with what is right; an array of another GPU is found, and what is no stream."""
+    array, driver = gpu.tools.DeviceArray, gpu.driver
+    good = array((100,))
+    for x, y, kind, message in (
+        (array((100,), "float64"), good, TypeError, "x must be an array of float32, got float64"),
+        (good, array((99,)), ValueError, "y must have the shape [100], got [99]"),
+        (array((100,), strides=(8,)), good, ValueError, "x must be contiguous, in C's order: pass a contiguous copy"),
+        (
+            good,
+            array((100,), read_only=True),
+            ValueError,
+            "y is written, but the array given is read-only: pass a copy",
+        ),
+        (object(), good, TypeError, "x must be an array of float32, got object"),
+    ):
+        with pytest.raises(kind) as refused:
+            gpu.axpy.axpy(100, 2.0, x, y)
+        assert str(refused.value) == message
+    with pytest.raises(TypeError, match="stream must be a CUDA stream or its handle, got str"):
+        gpu.axpy.axpy(100, 2.0, good, good, stream="5")
+    driver.cuPointerGetAttribute = lambda what, pointer: (gpu.tools.OK, 1)
+    with pytest.raises(ValueError, match="x is on GPU 1, and the current context is GPU 0's"):
+        gpu.axpy.axpy(100, 2.0, array((100,), pointer=1 << 20), good)
+    assert not driver.launched
+
+
+def test_streams(gpu: SimpleNamespace) -> None:
+    """Streams of every library; what wrote an array on another stream is waited for, and that waits for the call."""
+    handle = gpu.axpy.handle
+    named = (SimpleNamespace(cuda_stream=7), SimpleNamespace(ptr=7), SimpleNamespace(handle=SimpleNamespace(value=7)))
+    assert [handle(s) for s in (7, *named, SimpleNamespace(__cuda_stream__=lambda: (0, 7)))] == [7] * 5
+    array, driver = gpu.tools.DeviceArray, gpu.driver
+    gpu.axpy.axpy(100, 2.0, array((100,), stream=1), array((100,), stream=None))
+    assert driver.calls("cuEventRecord") == []
+    gpu.axpy.axpy(100, 2.0, array((100,), stream=9), array((100,), stream=5), stream=5)
+    order = [entry[0] if isinstance(entry, tuple) else "launch" for entry in driver.log if "Event" in str(entry)
+             or not isinstance(entry, tuple)]  # fmt: skip
+    assert order[1:] == [
+        "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy", "launch",
+        "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy",
+    ]  # fmt: skip
+    assert [where for _, where in driver.calls("cuEventRecord")] == [9, 5]
+    assert [where for where, _, _ in driver.calls("cuStreamWaitEvent")] == [5, 9]
+
+
+@pytest.mark.filterwarnings("ignore:axpy")
+def test_torch_tensors_and_dlpack(gpu: SimpleNamespace) -> None:
+    """A tensor is read off itself; where there is DLPack alone its capsule is, the stream of the call being named."""
+    array, driver = gpu.tools.DeviceArray, gpu.driver
+
+    class Tensor:
+        is_cuda, requires_grad, dtype, shape = True, False, "torch.float32", (100,)
+
+        def data_ptr(self) -> int:
+            return 64
+
+        def numel(self) -> int:
+            return 100
+
+        def is_contiguous(self) -> bool:
+            return self.dtype == "torch.float32"
+
+    gpu.axpy.axpy(100, 2.0, Tensor(), array((100,)))
+    assert gpu.tools.words(driver.launched[-1], 5)[4] == 64
+    wrong = Tensor()
+    wrong.dtype = "torch.float16"
+    with pytest.raises(TypeError, match="x must be an array of float32, got float16"):
+        gpu.axpy.axpy(100, 2.0, wrong, array((100,)))
+
+    class Packed:
+        """NumPy's memory, said to be a GPU's."""
+
+        held = np.ones(100, np.float32)
+        streams: list[int]
+
+        def __init__(self) -> None:
+            self.streams = []
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 2, 0
+
+        def __dlpack__(self, stream: int) -> Any:
+            self.streams.append(stream)
+            return self.held.__dlpack__()
+
+    packed = Packed()
+    gpu.axpy.axpy(100, 2.0, packed, array((100,)))
+    gpu.axpy.axpy(100, 2.0, packed, array((100,)), stream=5)
+    assert packed.streams == [1, 5]
+    assert gpu.tools.words(driver.launched[-1], 5)[2:5] == [100, 4, packed.held.ctypes.data]
+
+
+@pytest.mark.filterwarnings("ignore:steps")
+def test_many_launches_become_one_graph(gpu: SimpleNamespace) -> None:
+    """One by one at first, captured when called again with the same arrays, then replayed; for other arrays one by one
+    again, and so is everything while the caller captures."""
+    array, driver = gpu.tools.DeviceArray, gpu.other
+    arrays = [array((50,), pointer=4096 * k) for k in (1, 2)]
+    for launched, replayed in ((40, 0), (80, 1), (80, 2)):
+        gpu.steps.steps(20, 50, *arrays)
+        assert (len(driver.launched), len(driver.calls("cuGraphLaunch"))) == (launched, replayed)
+    assert {entry.stream for entry in driver.launched[:40]} == {0}
+    assert 0 not in {entry.stream for entry in driver.launched[40:]}
+    gpu.steps.steps(20, 50, *arrays[::-1])
+    assert len(driver.launched) == 120
+    driver.cuStreamIsCapturing = lambda stream: (gpu.tools.OK, 1)
+    gpu.steps.steps(20, 50, *arrays)
+    assert (len(driver.launched), len(driver.calls("cuGraphLaunch"))) == (160, 2)
+
+
+@pytest.mark.filterwarnings("ignore:axpy")
+def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
+    """Every launch has the arrays of the thread that made it; a kernel is compiled once for all."""
+    array, driver, seen = gpu.tools.DeviceArray, gpu.driver, []
+    compiled = []
+    cubin = gpu.axpy.cubin
+    gpu.axpy.cubin = lambda *given: (compiled.append(given), cubin(*given))[1]
+
+    def launch(kernel: Any, *rest: Any) -> tuple[Any]:
+        at = gpu.tools.Launched(kernel, (), (), 0, rest[8])
+        before = gpu.tools.words(at, 14)[4:12:7]
+        sys.setswitchinterval(1e-6)
+        seen.append((before, gpu.tools.words(at, 14)[4:12:7]))
+        return (gpu.tools.OK,)
+
+    driver.cuLaunchKernel = launch
+
+    def work(k: int) -> None:
+        for _ in range(200):
+            gpu.axpy.axpy(100, 2.0, array((100,), pointer=16 * k), array((100,), pointer=16 * k + 8))
+
+    interval = sys.getswitchinterval()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(1, 5)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(seen) == 800
+    assert all(a == b and a[1] == a[0] + 8 for a, b in seen)
+    assert len(compiled) == 1
