@@ -114,19 +114,16 @@ class NumbaCpu(Backend):
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
-        options = f"OPTIONS = {options_of(self.fastmath)}"
+        options = f"OPTIONS = {unaliased(self.fastmath)}"
         names = ", ".join((*DTYPES, "njit", "uintp", "void"))
         top = [
             header(plan, self.name),
-            "import math",
-            "",
+            "import math\n",
             "import numpy as np",
-            f"from numba import {names}",
-            "",
+            f"from numba import {names}\n",
             "from looptune.backends.sharing import sharer",
-            "",
-            options,
-            "",
+            "from looptune.backends.unaliased import Unaliased\n",
+            f"{options}\n",
         ]
         return "\n".join([*top, "", *helpers, *kernels, *driver]) + "\n"
 
@@ -146,6 +143,11 @@ class NumbaCpu(Backend):
 def options_of(fastmath: bool) -> str:
     flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if fastmath else "False"
     return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
+
+
+def unaliased(fastmath: bool) -> str:
+    """The same, and no two arrays overlap."""
+    return f"{options_of(fastmath)[:-1]}, pipeline_class=Unaliased)"
 
 
 class _CpuProgram(Program):

@@ -22,6 +22,8 @@ CUDA = (
     *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
 )
 CPU = (*COMMON, "looptune.runtime.processor", "looptune.backends.sharing", f"{RUNTIME}.host")
+COMPILED = ("looptune.backends.unaliased",)
+"""What the CPU's kernels are compiled with."""
 
 
 @dataclass(frozen=True, slots=True)

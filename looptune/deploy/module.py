@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import options_of
+from looptune.backends.numba_cpu import options_of, unaliased
 from looptune.backends.text import HELPERS, Writer, ident
 from looptune.deploy import included, plans
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
@@ -51,18 +51,21 @@ def text(request: Request) -> str:
     unit, codelet = request.unit, request.unit.codelet
     gpu = request.target == "numba-cuda"
     runtime = included.included(included.CUDA if gpu else included.CPU)
-    assembly: Assembly = Cuda(runtime.names) if gpu else Cpu(runtime.names)
+    compiled = included.included(() if gpu else included.COMPILED)
+    assembly: Assembly = Cuda(runtime.names) if gpu else Cpu(runtime.names | compiled.names)
     analysis = Analysis(codelet, request.reassociate)
     default = assembly.add(plans.default(analysis), "no directives, any sizes")
     rows = [_row(analysis, best, assembly) for best in request.measured]
-    loops = Cpu(runtime.names | {k.name for k in assembly.found.values()}, "original", options="STRICT")
+    loops = Cpu(
+        runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
+    )
     original = loops.add(plans.original(codelet), "the loops as they were written")
     name = ident(codelet.name)
     name = f"{name}_" if name in runtime.names else name
     options = f'STRICT = {options_of(False)}\n"""Options of Numba for the original loops."""\n'
-    options += "" if gpu else f"OPTIONS = {options_of(request.reassociate)}\n"
+    options += "" if gpu else f"\n\n{compiled.text}\n\nOPTIONS = {unaliased(request.reassociate)}\n"
     own = {("numba", "config")} if gpu else set()
-    imports = included.import_block(runtime.imports | assembly.imports | loops.imports | own)
+    imports = included.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
     parts = [
         _docstring(request, name, rows),
         f"from __future__ import annotations\n\n{imports}\n",
