@@ -1,4 +1,5 @@
-"""Every configuration once, in an order the seed fixes; first one of each section of the space.
+"""Every configuration once, in an order the seed fixes; first one of each section of the space, four of those that are
+written for the device.
 
 Sections try different ideas: with one of each it is soon known how fast a version can be, against which hopeless ones
 are given up, and a small budget has seen them all.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, islice
 from math import isqrt
 from typing import ClassVar
 
@@ -24,7 +25,9 @@ from looptune.tune.view import View
 _ROUNDS = 6
 
 TRIED = 16
-"""So many numbers of a section, at most, until one is allowed."""
+"""So many numbers of a section, at most, until enough are allowed."""
+OWN = 4
+"""So many of a section that is for this device."""
 
 
 class Random(Strategy):
@@ -48,15 +51,14 @@ class Random(Strategy):
 
 
 def scouted(space: Space | View, seed: int) -> Iterator[int]:
-    """The number of a configuration of each section, the last section first; none where there is only one section."""
+    """Numbers of configurations of each section, the last section first; none where there is only one section."""
     sections = space.sections if isinstance(space, Space) else ()
     start = space.size
     for section in reversed(sections if len(sections) > 1 else ()):
         start -= section.size
         tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
-        found = next((k for k in tried if section.configuration(k) is not None), None)
-        if found is not None:
-            yield start + found
+        allowed = (start + k for k in tried if section.configuration(k) is not None)
+        yield from islice(allowed, OWN if section.device else 1)
 
 
 def permuted(index: int, size: int, seed: int) -> int:
