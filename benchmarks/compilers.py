@@ -1,0 +1,145 @@
+"""Tuned kernels on the CPU beside what gcc makes of the same loops, and GEMM beside NumPy's BLAS.
+
+    looptune run polybench/*.c --sweep --target numba-cpu
+    python benchmarks/compilers.py [--db FILE] [FILE.c ...]
+
+For each C file (default: polybench/*.c) and each of its sizes that the database has for this CPU: the best version, the
+default, and ``gcc -O3 -march=native -fopenmp`` on the original loops with ``omp parallel for`` at every outermost loop
+that is parallel, timed in turn on the same arrays (``finals``). Writes a Markdown table to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune import openmp, targets
+from looptune.analysis import Analysis
+from looptune.api import CACHE
+from looptune.defaults import DATABASE
+from looptune.deploy import plans
+from looptune.deploy.measured import Measured, measured
+from looptune.errors import LooptuneError
+from looptune.frontend import Unit, load
+from looptune.ir import Array, Codelet
+from looptune.runtime.machine import Machine
+from looptune.runtime.sizes import problem
+from looptune.runtime.timing import finals, speedup, summary
+from looptune.schedule import schedule
+from looptune.tune.job import Target
+from looptune.tune.store import Store
+
+GCC = ("gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
+HEAD = "| kernel | sizes | tuned | default | gcc | tuned over default | tuned over gcc | BLAS | of BLAS |"
+C_TYPES = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float32": ctypes.c_float, "float64": ctypes.c_double}
+
+
+def by_gcc(codelet: Codelet, analysis: Analysis, folder: Path) -> Callable[..., None]:
+    """The function, called with NumPy arrays and numbers in C's order."""
+    source, library = folder / f"{codelet.name}.c", folder / f"{codelet.name}.so"
+    source.write_text(openmp.text(schedule(analysis).codelet))
+    subprocess.run([*GCC, str(source), "-o", str(library), "-lm"], check=True)
+    function = getattr(ctypes.CDLL(str(library)), codelet.name)
+
+    def call(*args: Any) -> None:
+        given = zip(codelet.params, args, strict=True)
+        function(*(ctypes.c_void_p(a.ctypes.data) if isinstance(p, Array) else C_TYPES[p.dtype](a) for p, a in given))
+
+    return call
+
+
+def blas(name: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """What NumPy has for the kernel: the product alone, which is nearly all that GEMM does."""
+    if name != "gemm":
+        return None
+    a, b, out = arrays["A"], arrays["B"], np.empty_like(arrays["C"])
+    return lambda: np.matmul(a, b, out=out)
+
+
+def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Path) -> tuple[str, tuple[float, float]]:
+    """One line of the table; the speed-ups over the default and over gcc."""
+    codelet, analysis = unit.codelet, Analysis(unit.codelet)
+    given = problem(codelet, best.values).arrays(codelet, 0)
+    arrays = {name: machine.place(a) for name, a in given.items()}
+    restore = {p.name: (arrays[p.name], given[p.name]) for p in codelet.params if isinstance(p, Array) and p.io != "in"}
+    backend = target.backend()
+    programs = {
+        "tuned": backend.load(backend.build(plans.exact(analysis, best))),
+        "default": backend.load(backend.build(plans.default(analysis))),
+    }
+    compiled = by_gcc(codelet, analysis, folder)
+    args = [arrays[p.name] if isinstance(p, Array) else best.values[p.name] for p in codelet.params]
+    samplers = {
+        name: machine.sampler(lambda stream, p=program: p.run(arrays, best.values, stream), restore)  # type: ignore[misc]
+        for name, program in programs.items()
+    }
+    samplers["gcc"] = machine.sampler(lambda stream: compiled(*args), restore)
+    library = blas(codelet.name, given, best.values)
+    if library is not None:
+        samplers["blas"] = machine.sampler(lambda stream: library(), {})
+    times = finals(samplers, 0, leaving=("gcc", "default"))
+    over = [speedup(times[name], times["tuned"], 0) for name in ("default", "gcc")]
+    cells = [
+        codelet.name, " ".join(f"{n}={v}" for n, v in best.sizes.items()),
+        *(str(summary(times[name])) for name in ("tuned", "default", "gcc")),
+        *(f"{o.ratio:.2f} [{o.low:.2f}, {o.high:.2f}] {o.verdict}" for o in over),
+    ]  # fmt: skip
+    if library is not None:
+        share = speedup(times["blas"], times["tuned"], 0)
+        cells += [str(summary(times["blas"])), f"{100 * share.ratio:.0f}%"]
+    else:
+        cells += ["", ""]
+    return f"| {' | '.join(cells)} |", (over[0].ratio, over[1].ratio)
+
+
+def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Iterator[str]:
+    machine = target.machine()
+    place = (machine.facts.name, machine.facts.cores)
+    ratios = []
+    for file in files:
+        unit = load(file)
+        with Store.read(db) as store:
+            found = measured(store, unit, target.name)
+        here = [best for best in found if (best.context.device, best.cores) == place]
+        if not here:
+            yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * 7}"
+        for best in here:
+            line, over = row(unit, best, target, machine, folder)
+            ratios.append(over)
+            yield line
+    if ratios:
+        means = [math.exp(sum(map(math.log, r)) / len(r)) for r in zip(*ratios, strict=True)]
+        yield f"| geometric mean | | | | | {means[0]:.2f} | {means[1]:.2f} | | |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Tuned kernels beside what gcc makes of the same loops.")
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--db", type=Path, default=DATABASE)
+    given = parser.parse_args(arguments)
+    files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
+    try:
+        target = targets.resolve("numba-cpu", CACHE)
+        facts = target.machine().facts
+        print(f"# Tuned on {facts.name}, {facts.cores} cores, beside gcc\n\n{HEAD}\n|{'---|' * 9}")
+        with tempfile.TemporaryDirectory() as folder:
+            for line in rows(files, given.db, target, Path(folder)):
+                print(line, flush=True)
+    except LooptuneError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"\nCommand: `{' '.join(['python benchmarks/compilers.py', *arguments])}`")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
