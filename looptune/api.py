@@ -47,8 +47,9 @@ class Kernel:
 
     ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
     ``asserted`` the directives that rest on the user's word (``trust``) and are not proved. Arrays
-    are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents and
-    are updated in place. NumPy arrays are copied to a GPU and back; a device array is never copied.
+    are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents, none
+    that is written overlaps another, and they are updated in place. NumPy arrays are copied to a GPU and back; a device
+    array is never copied.
 
     With ``config="best"`` the database decides at each call's sizes what runs, and ``match`` says how well that fits:
     at first for the sizes known when it was compiled, then for those of the last call. None: it was not asked.
@@ -77,6 +78,7 @@ class Kernel:
         scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
+        _check_apart(tuple(given.values()))
         if self._best is not None:
             self._take(self._best.at(integers(self.codelet, scalars)))
         self._program.run({name: held for name, (held, _) in placed.items()}, scalars)
@@ -108,6 +110,31 @@ class Kernel:
             return self._machine.place(shaped), True
         direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
         return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+
+
+def _check_apart(given: Sequence[tuple[Array, Any]]) -> None:
+    """UsageError where an array that is written shares memory with another."""
+    for p, a in given:
+        other = next((q for q, b in given if p.io != "in" and q is not p and _overlap(a, b)), None)
+        if other is not None:
+            raise UsageError(f"{p.name}, which is written, overlaps {other.name}: pass a copy of one of them")
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """They have an element in common."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.shares_memory(a, b)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    (start, end), (first, last) = _ends(a), _ends(b)
+    return start < last and first < end
+
+
+def _ends(array: Any) -> tuple[int, int]:
+    """The addresses that a device array without gaps lies between."""
+    facts = array.__cuda_array_interface__
+    start = int(facts["data"][0])
+    return start, start + math.prod(facts["shape"]) * np.dtype(facts["typestr"]).itemsize
 
 
 def compile(

@@ -131,6 +131,18 @@ def test_a_one_dimensional_parameter_takes_any_array_of_its_size(axpy: looptune.
     assert (x == y).all()
 
 
+def test_a_written_array_overlaps_no_other(axpy: looptune.Kernel) -> None:
+    """A mistake; arrays that lie between each other's elements, or next to each other, are apart."""
+    whole = np.arange(12, dtype=np.float32)
+    with pytest.raises(UsageError, match="y, which is written, overlaps x: pass a copy of one of them"):
+        axpy(6, 1, whole[:6], whole[5:11])
+    axpy(6, 1, whole[:6], whole[6:])
+    assert whole.tolist() == [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16]
+    axpy(6, 1, whole[::2], whole[1::2])
+    assert whole.tolist() == [0, 1, 2, 5, 4, 9, 6, 14, 10, 22, 14, 30]
+    axpy(0, 1, whole[:0], whole[:0])
+
+
 def test_an_input_may_be_read_only(axpy: looptune.Kernel) -> None:
     """An array that is only read needs no right to write."""
     x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
