@@ -18,7 +18,7 @@ test: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # Installed in place, so only a change of the dependencies asks for pip again.
 $(VENV)/run.stamp: pyproject.toml $(BIN)/python

@@ -31,7 +31,7 @@ from looptune.verify import verify
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("long", max_examples=20000, deadline=None, suppress_health_check=_CHECKS)
-EVERYDAY = settings(max_examples=120, deadline=None, derandomize=True, database=None, suppress_health_check=_CHECKS)
+EVERYDAY = settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=_CHECKS)
 """Overridden by a profile given on the command line."""
 usual = settings() if settings.get_current_profile_name() == "long" else EVERYDAY
 
