@@ -72,6 +72,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
 @click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
+@click.option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
 @db_option
 @reports_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
@@ -156,6 +157,8 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
     if result.directives:
         say("\n" + tables.plain(result) + "\n\nwinning directives (add them with --with):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
+        if result.earned:
+            say("what each earns (the winner over itself without it):\n" + tables.earnings(result) + "\n")
     else:
         say("\n" + tables.plain(result) + "\n")
     if len(result.times_us) > 1 and plots.available():

@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from looptune import finals, flops, pretty
+from looptune import ablation, finals, flops, pretty
 from looptune.finals import Finals, Match
 from looptune.frontend import Unit
 from looptune.places import Place
-from looptune.preparation import Prepared
+from looptune.preparation import Prepared, single
 from looptune.proved import proved
 from looptune.report import kept
 from looptune.report.kept import Sources
@@ -44,10 +44,26 @@ def finish(
         alone = match.sequential(place) if n in found and _affordable(p) else ()
         took = {"finals": finals_s / len(due), "sequential": time.monotonic() - start} if n in found else {}
         results.append(_result(p, match, s, found.get(n, Finals()), alone, took))
+    if prepared[0].request.ablation:
+        results = _with_ablation(prepared, matches, results, store, place)
+    for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
         if p.request.sweep and n in found:
-            keep = kept.record(results[-1], _sources(p, match, results[-1].directives))
+            keep = kept.record(results[n], _sources(p, match, results[n].directives))
             conclude(store, p.context, s.sweep, keep)
     return tuple(results)
+
+
+def _with_ablation(
+    prepared: Sequence[Prepared], matches: Sequence[Match], results: Sequence[Result], store: Store, place: Place
+) -> list[Result]:
+    """With what each directive earns; its seconds are shared out."""
+    winners = [
+        ablation.Winner(p, match, r.directives, single(p))
+        for p, match, r in zip(prepared, matches, results, strict=True)
+    ]
+    earned, seconds = ablation.run(winners, store, place)
+    each = {"ablation": seconds / len(results)}
+    return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 
 
 def _sources(prepared: Prepared, match: Match, best: str) -> Sources:

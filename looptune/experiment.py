@@ -9,16 +9,14 @@ those of several files, where a model has a device for each: finals of one kerne
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from looptune import compulsory, dump
 from looptune.conclusion import finish
-from looptune.defaults import TIMEOUT_S
 from looptune.places import HERE, Place
-from looptune.preparation import Prepared
+from looptune.preparation import Prepared, single
 from looptune.report.result import Result
 from looptune.runtime import peak
 from looptune.runtime.roofline import Ceiling
@@ -81,28 +79,6 @@ def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
     least = compulsory.work(KernelLab(job, prepared.context).analysis.model, prepared.sizes)
     ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
     return replace(prepared, job=replace(job, ceiling=ceiling))
-
-
-def single(prepared: Prepared) -> str:
-    """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
-
-    Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
-    """
-    request = prepared.request
-    given: list[object] = ["looptune", "run", request.file]
-    given += [] if request.kernel is None else ["--kernel", request.kernel]
-    given += [a for name, value in prepared.unit.defines.items() for a in ("-D", f"{name}={value}")]
-    given += [a for folder in request.include_dirs for a in ("-I", folder)]
-    given += [] if request.dtype is None else ["--dtype", request.dtype]
-    given += ["--target", prepared.job.target.name]
-    given += [] if request.cluster is None else ["--cluster", request.cluster]
-    given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
-    given += [] if request.data is None else ["--data", request.data]
-    flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
-    given += [flag for flag, said in flags.items() if said]
-    given += ["--seed", request.seed] if request.seed else []
-    given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
-    return shlex.join(map(str, given))
 
 
 def _strategy(prepared: Prepared, budget: Budget) -> Strategy:

@@ -85,7 +85,7 @@ def handwritten(file: Path) -> Path | None:
 @dataclass(frozen=True, slots=True)
 class Match:
     """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
-    file. ``default``: which of the versions all are compared with; ``sweep`` is its name."""
+    file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows."""
 
     lab: KernelLab
     store: Store
@@ -96,6 +96,7 @@ class Match:
     by_hand: Path | None = None
     seed: int = 0
     fresh: bool = False
+    role: Role = "final"
 
     def scheduled(self, text: str) -> Scheduled:
         """As the laboratory schedules it, with the sums that each directive reorders."""
@@ -147,11 +148,10 @@ class Match:
 
     def _row(self, text: str) -> Row:
         """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
-        role: Role = "final"
         if text not in ("hand-written", "library"):
-            return Row(self.lab.context, text, role, self.sweep)
+            return Row(self.lab.context, text, self.role, self.sweep)
         source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
-        return Row(self.lab.context, f"{text} {source}", role, self.sweep)
+        return Row(self.lab.context, f"{text} {source}", self.role, self.sweep)
 
     def _impossible(self, times: Mapping[str, Sequence[float]]) -> bool:
         """Some of these times cannot be: they were kept before it was known what the device can do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,6 +67,7 @@ class Request:
     strict_float: bool = False
     warm_l2: bool = False
     cut_off: bool = True
+    ablation: bool = False
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
     data: Path | None = None
@@ -109,6 +111,28 @@ class Prepared:
     def name(self) -> str:
         """What reports call it: the file's name, or the kernel's where the user chose one of several."""
         return self.request.file.stem if self.request.kernel is None else self.unit.codelet.name
+
+
+def single(prepared: Prepared) -> str:
+    """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
+
+    Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
+    """
+    request = prepared.request
+    given: list[object] = ["looptune", "run", request.file]
+    given += [] if request.kernel is None else ["--kernel", request.kernel]
+    given += [a for name, value in prepared.unit.defines.items() for a in ("-D", f"{name}={value}")]
+    given += [a for folder in request.include_dirs for a in ("-I", folder)]
+    given += [] if request.dtype is None else ["--dtype", request.dtype]
+    given += ["--target", prepared.job.target.name]
+    given += [] if request.cluster is None else ["--cluster", request.cluster]
+    given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
+    given += [] if request.data is None else ["--data", request.data]
+    flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
+    given += [flag for flag, said in flags.items() if said]
+    given += ["--seed", request.seed] if request.seed else []
+    given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
+    return shlex.join(map(str, given))
 
 
 def prepare(request: Request, place: Place = HERE) -> Prepared:

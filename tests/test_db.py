@@ -18,8 +18,7 @@ from command import Ran, looptune
 from test_store import CONTEXT, row, runner, timed
 
 from looptune.errors import StoreError, UsageError
-from looptune.experiment import single
-from looptune.preparation import Request, prepare
+from looptune.preparation import Request, prepare, single
 from looptune.report import failures
 from looptune.report.contents import COLUMNS
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, TimedOut, WrongResult

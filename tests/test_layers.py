@@ -20,9 +20,9 @@ RANKS = {
     "bind": 9, "plans": 9, "mapping": 10, "analysis": 10, "flops": 11, "mapped": 11, "openmp": 11, "outline": 11,
     "backends": 11, "threads": 11, "schedule": 12, "suggest": 13, "permitted": 13, "runtime": 13, "explain": 14,
     "tune": 14, "compulsory": 14, "targets": 15, "proved": 15, "deploy": 16, "api": 17, "report": 17, "dump": 18,
-    "source_to_source": 18, "places": 18, "doctor": 18, "finals": 19, "studies": 20, "preparation": 20,
-    "conclusion": 21, "experiment": 22, "options": 22, "first_call": 23, "cli_db": 23, "cli_build": 23,
-    "cli_report": 23, "cli_run": 23, "cli_export": 24, "cli": 25, "__main__": 26,
+    "source_to_source": 18, "places": 18, "doctor": 18, "finals": 19, "studies": 20, "preparation": 20, "ablation": 21,
+    "conclusion": 22, "experiment": 23, "options": 22, "first_call": 24, "cli_db": 24, "cli_build": 24,
+    "cli_report": 24, "cli_run": 24, "cli_export": 25, "cli": 26, "__main__": 27,
 }  # fmt: skip
 """A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
 

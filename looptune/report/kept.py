@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from looptune.report.result import Entry, Result
+from looptune.report.result import Earned, Entry, Result
 from looptune.runtime.machine import Facts
 from looptune.runtime.roofline import Ceiling, Peaks, Work
 from looptune.runtime.timing import Speedup, Summary
@@ -38,6 +38,7 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
         "facts": asdict(result.facts), "sizes": dict(result.sizes), "ties": list(result.ties),
         "sums": list(result.sums), "versions": dict(result.versions), "seconds": dict(result.seconds),
         "entries": [asdict(e) for e in result.entries],
+        "earned": [asdict(e) for e in result.earned],
         "over_hand": None if result.over_hand is None else asdict(result.over_hand),
         "ceiling": None if result.ceiling is None else _ceiling(result.ceiling), "sources": asdict(sources),
     }  # fmt: skip
@@ -46,11 +47,14 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
 def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
     """KeyError, TypeError or ValueError where ``held`` is no such record."""
     ceiling, over = held["ceiling"], held["over_hand"]
+    # A record from before there was an ablation has none.
+    earned = tuple(_earned(e) for e in held.get("earned", ()))
     result = Result(
         **{name: held[name] for name in _PLAIN},
         facts=Facts(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
         versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
         over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
+        earned=earned,
     )  # fmt: skip
     return result, Sources(**held["sources"])
 
@@ -64,6 +68,11 @@ def _entry(held: Mapping[str, Any]) -> Entry:
         held["verified"],
         held["asserted"],
     )
+
+
+def _earned(held: Mapping[str, Any]) -> Earned:
+    speedup = held["speedup"]
+    return Earned(held["line"], None if speedup is None else Speedup(**speedup), held["why"])
 
 
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from looptune.report import best, summary
 from looptune.report.inline import Picture, inlined
 from looptune.report.result import Result
 from looptune.report.study import Study, alike, names_of
-from looptune.report.tables import counts, peak_texts, ratio_text, time_text
+from looptune.report.tables import counts, earnings, peak_texts, ratio_text, time_text
 from looptune.runtime.outcome import Timed
 from looptune.tune.store import Row
 
@@ -176,7 +176,8 @@ def _winner(study: Study, name: str) -> str:
     time = "" if tuned is None or tuned.times is None else f", {time_text(tuned.times.median_us)}"
     lines = [
         ("Directives", result.directives if result.directives else "(none)"),
-        ("As fast", "\n\n".join(result.ties)), ("Legality", result.proof), ("Versions", counts(result)),
+        ("What each directive earns", earnings(result)), ("As fast", "\n\n".join(result.ties)),
+        ("Legality", result.proof), ("Versions", counts(result)),
         ("Command", result.command),
     ]  # fmt: skip
     said = "".join(f'<h3>{h}</h3><pre class="wrap">{escape(text)}</pre>' for h, text in lines if text)

@@ -38,13 +38,23 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Earned:
+    """The tuned version's speed-up over itself without the directive ``line``; None: there is no time, and ``why``."""
+
+    line: str
+    speedup: Speedup | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
     ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
     names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
     the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
-    over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering.
+    over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
+    ``earned``: what each of the directives earns, where that was asked for.
     """
 
     kernel: str
@@ -67,6 +77,7 @@ class Result:
     over_hand: Speedup | None = None
     status: str = ""
     sums: tuple[str, ...] = ()
+    earned: tuple[Earned, ...] = ()
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -114,6 +125,7 @@ class Result:
             "asserted": [e.name for e in self.entries if e.asserted],
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
             "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
+            "earned": {e.line: None if e.speedup is None else _rounded(e.speedup.ratio) for e in self.earned},
         }
 
     def _shares(self) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ COLUMNS = (
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
 )  # fmt: skip
 
-TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "proofs", "finals", "sequential")
+TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "proofs", "finals", "ablation", "sequential")
 """What one second after the other was spent on; see ``tune.lab.Spent``."""
 
 NOTE = """\
@@ -103,6 +103,20 @@ def time_spent(result: Result) -> str:
     )
 
 
+def earned(result: Result) -> tuple[tuple[str, str], ...]:
+    """Each directive of the winner, and how much faster it is with it."""
+    return tuple(
+        (e.line, e.why if e.speedup is None else f"{ratio_text(e.speedup.ratio)} {e.speedup.verdict}")
+        for e in result.earned
+    )
+
+
+def earnings(result: Result) -> str:
+    """The same as lines of text."""
+    width = max((len(line) for line, _ in earned(result)), default=0)
+    return "\n".join(f"  {line.ljust(width)}  {how}" for line, how in earned(result))
+
+
 def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
@@ -130,8 +144,10 @@ def markdown(result: Result) -> str:
         f"Command: `{result.command}`",
     )
     title_lines = [f"# {title(result)}", "", *head, *rows, ""]
+    rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
+    without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
     return "\n".join(
-        [*title_lines, "Winning directives:", "", "```", won, "```", "", *ties, "  \n".join(facts), "", NOTE]
+        [*title_lines, "Winning directives:", "", "```", won, "```", "", *without, *ties, "  \n".join(facts), "", NOTE]
     )
 
 

@@ -28,7 +28,7 @@ from looptune.runtime.outcome import Crashed, CutOff, Outcome, Timed, from_json,
 from looptune.tune import owner
 from looptune.tune.database import connect, examine, refusals, version
 
-Role = Literal["default", "version", "handwritten", "sequential", "library", "final"]
+Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "ablation"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""What each directive of a winner earns: which versions that takes, what is said of them, and that it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stored
+
+from looptune import ablation, places
+from looptune.ablation import Winner
+from looptune.finals import Match, Ready
+from looptune.preparation import Prepared, Request, prepare
+from looptune.proved import Proved
+from looptune.report import kept, tables
+from looptune.report.result import Earned
+from looptune.runtime.timing import speedup
+from looptune.tune.budget import Budget
+from looptune.tune.evaluate import KernelLab, Lineup, Times
+from looptune.tune.serving import Returned, Sealed
+from looptune.tune.space import parse
+from looptune.tune.store import Store
+from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.sweep import sweep
+
+KERNEL = """
+void f(int n, float A[n][n], float x[n], float y[n]) {
+  for (int i = 0; i < n; i++) {
+    y[i] = 0;
+    for (int k = 0; k < n; k++)
+      y[i] += A[i][k] * x[k];
+  }
+}
+"""
+LINES = ("loop i: distribute", "loop 1.2: unroll 2, jam", "loop k: unroll 4", "codelet: grid blocksize 32x4")
+
+
+@dataclass(frozen=True)
+class Faked(places.Here):
+    """Versions are screened as always; in the finals that of four lines takes 10 us, the others 20."""
+
+    lineups: list[Lineup] = field(default_factory=list)
+
+    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
+        return [Returned(Ready(Sealed(b""), Proved("proved", ""))) for _ in tasks]
+
+    def races(self, races: Sequence[places.Race], limit_s: float) -> list[Returned]:
+        self.lineups.extend(race.task for race in races)
+        us = {text: (10.0 if len(text.splitlines()) == 4 else 20.0,) * 40 for r in races for text in r.task.binaries}
+        return [Returned(Times(us)) for _ in races]
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Prepared:
+    (tmp_path / "f.c").write_text(KERNEL)
+    return prepare(Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", sweep=True, ablation=True))
+
+
+def winner(prepared: Prepared, store: Store, directives: str) -> Winner:
+    match = Match(KernelLab(prepared.job, prepared.context), store, "s", prepared.model, (directives, ""), "")
+    return Winner(prepared, match, directives, "looptune run f.c")
+
+
+def test_one_line_is_left_out_at_a_time(prepared: Prepared, tmp_path: Path) -> None:
+    """What has a time is compared with the winner in finals of its own; of the others it is said why they have none."""
+    place = Faked()
+    with Store.open(tmp_path / "db") as store:
+        one = winner(prepared, store, "\n".join(LINES))
+        space = parse("\n".join(LINES), "winner")
+        sweep(one.match.lab, Exhaustive(space, 0), store, budget=Budget(), jobs=1, timeout_s=60.0, progress=print)
+        ((*earned,),), seconds = ablation.run([one], store, place)
+        again, _ = ablation.run([one], store, place)
+    assert seconds > 0
+    assert again == (tuple(earned),), "looked up the second time"
+    assert [e.line for e in earned] == list(LINES)
+    without = dict(zip(LINES, earned, strict=True))
+    assert without[LINES[0]].why.startswith("illegal: "), "there is no loop 1.2 then"
+    assert without[LINES[0]].speedup is None
+    for line in LINES[1:3]:
+        found = without[line].speedup
+        assert found is not None
+        assert (found.ratio, found.verdict) == (2.0, "FAST")
+    assert without[LINES[3]].why == "makes the same kernels", "a CPU has no blocks"
+    (lineup,) = place.lineups
+    assert (lineup.default, len(lineup.binaries)) == ("\n".join(LINES), 3)
+
+
+def test_of_no_directives_nothing_is_asked(prepared: Prepared, tmp_path: Path) -> None:
+    """The file as annotated won."""
+    with Store.open(tmp_path / "db") as store:
+        assert ablation.run([winner(prepared, store, "")], store, Faked())[0] == ((),)
+
+
+def test_it_is_kept_and_shown() -> None:
+    """In the database's record, in JSON, on the page and in the terminal."""
+    us = ((20.0,) * 40, (10.0,) * 40)
+    earned = (Earned("loop k: unroll 4", speedup(*us, 0)), Earned("loop i: distribute", None, "illegal: no loop 1.2"))
+    result = stored.result(earned=earned, seconds={})
+    back, _ = kept.restored(kept.record(result, kept.Sources("", "", "")))
+    assert back.earned == earned
+    assert result.record()["earned"] == {"loop k: unroll 4": 2.0, "loop i: distribute": None}
+    assert "| `loop k: unroll 4` | 2x FAST |" in tables.markdown(result)
+    assert tables.earnings(result).splitlines()[1].split("  ")[-1] == "illegal: no loop 1.2"
