@@ -120,7 +120,8 @@ class NumbaCpu(Backend):
             header(plan, self.name),
             "import math\n",
             "import numpy as np",
-            f"from numba import {names}\n",
+            f"from numba import {names}",
+            "from numba.core.compiler import Compiler\n",
             "from looptune.backends.sharing import sharer",
             "from looptune.backends.unaliased import Unaliased\n",
             f"{options}\n",
@@ -286,7 +287,9 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
     params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
     yield ""
     yield ""
-    yield f"@njit({_signature(plan, stops)!r}, **OPTIONS)"
+    # It looks at what another thread tells it: no compiler may take that array to be its own.
+    options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
+    yield f"@njit({_signature(plan, stops)!r}, {options})"
     yield f"def {ident(plan.codelet.name)}({params}):"
     for local in plan.resident:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
