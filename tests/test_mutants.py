@@ -17,7 +17,6 @@ import oracle
 import pytest
 import threads
 from mutants import Mutant, mutants
-from test_transforms import example_text
 
 from looptune import transforms
 from looptune.analysis import Analysis
@@ -137,7 +136,7 @@ def examples(cls: type[transforms.Transform]) -> Iterator[Made]:
     for directive, example in cls.examples.items():
         only = ((4, 4), (8, 6)) if "noremainder" in directive else ((5, 6),) if cls.name == "split" else ()
         if not example.refused:
-            yield replace(made(example_text(directive, example)), only=only)
+            yield replace(made(example.program(directive)), only=only)
 
 
 @pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)

@@ -15,7 +15,7 @@ import stores
 from click.testing import CliRunner
 from programs.program import Program
 from reducing import CASES
-from test_transforms import EXAMPLES, example_text
+from test_transforms import EXAMPLES
 
 from looptune import openmp
 from looptune.analysis import Analysis
@@ -48,7 +48,7 @@ def c_of(text: str, *lines: str) -> tuple[Codelet, str]:
 @pytest.mark.parametrize(("directive", "example"), ACCEPTED)
 def test_an_example_is_what_it_was(directive: str, example: Example, tmp_path: Path) -> None:
     """Every example of every directive, at sizes that its factors divide and at sizes that they do not."""
-    codelet, text = c_of(example_text(directive, example))
+    codelet, text = c_of(example.program(directive))
     library = compiled(text, tmp_path)
     for n, m in ((8, 4), (16, 17), (6, 1)):
         given = oracle.arguments(codelet, {"n": n, "m": m})

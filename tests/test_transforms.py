@@ -23,15 +23,6 @@ from looptune.verify import verify
 EXAMPLES = [pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()]
 
 
-def example_text(directive: str, example: Example) -> str:
-    """The example as a whole C function, the directive in front of its first loop if it does not say where."""
-    params = "int n, int m, float A[n], float B[n], float D[n][m], float E[m], float F[m][n]"
-    before, loop, after = example.code.partition("for (")
-    pragma = f"#pragma hmppcg {directive}\n"
-    code = example.code if pragma in example.code else f"{before}\n{pragma}{loop}{after}"
-    return f"void f({params})\n{{\n{code}\n}}\n"
-
-
 def transformed(codelet: Codelet) -> Codelet:
     return schedule(Analysis(codelet)).codelet
 
@@ -39,7 +30,7 @@ def transformed(codelet: Codelet) -> Codelet:
 @pytest.mark.parametrize(("directive", "example"), EXAMPLES)
 def test_an_example_becomes_what_it_shows(directive: str, example: Example) -> None:
     """``after`` is the body printed, with pragmas where it shows any; ``refused`` is part of a one-line message."""
-    codelet = load(example_text(directive, example)).codelet
+    codelet = load(example.program(directive)).codelet
     if example.refused:
         with pytest.raises(LooptuneError) as refused:
             transformed(codelet)
@@ -56,7 +47,7 @@ def test_an_example_keeps_its_meaning(directive: str, example: Example, sizes: t
     """Original and result leave the same bits, at sizes the factors divide and at sizes they do not."""
     if example.refused:
         pytest.skip("refused")
-    codelet = load(example_text(directive, example)).codelet
+    codelet = load(example.program(directive)).codelet
     changed = verify(transformed(codelet))
     given = oracle.arguments(codelet, {"n": sizes[0], "m": sizes[1]})
     if "noremainder" in directive and sizes[0] % 2:
@@ -100,7 +91,7 @@ for (int outer_i = 0; outer_i < (n + 1) / 2; outer_i++) {
 @pytest.mark.parametrize("directive", FIGURE_1)
 def test_figure_1_of_the_paper(directive: str) -> None:
     """Contiguous and split unrolling and tiling of ``B[i] = A[i]``, as Grauer-Gray et al. (InPar 2012) draw them."""
-    text = example_text(directive, Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];"))
+    text = Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];").program(directive)
     assert pretty.body(transformed(load(text).codelet), indent="") == FIGURE_1[directive]
 
 

@@ -29,14 +29,31 @@ from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
 
+ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn"})
+"""The arrays of examples with their extents, all float."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """``code`` is the body of a C function; ``after`` the body it becomes, or ``refused`` a part of the message."""
+    """``code`` is the body of a C function; ``after`` the body it becomes, or ``refused`` a part of the message.
+
+    The function has the parameters of ``ARRAYS``, and ``int n, m``, that the code uses.
+    """
 
     code: str
     after: str = ""
     refused: str = ""
+
+    def program(self, directive: str) -> str:
+        """The whole C file, the directive in front of the first loop if the code does not say where."""
+        pragma = f"#pragma hmppcg {directive}\n"
+        before, loop, rest = self.code.partition("for (")
+        code = self.code.lstrip() if pragma in self.code else f"{before}{pragma}  {loop}{rest}"
+        arrays = [name for name in ARRAYS if re.search(rf"\b{name}\b", code)]
+        extents = "".join(ARRAYS[name] for name in arrays)
+        params = [f"int {size}" for size in "nm" if size in extents or re.search(rf"\b{size}\b", code)]
+        params += [f"float {name}" + "".join(f"[{size}]" for size in ARRAYS[name]) for name in arrays]
+        return f"void f({', '.join(params)})\n{{\n  {code}\n}}\n"
 
 
 class Questions(Protocol):
