@@ -1,6 +1,7 @@
 # make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report
 # make test  lint, types and tests; needs no GPU
-# Both make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
+# make docs  the documentation as a site, in build/docs
+# All make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +9,7 @@ BIN = $(VENV)/bin
 # The CUDA toolchain is large: `make run` takes it only where there is a driver to use it.
 GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 
-.PHONY: run test clean
+.PHONY: run test docs clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/looptune run polybench/gemm.c --sweep
@@ -20,14 +21,23 @@ test: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
+# A warning is an error: a link that leads nowhere is one.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx -n -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
+
 # Installed in place, so only a change of the dependencies asks for pip again.
 $(VENV)/run.stamp: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install -q -e '.[plot$(GPU)]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install -q -e '.[test,plot,cuda,distributed]'
-	touch $@ $(VENV)/run.stamp
+	$(BIN)/python -m pip install -q -e '.[test,docs,plot,cuda,distributed]'
+	touch $@ $(VENV)/run.stamp $(VENV)/docs.stamp
+
+$(VENV)/docs.stamp: pyproject.toml $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "looptune needs Python 3.11 or later: make PYTHON=python3.11 ...")'
