@@ -17,6 +17,8 @@ html_theme = "furo"
 html_title = "looptune"
 html_show_copyright = False
 html_copy_source = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 4
 highlight_language = "none"
 # C with arrows and dots in it is meant for people.

@@ -33,7 +33,7 @@ _TOPICS = re.compile(r"\b(Legal when|Gain|Cost|Source): ")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a transform's docstring says: its first sentence, the text below, and what is legal, gained and paid."""
+    """What a transform's file says: in one sentence, the text below it, and what is legal, gained and paid."""
 
     summary: str
     text: str
@@ -51,7 +51,9 @@ def said(cls: type[Transform]) -> Said:
     first, _, rest = docstring.partition("\n\n")
     text, *parts = _TOPICS.split(rest)
     topics = {t: " ".join(words.split()) for t, words in zip(parts[::2], parts[1::2], strict=True)}
-    summary = " ".join(first.partition(": ")[2].split())
+    # A dataclass without a docstring of its own has its signature for one.
+    own = cls.__doc__ if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(") else ""
+    summary = " ".join((own if own else first.partition(": ")[2]).split())
     return Said(summary[0].upper() + summary[1:], text.rstrip(), topics)
 
 

@@ -1,4 +1,4 @@
-"""Box: the loop runs over all values that it has in any iteration of the loops around it; a condition leaves the rest.
+"""Box: the loop runs over all the values it has in any iteration of the loops around; a condition leaves out the rest.
 
     for i in 0..n:                      for i in 0..n:
       for j in i..n: S(i, j)     ==>      for j in 0..n:

@@ -36,6 +36,8 @@ Pieces = tuple[frozenset[str], ...]
 
 @dataclass(frozen=True)
 class Cut(Transform):
+    """Where ``distribute`` splits a loop: before the statement that this stands before."""
+
     name: ClassVar = "cut"
     syntax: ClassVar = "cut"
     stage: ClassVar = "split"

@@ -24,6 +24,8 @@ from looptune.transforms.base import Change, Example, Site, Transform, no_argume
 
 @dataclass(frozen=True)
 class Parallel(Transform):
+    """The iterations of a loop are run by threads, in any order."""
+
     name: ClassVar = "parallel"
     syntax: ClassVar = "parallel [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, trust]"
     stage: ClassVar = "mode"
@@ -59,6 +61,8 @@ class Parallel(Transform):
 
 @dataclass(frozen=True)
 class NoParallel(Transform):
+    """The iterations of a loop are run by one thread, one after the other."""
+
     name: ClassVar = "noparallel"
     syntax: ClassVar = "noParallel"
     stage: ClassVar = "mode"
