@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import oracle
@@ -13,16 +12,11 @@ from affine import CODES
 from explained import ANNOTATED, HARD, explained, integers
 
 from looptune.analysis import Analysis
-from looptune.explain import explain
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
 from looptune.mapping import plan
 from looptune.plans import count, launches
 from looptune.report import loops, loops_json
 from looptune.schedule import schedule
-
-README = Path(__file__).parent.parent / "README.md"
-
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 
@@ -95,24 +89,6 @@ def test_a_loop_that_counts_down_is_shown_as_written() -> None:
     assert (w.source_text, w.sink_text) == ("A[i]", "A[ i+1 ]")
     refused = explained(text, "loop i: parallel").directives[0].refusal
     assert "iteration (i=1) must run before (i=0) when n=2" in str(refused)
-
-
-JACOBI = """\
-void f(int n, float A[n][n]) {
-  for (int i = 1; i < n; i++)
-    for (int j = 0; j < n - 1; j++)
-      A[i][j] = A[i - 1][j + 1];
-}
-"""
-
-
-def test_the_readme_shows_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example there is the output to the letter."""
-    monkeypatch.chdir(tmp_path)
-    Path("jacobi.c").write_text(JACOBI)
-    found = explain(load("jacobi.c"), parse_lines(["loop i: permute j, i"], "directives"))
-    shown = "".join(f"    {line}".rstrip() + "\n" for line in loops.text(found).splitlines())
-    assert shown in README.read_text()
 
 
 def test_what_cannot_be_analysed_is_said_with_its_place() -> None:

@@ -1,0 +1,157 @@
+"""What the documents show is what happens: commands, their output, code, and the names of options."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+import acting
+import click
+import documents
+import furnished
+import numpy as np
+import pytest
+from documents import Block, Command
+
+from looptune.cli import cli
+
+DOCUMENTS = [pytest.param(path, id=str(path.relative_to(documents.ROOT))) for path in documents.ALL]
+REFUSED = (1, 2)
+"""Exit codes of a command whose output is shown and says so."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    furnished.furnish(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_commands_do_what_is_shown(path: Path, folder: Path, pytestconfig: pytest.Config) -> None:
+    """In the order of the text, in one folder: files are written, commands and Python run, outputs compared."""
+    names: dict[str, Any] = given()
+    for block in documents.blocks(path.read_text()):
+        where = f"{path.name}:{block.line}"
+        if block.file:
+            (folder / block.file).write_text(block.text)
+        elif block.language == "python":
+            execute(block, names, folder, where)
+        for command in documents.commands(block):
+            check(command, path.name, folder, pytestconfig)
+
+
+def check(command: Command, document: str, folder: Path, config: pytest.Config) -> None:
+    ran = acting.act(command.text, document, folder, config)
+    where = f"{document}:{command.line}: {command.text}"
+    said = ran.out + ran.err
+    refused = command.shown is not None and ("error:" in command.shown or "refused" in command.shown)
+    assert ran.code in (REFUSED if refused else (0,)), f"{where}\n{said}"
+    if command.shown is None:
+        return
+    if acting.measures(command.text):
+        assert acting.shows(acting.unmeasured(command.shown), acting.unmeasured(ran.out)), f"{where}\n{ran.out}"
+    else:
+        assert acting.shows(command.shown, said), f"{where}\n{said}"
+
+
+def given() -> dict[str, Any]:
+    """What examples in Python take as there."""
+    rng = np.random.default_rng(0)
+    made = {name: rng.random((12, 12), dtype=np.float32) for name in "ABC"}
+    sizes = dict.fromkeys(("ni", "nj", "nk"), 12)
+    return {**made, **sizes, "alpha": 1.5, "beta": 0.5, "stream": None, "numpy": np, "a": made["A"], "x": made["B"][0]}
+
+
+def execute(block: Block, names: dict[str, Any], folder: Path, where: str) -> None:
+    code = compile(block.text, where, "exec")
+    if any(line in block.text for line in acting.PYTHON_STOPS):
+        return
+    module = types.ModuleType("document")
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(category=UserWarning, action="ignore"):
+        patch.chdir(folder)
+        patch.syspath_prepend(folder)
+        patch.setitem(sys.modules, "document", module)
+        names["__name__"] = "document"
+        exec(code, names)
+    for name in (p.stem for p in folder.glob("*.py")):
+        sys.modules.pop(name, None)
+
+
+def every_option() -> set[str]:
+    context = click.Context(cli)
+    return {o for c in commands(cli, context) for p in c.params for o in (*p.opts, *p.secondary_opts)}
+
+
+def commands(group: click.Group, context: click.Context) -> list[click.Command]:
+    found: list[click.Command] = []
+    for command in group.commands.values():
+        found += commands(command, context) if isinstance(command, click.Group) else [command]
+    return found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_what_is_named_is_there(path: Path) -> None:
+    """Commands of looptune in the text and in synopses, with their options; options named alone."""
+    text = path.read_text()
+    for named in documents.mentions(text):
+        words = named.replace("[", " ").replace("]", " ").split()
+        command: click.Command = cli
+        for word in words[1:]:
+            if isinstance(command, click.Group):
+                assert word in command.commands, f"{path.name}: {named}"
+                command = command.commands[word]
+            elif word.startswith("--"):
+                assert word in {o for p in command.params for o in (*p.opts, *p.secondary_opts)}, (
+                    f"{path.name}: {named}"
+                )
+    missing = set(documents.options(text)) - every_option() - {*acting.OTHERS_OPTIONS}
+    assert not missing, f"{path.name}: {missing}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "looptune run polybench/gemm.c --sweeep",
+        "looptune run polybench/gemm.c --sweep --strategy none",
+        "looptune run polybench/none.c --sweep",
+        "looptune run gemm.c --sweep --devices v100",
+        "looptune run gemm.c --clusters tcp://head:8786",
+        "looptune transform gemm.c --with 'loop k: unrol 4'",
+        "looptune reports",
+        "python benchmarks/legality.py --proof",
+        "python benchmarks/screening.py",
+        "python -m pytest tests/test_none.py",
+        "python -m pytest tests/test_mutants.py --case 3",
+        "make none",
+        "pip install -e '.[plots]'",
+        "dask worker tcp://head:8786 --nothreads 8",
+        "gcc -c none.c",
+    ],
+)
+def test_a_wrong_command_is_found(line: str, folder: Path, pytestconfig: pytest.Config) -> None:
+    """A document that has an option, file, target or command that is not there does not pass."""
+    with pytest.raises((AssertionError, ValueError, SystemExit, click.ClickException, pytest.fail.Exception)):
+        check(Command(line, 1), "some.md", folder, pytestconfig)
+
+
+def test_wrong_output_is_found() -> None:
+    """Another line, another word: not what is shown; other numbers are, of what is measured."""
+    assert acting.shows("a\n...\nd\n", "a\nb\nc\nd\n")
+    assert not acting.shows("a\n...\nd\n", "a\nb\nc\n")
+    assert not acting.shows("a\nb", "a\nc")
+    shown, said = "gemm: 12 versions\ntuned  13.5 us  1.1x FAST\n", "gemm: 7 versions\ntuned  2 ms  1x SAME\n"
+    assert acting.shows(acting.unmeasured(shown), acting.unmeasured(said))
+    assert not acting.shows(acting.unmeasured(shown), acting.unmeasured(said.replace("tuned", "default")))
+
+
+def test_each_stop_is_needed() -> None:
+    """What is not run to its end stands in a document, and says why."""
+    lines = [
+        c.text for path in documents.ALL for b in documents.blocks(path.read_text()) for c in documents.commands(b)
+    ]
+    for stop in acting.STOPS:
+        assert stop.why
+        assert any(acting.stop_of(line) is stop for line in lines), stop.begins
