@@ -272,3 +272,25 @@ void f(int n, int m, double A[24][24], double x[24], double z[24]) {
     made = plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
     assert any(v.shape for v in made.resident)
     assert prove(before, tree(made), shared=frozenset()).verdict == "proved"
+
+
+def test_a_write_that_is_repeated_in_a_branch_hides_itself_where_the_branch_is_taken_apart() -> None:
+    """Jammed, each trip of l asks for itself; the last one still is the one that is read."""
+    text = """void f(int n, double A[9][9], double x[9], double y[9], double z[9])
+{
+  double t = 1;
+  for (int i = 0; i < n; i++)
+    if (i % 2 == 0)
+      for (int k = 1; k < i + 1; k += 2)
+        if (A[i][i] > k)
+          for (int l = 0; l < 4; l++) { t = y[i]; z[l] = t; }
+  x[0] = t;
+}
+"""
+    analysis = Analysis(load(text).codelet)
+    done = schedule(analysis, parse_lines(["loop i: unroll 2, contiguous, jam"]))
+    assert prove(analysis.codelet, done.codelet).verdict == "proved"
+    first_only = rewrite(
+        lambda n: replace(n, hi=Const(1, "int32")) if isinstance(n, Loop) and n.var == "l" else None, done.codelet
+    )
+    assert prove(analysis.codelet, first_only).verdict == "failed"

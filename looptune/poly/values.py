@@ -93,17 +93,22 @@ def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, st
 
 
 def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
-    """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does:
-    the two may stand in one branch there, and here in branches of their own that data decide alike."""
+    """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does,
+    or whenever the earlier write's does: the two may stand in one branch there, and here in branches of their own that
+    data decide alike."""
     space, finished = copies.original.space, copies.finished.space
     for f in flows:
         read, left = copies.original.statements[copies.stands_for(f.read)], f.map
+        earlier = copies.original.statements[copies.of[f.write]]
         decided = any(decided_by(read, a) for a, b in copies.names[f.read] or () if b == f.array)
-        for c in () if decided else _writes(copies, f.array):
+        for c in _writes(copies, f.array):
             write = copies.original.statements[copies.of[c]]
-            runs = copies.between(c, runs_with(space, write, read), f.read)
-            then = finished.before(c, f.read).intersect(runs)
-            left = left.subtract(finished.before(f.write, c).apply_range(then))
+            after, then = finished.before(f.write, c), finished.before(c, f.read)
+            again = copies.between(f.write, runs_with(space, write, earlier).reverse(), c)
+            left = left.subtract(after.intersect(again).apply_range(then))
+            if not decided:
+                runs = copies.between(c, runs_with(space, write, read), f.read)
+                left = left.subtract(after.apply_range(then.intersect(runs)))
         if not left.is_empty():
             yield replace(f, map=left)
 
