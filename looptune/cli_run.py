@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.report import tables
     from looptune.tune.store import Store
 
-    options = dict(options)
+    start, options = time.monotonic(), dict(options)
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
@@ -116,9 +117,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             results += found
             if any(result.interrupted for result in found):
                 break
-    _summarise(
-        [r for r in results if r.entries and not r.interrupted], shlex.join(["looptune", *command]), reports, say
-    )
+    whole = [r for r in results if r.entries and not r.interrupted]
+    _summarise(whole, shlex.join(["looptune", *command]), time.monotonic() - start, reports, say)
     if options["sweep"] and any(r.entries and not r.interrupted for r in results):
         say(f"\ntables, figures and a page of it all: {_report(options['db'], reports)}")
     if as_json:
@@ -189,17 +189,21 @@ def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
     return shlex.join(["looptune", *(a for a in arguments if a not in others)])
 
 
-def _summarise(results: Sequence[Any], command: str, reports: Path, say: Callable[[str], Any]) -> None:
+def _summarise(
+    results: Sequence[Any], command: str, elapsed_s: float, reports: Path, say: Callable[[str], Any]
+) -> None:
     """One page for the several kernels of each model of device, and one for the models of each kernel."""
     from looptune.report import models, plots, summary
 
     by_device = models.grouped(results)
     for same in by_device.values():
         if len(same) > 1:
-            page = summary.write(same, reports, command)
+            spent = summary.time_spent(same, elapsed_s)
+            page = summary.write(same, reports, command, spent)
             if plots.available():
                 plots.speedups(same, page.with_suffix(".png"))
-            say("\n".join(["", summary.plain(same), "", *summary.failures(same), f"summary: {page}"]))
+            lines = [*summary.failures(same), *([spent] if spent else []), f"summary: {page}"]
+            say("\n".join(["", summary.plain(same), "", *lines]))
     if len(by_device) > 1:
         say(f"\n{models.plain(results)}\n\nmodels: {models.write(results, reports, command)}")
 

@@ -4,22 +4,26 @@ file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the b
         preparation                tune                                conclusion
 
 Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once. So do
-those of several files, where a model has a device for each: finals of one kernel then do not keep the others waiting.
+those of several files on a GPU: while the versions of one compile, those of others are measured.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+
+import numpy as np
 
 from looptune import compulsory, dump
 from looptune.conclusion import finish
+from looptune.ir import Array
 from looptune.places import HERE, Place
 from looptune.preparation import Prepared, single
 from looptune.report.result import Result
 from looptune.runtime import peak
 from looptune.runtime.roofline import Ceiling
+from looptune.runtime.sizes import shapes
 from looptune.tune import strategies
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import KernelLab
@@ -27,6 +31,9 @@ from looptune.tune.space import Space
 from looptune.tune.store import Store
 from looptune.tune.strategies import Strategy
 from looptune.tune.sweep import Part, Progress, sweeps
+
+COPIES = 6
+"""Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
 
 
 def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], place: Place = HERE) -> Result:
@@ -60,14 +67,26 @@ def run_all(
 def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[tuple[Sequence[Prepared], ...]]:
     """The files, each on all its models, in the groups that ``run_all`` is to take at once.
 
-    A budget of time is a kernel's own, on all devices.
+    A budget of time is a kernel's own, on all devices. The arrays of a group have room on each device.
     """
-    files = iter(prepared)
-    while first := next(files, ()):
-        one = first[0]
+    group: list[Sequence[Prepared]] = []
+    for file in prepared:
+        one = file[0]
         wide = one.request.sweep and one.budget.seconds is None
-        count = place.abreast([p.model for p in first]) if wide else 1
-        yield (first, *islice(files, count - 1))
+        count = place.abreast([p.model for p in file]) if wide else 1
+        needed = sum(map(_bytes, (*(first for first, *_ in group), one)))
+        if group and (len(group) >= count or COPIES * needed > min(p.facts.memory_bytes for p in file)):
+            yield tuple(group)
+            group = []
+        group.append(file)
+    if group:
+        yield tuple(group)
+
+
+def _bytes(prepared: Prepared) -> int:
+    """Of the arrays, once."""
+    codelet, shaped = prepared.job.codelet, shapes(prepared.job.codelet, prepared.job.problem)
+    return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
 
 
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:

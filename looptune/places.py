@@ -26,6 +26,8 @@ from looptune.tune.spares import Spares
 from looptune.tune.workers import Pool, Reply, Setup, Worker, each, wait
 
 SEQUENTIAL_S = 600.0
+ABREAST = 8
+"""Kernels that are swept at once on a GPU: one that waits for its versions to be compiled leaves it to the others."""
 INSTALL = "install it with: pip install 'looptune[distributed]'"
 
 
@@ -49,7 +51,7 @@ class Place(Protocol):
         """Whether versions may compile while others are measured."""
 
     def abreast(self, models: Sequence[Model]) -> int:
-        """How many kernels are swept at once, so that each can have a device."""
+        """How many kernels are swept at once, so that a device always has something to measure."""
 
     def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
         """The replies to tasks that need a device each, nothing else on it: as many at once as there are devices."""
@@ -88,7 +90,9 @@ class Here:
         return target == "numba-cuda"
 
     def abreast(self, models: Sequence[Model]) -> int:
-        return min(len(model.devices) for model in models) if self.overlaps(models[0].target.name) else 1
+        if not self.overlaps(models[0].target.name):
+            return 1
+        return max(ABREAST, *(len(model.devices) for model in models))
 
     def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
         found: dict[int, Reply] = {}

@@ -317,8 +317,9 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three files on two devices: two at once, their finals each on a device of its own, then the third; the lines of
+    """Three files on two devices, two at once: their finals each on a device of its own, then the third; the lines of
     progress name the kernels while there are two."""
+    monkeypatch.setattr(places, "ABREAST", 2)
     waves: list[list[str]] = []
     wait = places.wait
 
@@ -348,6 +349,10 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert said[1] < done.output.index("f float32 n=300") < done.output.index("g float32 n=300") < said[2]
     assert "g: [2/3]" in done.output or "g: [3/3]" in done.output
     assert "h: [" not in done.output
+    whole = re.search(r"^time of all: ([\d.]+) s, the mean of 2 devices: launch", done.output, re.MULTILINE)
+    assert whole is not None
+    parts = sum(float(s) for s in re.findall(r"^time: ([\d.]+) s", done.output, re.MULTILINE))
+    assert 0 < float(whole[1]) < parts + 5
 
 
 # -- of a cluster, without Dask -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from looptune import finals, mapped, places, proved
-from looptune.experiment import together
+from looptune.experiment import COPIES, together
 from looptune.finals import Match, Ready
 from looptune.frontend.directive import parse
 from looptune.frontend.placed import parse_lines
@@ -200,3 +200,6 @@ def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepare
     for narrow in (replace(wide, budget=Budget(seconds=5.0)), prepared):
         assert list(together([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
     assert list(together(files, places.HERE)) == [(file,) for file in files]
+    small = replace(wide.model.facts, memory_bytes=COPIES * 2 * 4 * (30 * 40 + 40 + 30) - 1)
+    tight = [(replace(wide, model=replace(wide.model, facts=small)),)] * 2
+    assert list(together(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"

@@ -11,11 +11,13 @@ from looptune.runtime.outcome import CLASSES
 from looptune.tune.sweep import Progress
 
 PLAIN_EVERY_S = 10.0
+ABREAST = 2
+"""Sweeps at once that have room on a line."""
 
 
 class Live:
     """Called with each progress; writes to ``stream``. Of several kernels and models of device swept at once each has a
-    line, on a terminal a part of the line."""
+    line; on a terminal two share the line, and of more it has how far all are, and the one that came last."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -30,8 +32,9 @@ class Live:
         done = progress.done >= progress.total
         if self.live:
             width = shutil.get_terminal_size().columns - 1
-            text = "  ".join(self._named(p) for p in self.latest.values())
-            ended = all(p.done >= p.total for p in self.latest.values())
+            every = list(self.latest.values())
+            text = self._all(progress) if len(every) > ABREAST else "  ".join(self._named(p) for p in every)
+            ended = all(p.done >= p.total for p in every)
             self.stream.write(f"\r\x1b[2K{text[:width]}" + ("\n" if ended else ""))
             self.stream.flush()
             return
@@ -40,6 +43,10 @@ class Live:
             return
         self.best[part], self.last = best, time.monotonic()
         print(self._named(progress), file=self.stream, flush=True)
+
+    def _all(self, last: Progress) -> str:
+        done, total = (sum(getattr(p, n) for p in self.latest.values()) for n in ("done", "total"))
+        return f"{done:,}/{total:,} versions  {self._named(last)}"
 
     def _named(self, progress: Progress) -> str:
         kernels, devices = (len({*names}) > 1 for names in zip(*self.latest, strict=True))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from looptune.report.result import Result
-from looptune.report.tables import counts, ratio_text, time_text
+from looptune.report.tables import TIMELINE, counts, ratio_text, time_text, timeline
 
 HEADINGS = (
     "kernel", "sizes", "default", "hand-written", "tuned", "speed-up by hand", "speed-up tuned", "tuned over hand",
@@ -87,13 +87,24 @@ def plain(results: Sequence[Result]) -> str:
     return "\n".join([title(results), "", lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
 
+def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
+    """One line for all kernels: seconds of the device add up, though their sweeps ran at once, and nothing was measured
+    in the rest; "" where it is not known."""
+    if not all(r.seconds for r in results):
+        return ""
+    spent = {name: math.fsum(r.seconds.get(name, 0.0) for r in results) for r in results for name in r.seconds}
+    busy = math.fsum(spent.get(name, 0.0) for name in TIMELINE if name != "waiting")
+    return timeline("time of all", spent | {"waiting": max(0.0, elapsed_s - busy)}, max(r.devices for r in results))
+
+
 def title(results: Sequence[Result]) -> str:
     first = results[0]
     return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
 
 
-def markdown(results: Sequence[Result], command: str) -> str:
-    """The summary as a page, with the command that made it; each kernel's name leads to its own."""
+def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
+    """The summary as a page, with the command that made it and what its time was ``spent`` on; each kernel's name leads
+    to its own."""
     body = [
         (f"[{row[0]}]({result.kernel}.md)", *row[1:]) for result, row in zip(results, rows(results)[:-1], strict=True)
     ]
@@ -107,15 +118,16 @@ def markdown(results: Sequence[Result], command: str) -> str:
     best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
     device = results[0].facts
     facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
-    return "\n".join([f"# {title(results)}", "", *table, "", *best, "", facts, f"Command: `{command}`", "", NOTE])
+    how = [f"{spent.capitalize()}.  "] if spent else []
+    return "\n".join([f"# {title(results)}", "", *table, "", *best, "", facts, *how, f"Command: `{command}`", "", NOTE])
 
 
-def write(results: Sequence[Result], reports: Path, command: str) -> Path:
+def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
     """``summary-<dtype>.md`` and ``.csv`` in the folder of the device; the path of the page."""
     folder = reports / results[0].facts.slug
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"summary-{results[0].dtype}.md"
-    page.write_text(markdown(results, command))
+    page.write_text(markdown(results, command, spent))
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,15 +92,17 @@ def counts(result: Result) -> str:
 
 def time_spent(result: Result) -> str:
     """One line: what the measuring worker's seconds went to, and what others did; "" where it is not known."""
-    s = result.seconds
-    if not s:
-        return ""
-    line = [f"{name} {s[name]:.1f}" for name in TIMELINE if s.get(name, 0.0) >= 0.05 or name == "measure"]
-    whole = sum(s.get(name, 0.0) for name in TIMELINE)
-    each = f", the mean of {result.devices} devices" if result.devices > 1 else ""
+    return timeline("time", result.seconds, result.devices) if result.seconds else ""
+
+
+def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
+    """``time: 6.3 s: launch 2.1, measure 4.2; meanwhile, …``, in the order of TIMELINE."""
+    line = [f"{k} {seconds[k]:.1f}" for k in TIMELINE if seconds.get(k, 0.0) >= 0.05 or k == "measure"]
+    whole = sum(seconds.get(k, 0.0) for k in TIMELINE)
+    each = f", the mean of {devices} devices" if devices > 1 else ""
     return (
-        f"time: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: judge {s['judge']:.1f}, "
-        f"compile {s['compile']:.1f}; looptune itself {s['own']:.1f}"
+        f"{name}: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: judge {seconds['judge']:.1f}, "
+        f"compile {seconds['compile']:.1f}; looptune itself {seconds['own']:.1f}"
     )
 
 
