@@ -3,6 +3,7 @@
     for j in 0..N: S(j)      q = N div U, r = N mod U
 
     contiguous  copy c runs U*j + c      split       copy c runs j + c*q   (a warp's accesses stay coalesced)
+    runs R      with split: R neighbours at a time, copy c runs R*j + c mod R + (c div R)*R*q   (they fill a vector too)
     remainder   a second loop runs the last r iterations
     guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
     noremainder the user asserts r = 0
@@ -21,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var
+from looptune.ir import Arg, Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var
 from looptune.poly.model import Piece
 from looptune.rewrite import substitute, walk
 from looptune.simplify import add, div, mod, mul, sub
@@ -50,17 +51,22 @@ _WORDS = ("contiguous", "split", "remainder", "guarded", "noRemainder", "jam", "
 @dataclass(frozen=True)
 class Unroll(Transform):
     name: ClassVar = "unroll"
-    syntax: ClassVar = "unroll U [, contiguous | split] [, remainder | guarded | noremainder] [, jam | noJam]"
+    syntax: ClassVar = (
+        "unroll U [, contiguous | split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam]"
+    )
     stage: ClassVar = "loop"
 
     factor: int
     scheme: Scheme = "contiguous"
     rest: Rest = "remainder"
     jam: bool = False
+    runs: int = 1
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        factors = [a for a in directive.args if a.values]
+        given = [a for a in directive.args if a.values]
+        runs = [a for a in given if a.key == "runs" and len(given) > 1]
+        factors = [a for a in given if a not in runs]
         if len(factors) != 1:
             raise DirectiveError(f"unroll takes one factor, got {len(factors)} (syntax: {cls.syntax})", directive.span)
         self = cls(positive(factors[0], "unroll factor"), span=directive.span)
@@ -74,17 +80,34 @@ class Unroll(Transform):
                     self = replace(self, rest=rest)
                 case "jam" | "nojam" as word:
                     self = replace(self, jam=word == "jam")
+                case "runs":
+                    raise DirectiveError("runs takes a number of neighbours: split, runs 4", arg.span)
                 case _:
                     raise wrong(cls, arg, _WORDS)
-        return self
+        return self._with_runs(runs)
+
+    def _with_runs(self, given: Sequence[Arg]) -> Self:
+        if not given:
+            return self
+        said, runs = f"unroll {self.factor}", positive(given[0], "number of neighbours")
+        if len(given) > 1:
+            raise DirectiveError(f"{said} takes one number of neighbours, got {len(given)}", given[1].span)
+        if self.scheme != "split":
+            right = f"write {said}, split, runs {runs}"
+            raise DirectiveError(f"runs {runs} says how {said} is split: {right}", given[0].span)
+        if self.factor % runs:
+            raise DirectiveError(f"{said} has no runs of {runs}: {runs} does not divide {self.factor}", given[0].span)
+        return replace(self, runs=runs)
 
     @classmethod
     def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """``unroll jj:3, ii:2, guarded`` unrolls both loops."""
-        named = [a for a in directive.args if a.key and a.values]
+        given = [a for a in directive.args if a.values]
+        runs = [a for a in given if a.key == "runs" and len(given) > 1]
+        named = [a for a in given if a.key and a not in runs]
         if not named:
             return (("", directive),)
-        rest = tuple(a for a in directive.args if not a.values)
+        rest = (*(a for a in directive.args if not a.values), *runs)
         return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
 
     def schedule(self, site: Site) -> Reorder | None:
@@ -116,9 +139,16 @@ class Unroll(Transform):
         rest = timed("1", x, "0", f"{x} >= {u}*{q}")
         if self.scheme == "contiguous":
             return timed("0", f"floor({x}/{u})", f"({x}) mod {u}", f"{x} < {u}*{q}"), rest
-        first = timed("0", x, "0", f"{x} < {q}")
-        copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(1, u))
-        return (first, *copies, rest)
+        if self.runs == 1:
+            first = timed("0", x, "0", f"{x} < {q}")
+            copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(1, u))
+            return (first, *copies, rest)
+        r = self.runs
+        runs = (
+            timed("0", f"floor(({x} - {c}*{q})/{r})", f"{c} + ({x} - {c}*{q}) mod {r}", f"{c}*{q} <= {x} < {c + r}*{q}")
+            for c in range(0, u, r)
+        )
+        return (*runs, rest)
 
     def apply(self, site: Site) -> Change:
         loop, u = site.loop, self.factor
@@ -129,11 +159,10 @@ class Unroll(Transform):
         if u == 1:
             return Change((loop,))
         trip = Var(loop.var, loop.dtype)
+        runs = u if self.scheme == "contiguous" else self.runs
+        first = mul(Const(runs, loop.dtype), trip)
         places = [
-            add(mul(factor, trip), Const(c, loop.dtype))
-            if self.scheme == "contiguous"
-            else add(trip, mul(Const(c, loop.dtype), q))
-            for c in range(u)
+            add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
         ]
         copies, locals_ = self._copies(site, places)
         main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies)
@@ -213,6 +242,16 @@ for (int i = 0; i < n / 2; i++) {
   B[i + n / 2] = A[i + n / 2];
 }
 for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 4, split, runs 2": Example(_COPY, """\
+for (int i = 0; i < n / 4; i++) {
+  B[2 * i] = A[2 * i];
+  B[2 * i + 1] = A[2 * i + 1];
+  B[2 * i + 2 * (n / 4)] = A[2 * i + 2 * (n / 4)];
+  B[2 * i + 1 + 2 * (n / 4)] = A[2 * i + 1 + 2 * (n / 4)];
+}
+for (int i = n - n % 4; i < n; i++) {
   B[i] = A[i];
 }"""),
     "unroll 2, split, guarded": Example(_COPY, """\

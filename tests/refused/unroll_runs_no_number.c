@@ -1,0 +1,9 @@
+/* expect:
+FILE:7:35: runs takes a number of neighbours: split, runs 4
+    #pragma hmppcg unroll 4, split, runs
+                                    ^^^^
+*/
+void f(int n, double A[n], double B[n]) {
+  #pragma hmppcg unroll 4, split, runs
+  for (int i = 0; i < n; i++) A[i] = B[i];
+}
