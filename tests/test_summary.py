@@ -71,7 +71,7 @@ def test_time_of_all_is_the_time_that_passed() -> None:
     seconds = {"launch": 1.0, "verify": 2.0, "measure": 3.0, "waiting": 50.0, "judge": 4.0, "compile": 5.0, "own": 0.5}
     timed = [replace(r, seconds=seconds | {"finals": n}) for n, r in enumerate(SUITE)]
     assert summary.time_spent(timed, 30.0) == (
-        "time of all: 30.0 s: launch 3.0, verify 6.0, measure 9.0, waiting 9.0, finals 3.0; meanwhile, of all processes: "
-        "judge 12.0, compile 15.0; looptune itself 1.5"
+        "time of all: 30.0 s: launch 3.0, verify 6.0, measure 9.0, waiting 9.0, finals 3.0; "
+        "meanwhile, of all processes: judge 12.0, compile 15.0; looptune itself 1.5"
     )
     assert summary.time_spent((*timed, SUITE[0]), 30.0) == ""
