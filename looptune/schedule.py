@@ -140,6 +140,8 @@ class _Run:
     """Loops that are part of another now, with the one they are part of."""
     entries: Mapping[Id, int] = field(default_factory=dict)
     """The entry of times that was each loop's before the directives for one loop."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Locals that stand for one of the codelet's in a copy of an iteration, with that one."""
 
     @property
     def now(self) -> Ordered:
@@ -156,7 +158,9 @@ class _Run:
         if key not in known:
             known[key] = self._whole_nests(bound)
         done = known[key]
-        return replace(done, order=dict(done.order), steps=list(done.steps), into=dict(done.into))
+        return replace(
+            done, order=dict(done.order), steps=list(done.steps), into=dict(done.into), copies=dict(done.copies)
+        )
 
     def _whole_nests(self, bound: Sequence[Bound]) -> _Run:
         self.each(b for b in bound if b.transform.stage == "nest")
@@ -227,6 +231,7 @@ class _Run:
         if b.transform.stage != "mode":
             proof = "proved"
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+        self.copies |= {new: self.copies.get(old, old) for new, old in change.copies.items()}
         if found:
             self._reduce(found)
         for gone in change.merged:
@@ -326,6 +331,7 @@ class _Run:
         numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
         nonempty = {number for number in numbers if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
+        private |= {copy for copy, local in self.copies.items() if local in private}
         block = around[-1].body if around else self.codelet.body
         return Site(
             loop, self.order, depth, private, frozenset(taken), nonempty, self.values, span, around,

@@ -162,3 +162,32 @@ def test_what_is_sunk_into_a_loop_of_the_same_name_is_renamed_and_stays_in_order
     assert prove(original, done.codelet).verdict == "proved"
     times = [piece.time for name in ("S1", "S2") for piece in done.order[name]]
     assert len(set(times)) == 2
+
+
+_APART = """
+void f(int n, int m, float D[n][m], float F[m][n], float B[n], float E[m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      D[i][j] = 0;
+      for (int k = 0; k < n; k++) {
+        float t = B[i] - E[j];
+        for (int l = 0; l < m; l++) {
+          float s = t * F[l][k];
+          D[i][j] += s * s;
+        }
+      }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("loops", ["ij", "ik", "jk", "ijk"])
+@pytest.mark.parametrize("words", ["jam", "split, jam", "guarded, jam"])
+def test_copies_of_copies_have_locals_of_their_own(loops: str, words: str) -> None:
+    """Several loops jammed around a temporary: each of the copies has its own, and what is left is the same."""
+    original = load(_APART).codelet
+    done = schedule(Analysis(original), parse_lines([f"loop {v}: unroll 2, {words}" for v in loops])).codelet
+    assert prove(original, done).verdict == "proved"
+    assert prove_plan(original, plan(done)).verdict == "proved"
+    given = oracle.arguments(original, {"n": 5, "m": 3})
+    assert oracle.off(oracle.interpreted(original, given), oracle.interpreted(done, given), 1e-5) is None

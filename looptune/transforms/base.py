@@ -142,11 +142,13 @@ class Reorder:
 class Change:
     """What takes the place of the loop and the ``width - 1`` statements after it, and the locals this needs.
 
-    ``merged`` are other loops that have become part of the loop.
+    ``copies``: the locals that stand for another one in a copy of the body, with that one. ``merged`` are other loops
+    that have become part of the loop.
     """
 
     body: tuple[Stmt, ...]
     locals: tuple[Local, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
     width: int = 1
     merged: tuple[Loop, ...] = ()
 

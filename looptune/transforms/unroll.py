@@ -164,17 +164,17 @@ class Unroll(Transform):
         places = [
             add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
         ]
-        copies, locals_ = self._copies(site, places)
+        copies, locals_, own = self._copies(site, places)
         main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies)
         if self.rest == "noremainder" or r == Const(0, loop.dtype):
-            return Change((main,), locals_)
+            return Change((main,), locals_, own)
         if self.rest == "remainder":
             start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
             last = replace(loop, lo=start, hi=n, step=1, body=iteration(loop, trip))
-            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_)
+            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_, own)
         single = iteration(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
         guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
-        return Change((replace(main, hi=add(q, r), body=guarded),), locals_)
+        return Change((replace(main, hi=add(q, r), body=guarded),), locals_, own)
 
     def _check_noremainder(self, site: Site, n: Expr, r: Expr) -> None:
         """The user asserts that nothing is left over: refused where that is known to be false."""
@@ -185,12 +185,13 @@ class Unroll(Transform):
                     f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, {left} over"
                 )
 
-    def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
+        """The new body, the locals it needs, and which local each of them stands for."""
         bodies = [iteration(site.loop, place) for place in places]
         if not (self.jam and has_loop(site.loop.body)):
-            return tuple(s for b in bodies for s in b), ()
-        renamed, locals_ = _own_locals(bodies, site)
-        return jammed(renamed, site), locals_
+            return tuple(s for b in bodies for s in b), (), {}
+        renamed, locals_, own = _own_locals(bodies, site)
+        return jammed(renamed, site), locals_, own
 
 
 def _difference(a: str, b: str) -> str:
@@ -198,9 +199,12 @@ def _difference(a: str, b: str) -> str:
     return a if b == "0" and a.isidentifier() else f"({a} - ({b}))"
 
 
-def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...]]:
+def _own_locals(
+    bodies: Sequence[tuple[Stmt, ...]], site: Site
+) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
     """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
     out, made, taken = [bodies[0]], [], set(site.taken)
+    copies: dict[str, str] = {}
     dtypes = {n.name: n.dtype for n in walk(bodies[0]) if isinstance(n, Var) and n.name in site.private}
     for c, body in enumerate(bodies[1:], 1):
         own = {}
@@ -208,8 +212,9 @@ def _own_locals(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[list[tu
             own[name] = fresh(f"{name}_{c}", taken)
             taken.add(own[name])
             made.append(Local(own[name], dtypes[name]))
+            copies[own[name]] = name
         out.append(substitute(body, {name: Var(own[name], dtypes[name]) for name in own}))
-    return out, tuple(made)
+    return out, tuple(made), copies
 
 
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:
