@@ -7,12 +7,12 @@ Additions, subtractions, multiplications, divisions and math functions of the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Stmt, Un, Var, While
 from looptune.plans import value
 from looptune.rewrite import walk
-from looptune.scope import names_in
+from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 
 LARGEST = 200_000
@@ -21,8 +21,9 @@ LARGEST = 200_000
 
 def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     """The operations of one run, None where it depends on data or takes too long to count."""
+    changed = written(body)
     try:
-        return _block(body, dict(sizes), [LARGEST], operations)
+        return _block(body, dict(sizes), [LARGEST], lambda assign: operations(assign, changed))
     except (KeyError, AssertionError, _TooMany):
         return None
 
@@ -77,11 +78,12 @@ def _varies(body: Sequence[Stmt], var: str) -> bool:
     return False
 
 
-def operations(assign: Assign) -> int:
+def operations(assign: Assign, changed: Collection[str]) -> int:
+    """``changed``: what loops set, which is no factor to be taken out."""
     total = sum(_costs(n) for n in walk(assign.value))
     match _plain(assign.value):
         case Bin("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
-            return total - _factors(_plain(rhs))
+            return total - _factors(_plain(rhs), changed)
     return total
 
 
@@ -98,15 +100,21 @@ def _costs(n: object) -> int:
     return 0
 
 
-def _factors(e: Expr) -> int:
+def _factors(e: Expr, changed: Collection[str]) -> int:
     """The constant factors of a product."""
     match e:
         case Bin("*", lhs, rhs):
-            a, b = _plain(lhs), _plain(rhs)
-            return (
-                sum(isinstance(x, (Var, Const)) and not is_integer(x.dtype) for x in (a, b)) + _factors(a) + _factors(b)
-            )
+            return sum(_is_factor(x, changed) + _factors(x, changed) for x in (_plain(lhs), _plain(rhs)))
     return 0
+
+
+def _is_factor(e: Expr, changed: Collection[str]) -> bool:
+    match e:
+        case Var(name):
+            return name not in changed and not is_integer(e.dtype)
+        case Const():
+            return not is_integer(e.dtype)
+    return False
 
 
 def _plain(e: Expr) -> Expr:

@@ -215,6 +215,14 @@ def test_the_suite_has_as_much_to_do_as_is_counted() -> None:
     assert found.bytes == 4 * (64 * 48 + 64 * 40 + 40 * 48)
 
 
+@pytest.mark.parametrize(("term", "operations"), [("t * t", 20), ("a * t", 10), ("a * x[j]", 10), ("2.0f * a * t", 10)])
+def test_a_factor_that_a_loop_sets_is_counted(term: str, operations: int) -> None:
+    """Of a term of a sum what no loop changes is taken out of the sum; a temporary of the iteration is not."""
+    loop = f"for (int j = 0; j < n; j++) {{ float t = x[j]; s[0] += {term}; }}"
+    text = f"void f(int n, float a, float s[1], float x[n]) {{ {loop} }}\n"
+    assert flops.count(load(text).codelet.body, {"n": 10}) == operations
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None:
     """The kernel passes and refuses what the judge does, whatever element is wrong and however."""
