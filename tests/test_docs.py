@@ -17,6 +17,7 @@ import pytest
 from documents import Block, Command
 
 from looptune.cli import cli
+from looptune.tune.space import parse
 
 DOCUMENTS = [pytest.param(path, id=str(path.relative_to(documents.ROOT))) for path in documents.ALL]
 REFUSED = (1, 2)
@@ -30,13 +31,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_commands_do_what_is_shown(path: Path, folder: Path, pytestconfig: pytest.Config) -> None:
+def test_commands_do_what_is_shown(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """In the order of the text, in one folder: files are written, commands and Python run, outputs compared."""
     names: dict[str, Any] = given()
+    folder = tmp_path
+    if path.name not in acting.TO_THE_END:
+        furnished.furnish(folder)
     for block in documents.blocks(path.read_text()):
         where = f"{path.name}:{block.line}"
         if block.file:
             (folder / block.file).write_text(block.text)
+            if block.file.endswith(".pragmas"):
+                assert parse(block.text, block.file).versions, where
         elif block.language == "python":
             execute(block, names, folder, where)
         for command in documents.commands(block):
