@@ -10,6 +10,7 @@ those of several files on a GPU: while the versions of one compile, those of oth
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -49,7 +50,7 @@ def run_all(
 
     What was asked for them is the same but for the file.
     """
-    prepared = tuple(_with_ceiling(p, place) for p in prepared)
+    prepared = tuple(_with_ceiling(_with_share(p, len(prepared)), place) for p in prepared)
     one = prepared[0]
     request, target = one.request, one.job.target
     budget = one.budget if request.sweep else Budget(count=1)
@@ -87,6 +88,14 @@ def _bytes(prepared: Prepared) -> int:
     """Of the arrays, once."""
     codelet, shaped = prepared.job.codelet, shapes(prepared.job.codelet, prepared.job.problem)
     return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
+
+
+def _with_share(prepared: Prepared, kernels: int) -> Prepared:
+    """Its share of the cores, where several ``kernels`` are swept at once."""
+    if kernels == 1:
+        return prepared
+    threads = max(1, len(os.sched_getaffinity(0)) // kernels)
+    return replace(prepared, job=replace(prepared.job, threads=threads))
 
 
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:

@@ -35,7 +35,7 @@ SPACE = parse("loop k: unroll {1..12}", "s")
 @dataclass(frozen=True)
 class Lab:
     """`unroll U` takes U * ``factor`` us on each of ``devices``; ``fault`` is what U = 5 does there;
-    ``meet``: 1 and 2 wait for each other, so that two devices are known to measure at once."""
+    ``meet``: 1 and 2 wait for each other, so that two devices are known to measure at once; ``start_s``: to set up."""
 
     journal: Path
     devices: int = 2
@@ -43,6 +43,7 @@ class Lab:
     factor: float = 1.0
     fault: str = ""
     meet: bool = False
+    start_s: float = 0.0
     context: Context = CONTEXT
 
     @property
@@ -56,6 +57,8 @@ class Lab:
 
 
 def measurer(lab: Lab) -> Callable[[Any, Best | None], Outcome]:
+    time.sleep(lab.start_s)
+
     def measure(number: int, best: Best | None) -> Outcome:
         write(lab.journal, f"begin {number}")
         if number == 5:

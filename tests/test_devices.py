@@ -171,6 +171,16 @@ def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
         assert sum(run.begin <= moment < run.end for run in done) <= 2
 
 
+def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares: Spares) -> None:
+    """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
+    labs = [replace(on(Lab(tmp_path / "j", 1, 0.01), name, 1.0), start_s=s) for name, s in (("a", 6.0), ("b", 0.0))]
+    opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
+    first, second = swept(tmp_path, labs, opening=opening)
+    assert first.times_us == second.times_us
+    slow, fast = (runs(lab.journal) for lab in labs)
+    assert fast[-1].end < slow[0].begin
+
+
 @pytest.fixture
 def spares() -> Iterator[Spares]:
     with Spares() as spares:

@@ -17,21 +17,16 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numba import get_num_threads
-
-from looptune.backends.base import Backend, Binary, Limit, Program, Ran, header
+from looptune.backends.base import Backend, Binary, Program, header
+from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
-from looptune.backends.marks import course
-from looptune.backends.stopping import watched
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, repeats
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
 from looptune.team import Accumulator, Tree
 
@@ -99,10 +94,12 @@ def parts(plan: Plan) -> Parts:
 class NumbaCpu(Backend):
     name = "numba-cpu"
 
-    def __init__(self, cache: Path, fastmath: bool = True) -> None:
-        """``cache``: the folder of compiled modules; ``fastmath``: reductions may be reassociated and vectorised."""
+    def __init__(self, cache: Path, fastmath: bool = True, threads: int | None = None) -> None:
+        """``cache``: the folder of compiled modules; ``fastmath``: reductions may be reassociated and vectorised;
+        ``threads``: at most so many, None for all cores."""
         self.cache = cache
         self.fastmath = fastmath
+        self.threads = threads
 
     def emit(self, plan: Plan) -> str:
         return self._module(plan, stops=False)
@@ -135,7 +132,8 @@ class NumbaCpu(Backend):
         return Binary(self.name, plan, source, {}, (), time.perf_counter() - start)
 
     def load(self, binary: Binary) -> Program:
-        return _CpuProgram(binary.plan, getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name)))
+        entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
+        return CpuProgram(binary.plan, entry, self.threads)
 
     def _compiled(self, plan: Plan) -> ModuleType:
         return _import(self._module(plan, stops=repeats(plan)), self.cache)
@@ -149,33 +147,6 @@ def options_of(fastmath: bool) -> str:
 def unaliased(fastmath: bool) -> str:
     """The same, and no two arrays overlap."""
     return f"{options_of(fastmath)[:-1]}, pipeline_class=Unaliased)"
-
-
-class _CpuProgram(Program):
-    def __init__(self, plan: Plan, entry: Any) -> None:
-        self.plan = plan
-        self.entry = entry
-        self.stops = repeats(plan)
-
-    def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
-        self._call(arrays, scalars, np.zeros(2, np.int64))
-
-    def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
-        sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-        launches = count(self.plan.steps, sizes)
-        if self.stops:
-            call = partial(self._call, arrays, scalars)
-            return watched(call, limit, launches, course(self.plan, sizes))
-        start = time.perf_counter_ns()
-        self.run(arrays, scalars)
-        return Ran((time.perf_counter_ns() - start) / 1e3, launches, launches)
-
-    def _call(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], told: np.ndarray) -> None:
-        """``told``: whether to stop, and how many launches were made."""
-        given = [arrays[p.name] if p.name in arrays else scalars[p.name] for p in self.plan.codelet.params]
-        self.entry(*given, get_num_threads(), *([told] if self.stops else []))
 
 
 def _extents(plan: Plan) -> set[str]:

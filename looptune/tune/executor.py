@@ -59,7 +59,8 @@ class Executor(Protocol):
         """Whether a device of this lab has nothing to do."""
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
-        """Queue a task of the lab's ``compile_setup``; an urgent one before all others."""
+        """Queue a task of the lab's ``compile_setup``; an urgent one before all others, and a "build" before a
+        "prepare"."""
 
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up so many devices: that many versions will come."""

@@ -20,7 +20,7 @@ class Target:
 
     name: str
     backend: Callable[[], Backend]
-    reference: Callable[[], Backend]
+    reference: Callable[..., Backend]
     machine: Callable[[], Machine]
     bakes: bool
     others: tuple[Callable[[], Machine], ...] = ()
@@ -32,6 +32,7 @@ class Job:
     ``screens``: a version is tried there first, for they are large enough to tell how fast it is, and at the user's
     sizes a slow one takes long.
 
+    ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
     version is measured whole, however slow it is.
     """
@@ -46,3 +47,4 @@ class Job:
     ceiling: Ceiling | None = None
     screens: bool = False
     cuts: bool = True
+    threads: int | None = None

@@ -15,7 +15,7 @@ from looptune.tune.best import Best
 from looptune.tune.executor import Answer, compilers, spoiled
 from looptune.tune.lab import Lab
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Worker, sleep
+from looptune.tune.workers import EARLY, URGENT, USUAL, Pool, Worker, sleep
 
 
 class Local:
@@ -74,7 +74,8 @@ class Local:
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         self._loads[lab] += 1
-        self._pool.submit((lab, key), lab, step, given, urgent=urgent)
+        rank = URGENT if urgent else EARLY if step == "prepare" else USUAL
+        self._pool.submit((lab, key), lab, step, given, rank=rank)
 
     def warm(self, lab: int, count: int) -> None:
         for measurer in self._measurers[lab][:count]:
@@ -86,11 +87,16 @@ class Local:
         measurer.submit((lab, key), built, best)
 
     def _free(self, lab: int) -> Worker | None:
-        """Taken in order, so that a short sweep starts few processes."""
+        """Taken in order, so that a short sweep starts few processes. One that sets up leaves its device to others."""
         pairs = [*zip(self._devices, self._measurers, strict=True)]
         busy = {d for named, own in pairs for d, measurer in zip(named, own, strict=True) if not measurer.idle}
         named, own = pairs[lab]
-        return next((measurer for d, measurer in zip(named, own, strict=True) if d not in busy), None)
+        for device, measurer in zip(named, own, strict=True):
+            if device not in busy:
+                measurer.start()
+                if measurer.ready:
+                    return measurer
+        return None
 
     def sleep(self, timeout_s: float | None) -> None:
         sleep((*self._pool.workers, *self._all_measurers()), timeout_s)

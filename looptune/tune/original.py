@@ -7,9 +7,13 @@ many              the same loops compiled without reassociation, on the CPU; the
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +28,7 @@ from looptune.runtime.sizes import Problem
 from looptune.runtime.tolerance import Doubt, nudged
 from looptune.schedule import schedule
 from looptune.simplify import is_integer
+from looptune.tune.executor import NICE
 from looptune.tune.job import Job
 
 Arrays = Mapping[str, np.ndarray]
@@ -43,8 +48,16 @@ class Original:
         return self.at.arrays(self.job.codelet, self.seed)
 
     def judge(self) -> Judge:
-        expected = self._left(self.job.codelet, self.inputs())
-        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), self._doubt)
+        """Where other kernels wait for the device its doubt is worked out beforehand, while they have it."""
+        if self.job.threads is None:
+            expected, doubt = self._expected(), self._doubt
+        else:
+            expected = _aside().submit(self._expected).result()
+            doubt = _aside().submit(self._doubt).result
+        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt)
+
+    def _expected(self) -> dict[str, np.ndarray]:
+        return self._left(self.job.codelet, self.inputs())
 
     def _doubt(self) -> Doubt:
         codelet, given = self.job.codelet, self.inputs()
@@ -62,8 +75,8 @@ class Original:
 
     def _compiled(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
         """Kept in a file: a restarted worker need not run them again."""
-        cache, at = self.job.cache, self.at
-        backend = self.job.target.reference()
+        folder, at = self.job.cache, self.at
+        backend = self.job.target.reference(threads=self.job.threads)
         plain = plan(schedule(Analysis(codelet, reassociate=False)).codelet)
         facts = (
             backend.emit(plain),
@@ -71,19 +84,30 @@ class Original:
             sorted((n, a.shape) for n, a in inputs.items()),
             (self.seed if at.data is None else at.data.name, how),
         )
-        path = cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
+        path = folder / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
         if path.exists():
             with np.load(path) as held:
                 return {name: held[name] for name in held.files}
         arrays = {name: a.copy() for name, a in inputs.items()}
         backend.load(backend.build(plain)).run(arrays, at.values)
         written = {name: arrays[name] for name in sorted(outputs(codelet))}
-        cache.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         # The workers of several devices come here at once, perhaps from several machines.
-        with tempfile.NamedTemporaryFile(dir=cache, prefix=path.stem, suffix=".part", delete=False) as part:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=path.stem, suffix=".part", delete=False) as part:
             np.savez(part, **written)  # type: ignore[arg-type]
         Path(part.name).replace(path)
         return written
+
+
+@cache
+def _aside() -> ThreadPoolExecutor:
+    """The one thread of this process that runs original loops while others need the cores: with the priority of what
+    compiles, as the threads have that it starts."""
+
+    def begin() -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+    return ThreadPoolExecutor(1, "original loops", begin)
 
 
 def outputs(codelet: Codelet) -> set[str]:

@@ -68,6 +68,11 @@ class Worker:
         return self._task is None
 
     @property
+    def ready(self) -> bool:
+        """Set up, and without a task."""
+        return self.idle and self._life is not None and self._life.ready
+
+    @property
     def waiting_for(self) -> Life | None:
         """The process something is expected from: its readiness or its reply."""
         life = self._life
@@ -182,12 +187,16 @@ class Worker:
             return Crashed(life.epitaph())
 
 
+URGENT, USUAL, EARLY = range(3)
+"""Tasks in the order in which a pool takes them: EARLY ones prepare for others."""
+
+
 class Pool:
-    """``size`` workers and a queue of tasks before them."""
+    """``size`` workers and a queue of tasks before them, one for each of URGENT, USUAL, EARLY."""
 
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: Spares | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
-        self._queue: deque[tuple[Any, tuple[Any, ...]]] = deque()
+        self._queues: tuple[deque[tuple[Any, tuple[Any, ...]]], ...] = (deque(), deque(), deque())
 
     def __enter__(self) -> Self:
         return self
@@ -198,23 +207,24 @@ class Pool:
     @property
     def load(self) -> int:
         """Tasks submitted and not yet replied to."""
-        return len(self._queue) + sum(not worker.idle for worker in self.workers)
+        return sum(map(len, self._queues)) + sum(not worker.idle for worker in self.workers)
 
-    def submit(self, key: Any, *task: Any, urgent: bool = False) -> None:
-        """``urgent``: before what is queued already."""
-        (self._queue.appendleft if urgent else self._queue.append)((key, task))
+    def submit(self, key: Any, *task: Any, rank: int = USUAL) -> None:
+        self._queues[rank].append((key, task))
         self.dispatch()
 
     def dispatch(self) -> None:
         """Hand queued tasks to idle workers; to be called after each wait."""
         # Workers are taken in order, so that a short queue starts few processes.
         for worker in self.workers:
-            if self._queue and worker.idle:
-                key, task = self._queue.popleft()
+            queue = next((q for q in self._queues if q), None)
+            if queue is not None and worker.idle:
+                key, task = queue.popleft()
                 worker.submit(key, *task)
 
     def close(self) -> None:
-        self._queue.clear()
+        for queue in self._queues:
+            queue.clear()
         for worker in self.workers:
             worker.close()
 
