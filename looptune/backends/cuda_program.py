@@ -25,12 +25,13 @@ from numba import cuda, types
 from looptune.backends.base import Binary, Limit, Program, Ran
 from looptune.backends.driver import MAX_BLOCKS_Y, WORD, Graph, check
 from looptune.backends.marks import course
+from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
 from looptune.backends.text import ident
 from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
-from looptune.ir import Array, Scalar, Var
-from looptune.plans import Kernel, Plan, count, launches, sized, value
+from looptune.ir import Scalar
+from looptune.plans import Kernel, Plan, count, device_arrays, launches, sized, value
 
 
 class CudaProgram(Program):
@@ -202,18 +203,8 @@ def _whole(p: Scalar) -> bool:
     return "int" in p.dtype
 
 
-def extent_names(plan: Plan) -> set[str]:
-    """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
-    shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
-    return {e.name for e in shapes if isinstance(e, Var) and e.dtype == "int32"}
-
-
 def argument_type(plan: Plan, name: str) -> Any:
     """The Numba type of a kernel's parameter: a flat array, a scalar parameter or a host loop's variable."""
-    known = {p.name for p in plan.codelet.params if isinstance(p, Scalar)}
-    arrays = {p.name for p in plan.codelet.params if isinstance(p, Array)} | {v.name for v in plan.resident}
-    if name in arrays:
+    if any(a.name == name for a in device_arrays(plan.codelet, plan.resident)):
         return types.Array(getattr(types, plan.array(name).dtype), 1, "C")
-    if name in extent_names(plan):
-        return types.uint32
-    return getattr(types, plan.dtype(name)) if name in known else types.int64
+    return getattr(types, scalar_type(plan, name))

@@ -3,7 +3,7 @@
     barrier · tile[slot], tile[slot + 256], ... = array[...] · barrier · the loop, reading the tile
 
 A thread without an iteration of its own fills and waits like the others. Rows that begin and end at multiples of 16
-bytes are copied 16 bytes at a time, for which Numba has no spelling: ``COPY`` is an LLVM load and a store.
+bytes are copied 16 bytes at a time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from itertools import takewhile
 import numpy as np
 
 from looptune.backends import cuda_ahead
-from looptune.backends.cuda_team import BARRIER, Strided
-from looptune.backends.text import ident, never_negative
+from looptune.backends.kernel_writer import KernelWriter
+from looptune.backends.text import never_negative
 from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile, directly
 from looptune.ir import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.plans import Kernel
@@ -30,43 +30,23 @@ _ONE = Const(0)
 """Where there is but one buffer."""
 STRAIGHT = 16
 """So many copies a thread makes one after the other; more in a loop."""
-COPY = "copy_16_bytes"
-COPY_TEXT = f'''\
-@intrinsic
-def {COPY}(typingctx, to, at, source, place):
-    """16 bytes of ``source`` from element ``place`` on, to ``to`` from element ``at`` on; both are aligned."""
-
-    def emit(context, builder, signature, args):
-        wide = ir.VectorType(ir.IntType(32), 4).as_pointer()
-
-        def where(k):
-            array = context.make_array(signature.args[k])(context, builder, args[k])
-            return builder.bitcast(builder.gep(array.data, [builder.zext(args[k + 1], ir.IntType(64))]), wide)
-
-        builder.store(builder.load(where(2), align={WIDE}), where(0), align={WIDE})
-        return context.get_dummy_value()
-
-    return types.void(to, types.uint32, source, types.uint32), emit
-'''
 
 
-def together(kernel: Kernel, stage: Staged, writer: Strided, live: str) -> Iterator[str]:
+def together(kernel: Kernel, stage: Staged, writer: KernelWriter, live: str) -> Iterator[str]:
     """The body of the kernel, its axes being assigned; ``live``: the thread has an iteration, "" for always."""
     threads = kernel.block[0] * kernel.block[1]
-    yield f"    slot = uint32(cuda.threadIdx.y * {kernel.block[0]} + cuda.threadIdx.x)"
+    yield "    " + writer.new("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
     for tile in stage.tiles:
-        aligned = f", alignment={WIDE}" if tile.vector > 1 else ""
-        yield f"    {tile.name} = cuda.shared.array({tile.buffers * tile.size}, {tile.dtype}{aligned})"
-    asked = [live, *([writer.condition(stage.when)] if stage.when is not None else [])]
-    live = " and ".join(c for c in asked if c)
+        yield "    " + writer.shared(tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.vector > 1 else 0)
+    live = writer.both(live, writer.condition(stage.when) if stage.when is not None else "")
     at_once = set() if live else _opening(stage.body)
     for local in (v for v in kernel.locals if v.name not in at_once):
         yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
     if live:
-        yield f"    live = {live}"
+        yield "    " + writer.new("bool", "live", live, fits=True)
     if stage.when is not None:  # of a triangle about half the blocks have nothing to do
-        yield "    if not cuda.syncthreads_or(int32(live)):"
-        yield "        return"
+        yield "    " + writer.when(writer.negated(writer.any_thread("live")))
+        yield f"        {writer.leave}"
     emission = _Emission(kernel, stage, writer, "live" if live else "", threads)
     yield from emission.fill(stage.all, "    ", emission.blocks())
     yield from emission.block(stage.body, "    ", emission.blocks())
@@ -84,7 +64,7 @@ class _Emission:
 
     kernel: Kernel
     stage: Staged
-    writer: Strided
+    writer: KernelWriter
     live: str
     threads: int
 
@@ -118,7 +98,7 @@ class _Emission:
         """What every thread does for itself."""
         if body:
             if self.live:
-                yield f"{indent}if {self.live}:"
+                yield indent + self.writer.when(self.live)
             yield from self.writer.block(body, indent + "    " if self.live else indent)
 
     def statement(self, stmt: Stmt, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
@@ -133,10 +113,10 @@ class _Emission:
                 inner = inside(stmt, env)
                 yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
             case If(cond, then, other):
-                yield f"{indent}if {self.writer.condition(cond)}:"
+                yield indent + self.writer.when(self.writer.condition(cond))
                 yield from self.block(then, indent + "    ", env)
                 if other:
-                    yield f"{indent}else:"
+                    yield indent + self.writer.otherwise()
                     yield from self.block(other, indent + "    ", env)
 
     def later(self, loop: Loop) -> tuple[Tile, ...]:
@@ -145,64 +125,71 @@ class _Emission:
 
     def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """The loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
-        tiles, var, inner = self.later(loop), loop.var, inside(loop, env)
-        kind, start, end = self.writer.range_of(loop)
+        writer, tiles, var, inner = self.writer, self.later(loop), loop.var, inside(loop, env)
+        kind, start, end = writer.range_of(loop)
         count, buffer = max(t.buffers for t in tiles), var + BUFFER
         env = {**env, **({var + AHEAD: inner[var]} if var in inner else {})}
         moved = [replace(t, origin=substitute(t.origin, {var: Var(var + AHEAD, loop.dtype)})) for t in tiles]
-        following = f"{var}{AHEAD} = {kind}({var}{AHEAD} + {loop.step})"
 
         def begin(into: Expr, at: str) -> Iterator[str]:
-            yield f"{at}if {var}{AHEAD} < {end}:"
+            yield at + writer.when(f"{var}{AHEAD} < {end}")
             for tile in moved:
                 yield from self.copy(tile, at + "    ", env, into)
-            yield f"{at}{cuda_ahead.BEGIN}()"
-            yield f"{at}{following}"
+            yield from (at + line for line in writer.begun())
+            yield at + writer.set(f"{var}{AHEAD}", f"{var}{AHEAD} + {loop.step}", kind)
 
         def body(at: str) -> Iterator[str]:
-            yield f"{at}{cuda_ahead.awaiting(count - 2)}()"
-            yield f"{at}{BARRIER}"
+            yield from (at + line for line in writer.awaited(count - 2))
+            yield f"{at}{writer.barrier}"
             yield from begin(Var(var + NEXT), at)
             yield from self.block(loop.body, at, inner)
-            yield f"{at}{var}{NEXT} = {buffer}"
-            yield f"{at}{buffer} = uint32(({buffer} + 1) % {count})"
+            yield at + writer.set(f"{var}{NEXT}", buffer)
+            yield at + writer.set(buffer, f"({buffer} + 1) % {count}", "uint32")
 
-        yield f"{indent}{BARRIER}"
-        yield f"{indent}{var}{AHEAD} = {start}"
+        opened, at = writer.scope(indent)
+        yield from opened
+        yield f"{at}{writer.barrier}"
+        yield at + writer.new(kind, f"{var}{AHEAD}", start, fits=True)
         for name in (var + AHEAD, buffer, var + NEXT):
-            self.writer.bind(name, name != var + AHEAD or kind == "uint32")
+            writer.bind(name, name != var + AHEAD or kind == "uint32")
         for k in range(count - 1):
-            yield from begin(Const(k), indent)
-        yield f"{indent}{buffer} = uint32(0)"
-        yield f"{indent}{var}{NEXT} = uint32({count - 1})"
-        yield from self.writer.loop(loop, indent, within=body)
+            yield from begin(Const(k), at)
+        yield at + writer.new("uint32", buffer, "0")
+        yield at + writer.new("uint32", f"{var}{NEXT}", str(count - 1))
+        yield from writer.loop(loop, at, within=body)
         for name in (var + AHEAD, buffer, var + NEXT):
-            self.writer.unbind(name)
+            writer.unbind(name)
 
     def fill(self, tiles: Sequence[Tile], indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """The threads of the block copy the tiles, each every so many elements."""
         if tiles:
-            yield f"{indent}{BARRIER}"
+            yield f"{indent}{self.writer.barrier}"
         for tile in tiles:
             yield from self.copy(tile, indent, env)
         if tiles:
-            yield f"{indent}{BARRIER}"
+            yield f"{indent}{self.writer.barrier}"
 
     def copy(self, tile: Tile, indent: str, env: Mapping[str, Range], buffer: Expr = _ONE) -> Iterator[str]:
         count, per = tile.rows * tile.shape[-1] // tile.vector, self.threads
         rounds = -(-count // per)
+        opened, indent = self.writer.scope(indent)
+        yield from opened
         if rounds > STRAIGHT:
-            yield f"{indent}copy__tile = slot"
-            yield f"{indent}while copy__tile < {count}:"
+            yield indent + self.writer.new("uint32", "copy__tile", "slot", fits=True)
+            yield indent + self.writer.repeat(f"copy__tile < {count}")
             yield from self.element(tile, "copy__tile", indent + "    ", env, buffer)
-            yield f"{indent}    copy__tile = uint32(copy__tile + {per})"
+            yield f"{indent}    " + self.writer.set("copy__tile", f"copy__tile + {per}", "uint32")
             return
         for k in range(rounds):  # side by side, so that their loads overlap
             ragged = k == rounds - 1 and count % per
-            if ragged:
-                yield f"{indent}if slot < {count - k * per}:"
             number = f"(slot + {k * per})" if k else "slot"
-            yield from self.element(tile, number, indent + "    " * bool(ragged), env, buffer)
+            if ragged:
+                yield indent + self.writer.when(f"slot < {count - k * per}")
+                yield from self.element(tile, number, indent + "    ", env, buffer)
+                continue
+            opened, at = self.writer.scope(indent)
+            yield from opened
+            yield from self.element(tile, number, at, env, buffer)
 
     def element(self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr) -> Iterator[str]:
         """One element, or one vector of them: ``number`` in the order of the tile's rows."""
@@ -210,11 +197,15 @@ class _Emission:
         counts = (*tile.shape[:-1], tile.shape[-1] // tile.vector)
         left = number
         for d in reversed(range(1, len(counts))):
-            yield f"{indent}{places[d].name} = uint32({left} % {counts[d]})"
-            yield f"{indent}{places[0].name} = uint32({left} // {counts[d]})"
+            yield indent + self.writer.new("uint32", places[d].name, f"{left} % {counts[d]}")
+            rest = self.writer.quotient(left, str(counts[d]))
+            if left == number:
+                yield indent + self.writer.new("uint32", places[0].name, rest)
+            else:
+                yield indent + self.writer.set(places[0].name, rest, "uint32")
             left = places[0].name
         if len(counts) == 1:
-            yield f"{indent}{places[0].name} = uint32({number})"
+            yield indent + self.writer.new("uint32", places[0].name, number)
         for v in places:
             self.writer.bind(v.name, True)
         where = {**env, **{v.name: (0, n - 1) for v, n in zip(places, counts, strict=True)}}
@@ -225,7 +216,7 @@ class _Emission:
             row = add(mul(row, Const(n)), v)
         place = add(mul(row, Const(tile.pitch)), inside[-1])
         target = self.writer.unsigned_index(add(mul(buffer, Const(tile.size)), place))
-        there = " and ".join(self.within(tile, at, where))
+        there = self.writer.both(*self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))
         for v in places:
@@ -233,21 +224,22 @@ class _Emission:
 
     def stored(self, tile: Tile, target: str, source: Load, there: str) -> Iterator[str]:
         """``there``: the condition under which the array has the element, "" for always; where it has not, zero is."""
-        width = tile.vector * np.dtype(tile.dtype).itemsize
-        later = tile.ahead and width in cuda_ahead.WIDTHS
+        writer, width = self.writer, tile.vector * np.dtype(tile.dtype).itemsize
+        later = bool(tile.ahead) and width in cuda_ahead.WIDTHS
         if tile.vector == 1 and not later:
-            value = self.writer.element(source)
-            yield f"{tile.name}[{target}] = {f'{value} if {there} else {tile.dtype}(0)' if there else value}"
+            value = writer.element(source)
+            yield writer.put(tile.name, target, writer.pick(there, value, writer.zero(tile.dtype)) if there else value)
             return
         if there:
-            yield f"if {there}:"
-        place = self.writer.unsigned_index(self.writer.place(source))
-        copy = cuda_ahead.copy(width) if later else COPY
-        yield f"{'    ' * bool(there)}{copy}({tile.name}, {target}, {ident(tile.array)}, {place})"
+            yield writer.when(there)
+        place = writer.unsigned_index(writer.place(source))
+        copy = writer.copied(width, later, (tile.name, target), (writer.name(tile.array), place))
+        yield "    " * bool(there) + copy
         if there:
-            yield "else:"
+            yield writer.otherwise()
             for k in range(tile.vector):
-                yield f"    {tile.name}[uint32({target} + {k})] = {tile.dtype}(0)"
+                at = writer.unsigned(f"{target} + {k}")
+                yield "    " + writer.put(tile.name, at, writer.zero(tile.dtype))
 
     def within(self, tile: Tile, at: tuple[Expr, ...], env: Mapping[str, Range]) -> Iterator[str]:
         """That the element is there, as far as it is not known."""

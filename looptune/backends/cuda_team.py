@@ -10,50 +10,16 @@ Deterministic: the order of every sum depends on the block's shape and the sizes
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
-from looptune.backends.text import Writer, ident
-from looptune.ir import Assign, Expr, Load, Loop, Var
-from looptune.plans import Kernel, Plan
+from looptune.backends.kernel_writer import KernelWriter
+from looptune.ir import Assign, Load, Loop, Var
+from looptune.plans import Kernel
 from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
-
-BARRIER = "cuda.syncthreads()"
-Within = Callable[[str], Iterator[str]]
-"""The lines of a block at an indentation."""
-
-
-class Strided(Writer):
-    """Writes loops of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
-    writes the body, where that is not written as it stands."""
-
-    plan: Plan
-
-    @abstractmethod
-    def unsigned_index(self, e: Expr) -> str: ...
-
-    @abstractmethod
-    def place(self, load: Load) -> Expr:
-        """Where an element is in its array, in elements."""
-
-    @abstractmethod
-    def loop(
-        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
-    ) -> Iterator[str]: ...
-
-    @abstractmethod
-    def range_of(self, loop: Loop) -> tuple[str, str, str]:
-        """The variable's type, its first value and its end, as text."""
-
-    @abstractmethod
-    def bind(self, var: str, unsigned: bool) -> None: ...
-
-    @abstractmethod
-    def unbind(self, var: str) -> None: ...
 
 
 def shared_bytes(kernel: Kernel) -> int:
@@ -91,22 +57,22 @@ def _slot(v: Var) -> str:
     return f"{v.name}__team"
 
 
-def together(kernel: Kernel, writer: Strided, live: str) -> Iterator[str]:
+def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
     """The body of the kernel, its axis being assigned; ``live`` is whether the team has an iteration, "" for always."""
     assert kernel.team is not None, "the kernel has a team"
     body = _Body(kernel, kernel.team, writer)
     x = kernel.block[0]
-    flat = f"cuda.threadIdx.y * {x} + cuda.threadIdx.x" if kernel.block[1] > 1 else "cuda.threadIdx.x"
-    lane = {"x": "cuda.threadIdx.x", "y": "cuda.threadIdx.y", "xy": flat}[kernel.team.along]
-    yield f"    lane = uint32({lane})"
-    yield f"    slot = uint32({flat})"
+    flat = f"{writer.thread('y')} * {x} + {writer.thread('x')}" if kernel.block[1] > 1 else writer.thread("x")
+    lane = {"x": writer.thread("x"), "y": writer.thread("y"), "xy": flat}[kernel.team.along]
+    yield "    " + writer.new("uint32", "lane", lane)
+    yield "    " + writer.new("uint32", "slot", flat)
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
-        yield f"    {name} = cuda.shared.array({count}, {dtype})"
+        yield "    " + writer.shared(name, count, dtype)
     if live:
-        yield f"    live = {live}"
+        yield "    " + writer.new("bool", "live", live, fits=True)
     body.phases(kernel.team.phases, "live" if live else "", "    ")
-    while body.lines and body.lines[-1] == f"    {BARRIER}":
+    while body.lines and body.lines[-1] == f"    {writer.barrier}":
         body.lines.pop()
     yield from body.lines
 
@@ -114,13 +80,13 @@ def together(kernel: Kernel, writer: Strided, live: str) -> Iterator[str]:
 class _Body:
     """``when`` is the condition under which a team takes part, "" for always; barriers stand outside of it."""
 
-    def __init__(self, kernel: Kernel, team: Team, writer: Strided) -> None:
+    def __init__(self, kernel: Kernel, team: Team, writer: KernelWriter) -> None:
         self.kernel = kernel
         self.team = team
         self.writer = writer
         self.lines: list[str] = []
         self.conditions = 0
-        self.row = {"x": "cuda.threadIdx.y", "y": "cuda.threadIdx.x", "xy": "0"}[team.along]
+        self.row = {"x": writer.thread("y"), "y": writer.thread("x"), "xy": "0"}[team.along]
         self.apart = kernel.block[0] if team.along == "y" else 1
 
     def phases(self, phases: tuple[Phase, ...], when: str, indent: str) -> None:
@@ -141,22 +107,23 @@ class _Body:
     def guarded(self, when: str, indent: str) -> str:
         """The indentation of what stands under the condition."""
         if when:
-            self.lines.append(f"{indent}if {when}:")
+            self.lines.append(indent + self.writer.when(when))
         return indent + "    " if when else indent
 
     def barrier(self, indent: str) -> None:
         """Unless the last thing was one."""
-        if self.lines and self.lines[-1].strip() != BARRIER:
-            self.lines.append(f"{indent}{BARRIER}")
+        if self.lines and self.lines[-1].strip() != self.writer.barrier:
+            self.lines.append(f"{indent}{self.writer.barrier}")
 
     def alone(self, phase: Alone, when: str, indent: str) -> None:
+        name, both = self.writer.name, self.writer.both
         if phase.known:  # another lane may not have read what was made known before
             self.barrier(indent)
-        inside = self.guarded(_both(when, "lane == 0"), indent)
+        inside = self.guarded(both(when, "lane == 0"), indent)
         self.lines += self.writer.block(phase.body, inside)
-        self.lines += [f"{inside}{_slot(v)}[{self.row}] = {ident(v.name)}" for v in phase.known]
+        self.lines += [inside + self.writer.put(_slot(v), self.row, name(v.name)) for v in phase.known]
         self.barrier(indent)
-        self.lines += [f"{indent}{ident(v.name)} = {_slot(v)}[{self.row}]" for v in phase.known]
+        self.lines += [indent + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
 
     def tree(self, phase: Tree, when: str, indent: str) -> None:
         for a in phase.into:
@@ -164,16 +131,17 @@ class _Body:
         self.terms(phase, self.guarded(when, indent))
         buffers = dict(zip(_buffers(phase), phase.into, strict=True))
         if self.kernel.lanes > 1:
-            self.lines += [f"{indent}{buffer}[slot] = {ident(a.own.name)}" for buffer, a in buffers.items()]
+            name = self.writer.name
+            self.lines += [indent + self.writer.put(b, "slot", name(a.own.name)) for b, a in buffers.items()]
             self.barrier(indent)
             self.halves(buffers, indent)
         for buffer, a in buffers.items():
             if isinstance(a.target, Load):
-                self.lines += self.writer.statement(a.update, self.guarded(_both(when, "lane == 0"), indent))
+                self.lines += self.writer.statement(a.update, self.guarded(self.writer.both(when, "lane == 0"), indent))
                 continue
             if self.kernel.lanes > 1:
                 first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
-                self.lines.append(f"{indent}{ident(a.own.name)} = {buffer}[{first}]")
+                self.lines.append(indent + self.writer.set(self.writer.name(a.own.name), f"{buffer}[{first}]"))
             self.lines += self.writer.statement(a.update, self.guarded(when, indent))
         self.barrier(indent)
 
@@ -182,45 +150,60 @@ class _Body:
         x, y = self.kernel.block
         match phase.loop.body:
             case (Loop() as inner,) if phase.deep and self.team.along == "xy":
-                within = partial(self.writer.loop, inner, lane="cuda.threadIdx.x", lanes=x)
-                self.lines += self.writer.loop(phase.loop, indent, "cuda.threadIdx.y", y, within)
+                within = partial(self.writer.loop, inner, lane=self.writer.thread("x"), lanes=x)
+                self.lines += self.writer.loop(phase.loop, indent, self.writer.thread("y"), y, within)
             case _:
                 self.lines += self.writer.loop(phase.loop, indent, "lane", self.kernel.lanes)
 
     def halves(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
         """The second half of the lanes joined to the first, until one is left."""
-        lanes = self.kernel.lanes
-        partner = "slot + half" if self.apart == 1 else f"slot + half * {self.apart}"
+        writer, lanes = self.writer, self.kernel.lanes
+        half = writer.half
+        partner = f"slot + {half}" if self.apart == 1 else f"slot + {half} * {self.apart}"
+        opened, at = writer.scope(indent)
         self.lines += [
-            f"{indent}half = uint32({1 << (lanes - 1).bit_length() - 1})",
-            f"{indent}while half > 0:",
-            f"{indent}    if lane < half and lane + half < {lanes}:",
+            *opened,
+            at + writer.new("uint32", half, str(1 << (lanes - 1).bit_length() - 1)),
+            at + writer.repeat(f"{half} > 0"),
+            f"{at}    " + writer.when(writer.both(f"lane < {half}", f"lane + {half} < {lanes}")),
         ]
-        inside = indent + "        "
+        inside = at + "        "
         for buffer, a in buffers.items():
-            self.lines.append(f"{inside}{ident(a.other.name)} = {buffer}[{partner}]")
-            self.lines += self.writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
-            self.lines.append(f"{inside}{buffer}[slot] = {ident(a.own.name)}")
-        self.lines += [f"{indent}    {BARRIER}", f"{indent}    half = uint32(half // 2)"]
+            self.lines.append(inside + writer.set(writer.name(a.other.name), f"{buffer}[{partner}]"))
+            self.lines += writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
+            self.lines.append(inside + writer.put(buffer, "slot", writer.name(a.own.name)))
+        self.lines += [
+            f"{at}    {writer.barrier}",
+            f"{at}    " + writer.set(half, writer.quotient(half, "2"), "uint32"),
+        ]
 
     def repeat(self, phase: Repeat, when: str, indent: str) -> None:
         """All teams of a block go round as often as the one that does most, for they meet at barriers."""
-        loop, var = phase.loop, ident(phase.loop.var)
-        kind, start, end = self.writer.range_of(loop)
-        self.lines += [f"{indent}{var} = {kind}(0)", f"{indent}{var}__end = {kind}(0)"] if when else []
-        inside = self.guarded(when, indent)
-        self.lines += [f"{inside}{var} = {start}", f"{inside}{var}__end = {end}"]
-        more = _both(when, f"{var} < {var}__end")
-        self.lines.append(f"{indent}while cuda.syncthreads_or(int32({more})):")
-        self.writer.bind(loop.var, kind == "uint32")
-        self.phases(phase.body, self.condition(more, indent + "    "), indent + "    ")
-        self.writer.unbind(loop.var)
-        self.lines.append(f"{indent}    {var} = {kind}({var} + {loop.step})")
+        writer, loop = self.writer, phase.loop
+        var = writer.name(loop.var)
+        kind, start, end = writer.range_of(loop)
+        opened, at = writer.scope(indent)
+        self.lines += opened
+        if when:
+            self.lines += [at + writer.new(kind, name, "0") for name in (var, f"{var}__end")]
+            inside = self.guarded(when, at)
+            self.lines += [inside + writer.set(var, start), inside + writer.set(f"{var}__end", end)]
+        else:
+            self.lines += [
+                at + writer.new(kind, name, value, fits=True) for name, value in ((var, start), (f"{var}__end", end))
+            ]
+        more = writer.both(when, f"{var} < {var}__end")
+        self.lines.append(at + writer.repeat(writer.any_thread(more)))
+        writer.bind(loop.var, kind == "uint32")
+        self.phases(phase.body, self.condition(more, at + "    "), at + "    ")
+        writer.unbind(loop.var)
+        self.lines.append(f"{at}    " + writer.set(var, f"{var} + {loop.step}", kind))
 
     def branch(self, phase: Branch, when: str, indent: str) -> None:
-        cond = self.writer.condition(phase.cond)
-        then = self.condition(_both(when, cond), indent)
-        other = self.condition(_both(when, f"not ({cond})"), indent) if phase.other else ""
+        writer = self.writer
+        cond = writer.condition(phase.cond)
+        then = self.condition(writer.both(when, cond), indent)
+        other = self.condition(writer.both(when, writer.negated(f"({cond})")), indent) if phase.other else ""
         self.barrier(indent)  # a lane may not have read yet what the condition asks for
         self.phases(phase.then, then, indent)
         if other:
@@ -230,9 +213,5 @@ class _Body:
         """A variable that holds it."""
         self.conditions += 1
         name = f"live{self.conditions}__team"
-        self.lines.append(f"{indent}{name} = {text}")
+        self.lines.append(indent + self.writer.new("bool", name, text, fits=True))
         return name
-
-
-def _both(when: str, condition: str) -> str:
-    return f"{when} and {condition}" if when else condition

@@ -8,72 +8,115 @@ value that may be negative keeps 64 signed bits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, groupby
 
-from looptune.backends.cuda_team import Strided, Within
-from looptune.backends.repeated import PLACE, once
-from looptune.backends.text import HELPERS, LEVEL, enclosed, ident, never_negative
-from looptune.ir import Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
-from looptune.plans import Plan
-from looptune.simplify import add, mul
+from looptune.backends import cuda_ahead, cuda_copy
+from looptune.backends.kernel_writer import KernelWriter, Within
+from looptune.backends.text import HELPERS, LEVEL, Writer, enclosed, ident, never_negative
+from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
+from looptune.plans import Dimension, Plan
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
 
 
-class CudaWriter(Strided):
-    """``unsigned`` are the variables that hold a uint32."""
+class NumbaSpelling(KernelWriter):
+    """Python, with Numba's names for what a GPU has."""
 
+    barrier = "cuda.syncthreads()"
+    leave = "return"
+    half = "half"
+
+    def name(self, name: str) -> str:
+        return ident(name)
+
+    def thread(self, dimension: Dimension) -> str:
+        return f"cuda.threadIdx.{dimension}"
+
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        return f"cuda.blockIdx.{dimension}"
+
+    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+        return self.set(name, value, "" if fits else kind)
+
+    def set(self, name: str, value: str, kind: str = "") -> str:
+        return f"{name} = {kind}({value})" if kind else f"{name} = {value}"
+
+    def put(self, array: str, place: str, value: str) -> str:
+        return f"{array}[{place}] = {value}"
+
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        aligned = f", alignment={alignment}" if alignment else ""
+        return f"{name} = cuda.shared.array({count}, {dtype}{aligned})"
+
+    def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
+        return (), indent
+
+    def when(self, condition: str) -> str:
+        return f"if {condition}:"
+
+    def otherwise(self) -> str:
+        return "else:"
+
+    def repeat(self, condition: str) -> str:
+        return f"while {condition}:"
+
+    def any_thread(self, condition: str) -> str:
+        return f"cuda.syncthreads_or(int32({condition}))"
+
+    def both(self, *conditions: str) -> str:
+        return " and ".join(c for c in conditions if c)
+
+    def either(self, *conditions: str) -> str:
+        return " or ".join(conditions)
+
+    def negated(self, condition: str) -> str:
+        return f"not {condition}"
+
+    def quotient(self, a: str, b: str) -> str:
+        return f"{a} // {b}"
+
+    def pick(self, condition: str, a: str, b: str) -> str:
+        return f"{a} if {condition} else {b}"
+
+    def zero(self, dtype: str) -> str:
+        return f"{dtype}(0)"
+
+    def unsigned(self, value: str) -> str:
+        return f"uint32({value})"
+
+    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
+        copy = cuda_ahead.copy(width) if later else cuda_copy.COPY
+        return f"{copy}({', '.join((*to, *source))})"
+
+    def begun(self) -> tuple[str, ...]:
+        return (f"{cuda_ahead.BEGIN}()",)
+
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        return (f"{cuda_ahead.awaiting(groups)}()",)
+
+    def nothing(self, indent: str) -> Iterator[str]:
+        yield f"{indent}pass"
+
+
+class CudaWriter(Writer, NumbaSpelling):
     def __init__(self, plan: Plan, unsigned: set[str]) -> None:
-        super().__init__(unsigned)
+        Writer.__init__(self, unsigned)
         self.plan = plan
-        self.unsigned = set(unsigned)
-        self.tiles: frozenset[str] = frozenset()
-        self.made = 0
-        self.taken: frozenset[str] = frozenset()
+        self.counters = set(unsigned)
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        return KernelWriter.block(self, body, indent)
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.unsigned_index(load.index[0])}]"
         return f"{ident(load.array)}[{self.unsigned_index(self.place(load))}]"
 
-    def place(self, load: Load) -> Expr:
-        """Where an element is in its array, in elements; a single subscript says that."""
-        if len(load.index) == 1:
-            return load.index[0]
-        array = self.plan.array(load.array)
-        flat: Expr = load.index[0] if load.index else Const(0)
-        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
-            assert n is not None, f"{load.array}: an inner extent is always declared"
-            flat = add(mul(flat, n), i)
-        return flat
-
-    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        """Runs of assignments with what they share computed once."""
-        held: list[str] = []
-        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in once(tuple(run), self.place, self.fresh):
-                match stmt:
-                    case Assign(Var(name), place) if name.endswith(PLACE):
-                        yield f"{indent}{name} = {self.unsigned_index(place)}"
-                        self.bind(name, True)
-                        held.append(name)
-                    case _:
-                        yield from self.statement(stmt, indent)
-        for name in held:
-            self.unbind(name)
-        if not body:
-            yield f"{indent}pass"
-
-    def fresh(self, ending: str) -> str:
-        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
-        return f"v{self.made}{ending}"
-
     def unsigned_index(self, e: Expr) -> str:
         match e:
             case Const(n):
                 return str(int(n))
-            case Var(name) if name in self.unsigned:
+            case Var(name) if name in self.counters:
                 return ident(name)
         return f"uint32({self.index(e)})"
 
@@ -90,7 +133,7 @@ class CudaWriter(Strided):
         return self.bound(e, level)
 
     def wide_variable(self, name: str) -> str:
-        return f"int64({ident(name)})" if name in self.unsigned else ident(name)
+        return f"int64({ident(name)})" if name in self.counters else ident(name)
 
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
@@ -122,21 +165,11 @@ class CudaWriter(Strided):
         return scaled if loop.lo == Const(0, loop.dtype) else f"{self.bound(loop.lo, LEVEL['+'])} + {scaled}"
 
     def limit(self, loop: Loop, unsigned: bool) -> str:
-        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
         if not unsigned:
             return f"int64({self.bound(loop.hi)})"
         if never_negative(loop.hi, self.nonnegative):
             return self.unsigned_index(loop.hi) if not isinstance(loop.hi, Const) else f"uint32({self.bound(loop.hi)})"
         return f"uint32(max({self.bound(loop.lo)}, {self.bound(loop.hi)}))"
-
-    def bind(self, var: str, unsigned: bool) -> None:
-        if unsigned:
-            self.unsigned.add(var)
-            self.nonnegative.add(var)
-
-    def unbind(self, var: str) -> None:
-        self.unsigned.discard(var)
-        self.nonnegative.discard(var)
 
     def condition(self, e: Expr) -> str:
         match e:
@@ -144,13 +177,7 @@ class CudaWriter(Strided):
                 rhs
             ):
                 return f"{self.unsigned_index(lhs)} {op} {self.unsigned_index(rhs)}"
-        return super().condition(e)
-
-    def same_sign(self, e: Expr) -> bool:
-        """A size, a counter or a constant that an unsigned comparison may use as it is."""
-        return (isinstance(e, Var) and e.name in self.unsigned) or (
-            isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
-        )
+        return Writer.condition(self, e)
 
 
 class HostWriter(CudaWriter):

@@ -22,25 +22,18 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cuda_ahead, cuda_stage, tiles
+from looptune.backends import cuda_ahead, tiles
 from looptune.backends.base import Backend, Binary, Resources, header
 from looptune.backends.canonical import canonical
-from looptune.backends.cuda_program import CudaProgram, argument_type, extent_names
-from looptune.backends.cuda_team import shared_bytes, together
+from looptune.backends.cuda_copy import COPY, COPY_TEXT
+from looptune.backends.cuda_program import CudaProgram, argument_type
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.inferred import inferred_once
-from looptune.backends.speculation import speculated
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident, never_negative
-from looptune.errors import ResourceError
-from looptune.ir import Array, Const, Loop
+from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines, shared_bytes
+from looptune.backends.parameters import extent_names
+from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
+from looptune.ir import Array, Loop
 from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
-from looptune.rewrite import walk
-from looptune.scope import names
-
-MAX_THREADS = 1024
-"""Threads per block, on every GPU since compute capability 2.0."""
-MAX_SHARED_BYTES = 48 * 1024
-"""Per block, where a kernel does not ask for more."""
 
 
 def architectures() -> tuple[str, ...]:
@@ -109,7 +102,7 @@ class NumbaCuda(Backend):
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
         check_limits(plan)
-        _check_capability(plan, self.arch)
+        check_capability(plan, self.arch)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
@@ -159,27 +152,6 @@ class NumbaCuda(Backend):
         return CudaProgram(binary)
 
 
-def check_limits(plan: Plan) -> None:
-    """ResourceError where a block has too many threads, or needs too much shared memory."""
-    for k in plan.kernels:
-        _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
-        _check(k.name, _shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
-
-
-def _check_capability(plan: Plan, arch: str) -> None:
-    """ResourceError where a kernel copies to shared memory while it computes, and the device cannot."""
-    for k in plan.kernels:
-        ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
-        if ahead and int(arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
-            raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
-                                f"this is {arch}: stage with one buffer")  # fmt: skip
-
-
-def _check(kernel: str, needed: int, what: str, most: int) -> None:
-    if needed > most:
-        raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")
-
-
 def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
     """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
     imports, helpers, kernels = _kernels(plan)
@@ -192,7 +164,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     writer = CudaWriter(plan, extent_names(plan))
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
-    copying = [cuda_stage.COPY_TEXT] if any(f"{cuda_stage.COPY}(" in text for text in kernels.values()) else []
+    copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
     imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying else ())]
     return tuple(imports), (*copying, *helpers), kernels
@@ -211,12 +183,6 @@ def numba_stream(handle: Any) -> Any:
     return cuda.external_stream(int(handle))
 
 
-def _shared_bytes(plan: Plan, kernel: Kernel) -> int:
-    """Bytes of shared memory that a block needs."""
-    stage = tiles.staged(kernel, plan)
-    return shared_bytes(kernel) + (tiles.shared_bytes(stage.tiles) if stage is not None else 0)
-
-
 def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
     def number(pattern: str) -> int:
         found = re.findall(pattern, log)
@@ -224,61 +190,15 @@ def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
 
     local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
     threads = kernel.block[0] * kernel.block[1]
-    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, _shared_bytes(plan, kernel), threads)
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(plan, kernel), threads)
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
-    kernel = speculated(kernel, plan)
     yield "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
-    writer.unsigned &= extent_names(plan)
-    writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
-    stage = tiles.staged(kernel, plan)
-    bounds, live = [], []
-    for dim, axis in kernel.sides:
-        var, unsigned = ident(axis.var), never_negative(axis.lo, writer.nonnegative)
-        counter = f"cuda.blockIdx.{dim}"
-        if axis is not kernel.deep:
-            counter = f"{counter} * {kernel.threads(dim)} + cuda.threadIdx.{dim}"
-        kind = "uint32" if unsigned else "int64"
-        scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
-        lo = writer.bound(axis.lo)
-        yield f"    {var} = {kind}({scaled if lo == '0' else f'{lo} + {scaled}'})"
-        if stage is not None and axis is not kernel.deep:
-            yield f"    {axis.var}{tiles.THREAD} = uint32(cuda.threadIdx.{dim})"
-            back = f"{axis.var}{tiles.THREAD} * {axis.step}" if axis.step > 1 else axis.var + tiles.THREAD
-            yield f"    {axis.var}{tiles.FIRST} = {kind}({var} - {back})"
-            writer.bind(axis.var + tiles.THREAD, True)
-            writer.bind(axis.var + tiles.FIRST, unsigned)
-        if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
-            bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
-            live.append(f"{var} < {writer.limit(axis, unsigned)}")
-    for axis in kernel.loops:
-        writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
-    if stage is not None:
-        writer.tiles = frozenset(t.name for t in stage.tiles)
-        yield from cuda_stage.together(kernel, stage, writer, " and ".join(live))
-        writer.tiles = frozenset()
-    elif kernel.team is not None:
-        yield from together(kernel, writer, " and ".join(live))
-    else:
-        if bounds:
-            yield f"    if {' or '.join(bounds)}:"
-            yield "        return"
-        yield from writer.block(kernel.body, "    ")
-    for axis in kernel.loops:
-        for name in (axis.var, axis.var + tiles.THREAD, axis.var + tiles.FIRST):
-            writer.unbind(name)
+    yield from kernel_lines(plan, kernel, writer)
     yield ""
     yield ""
-
-
-def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
-    """Every thread of every block has an iteration."""
-    match axis.lo, axis.hi:
-        case Const(int(lo)), Const(int(hi)):
-            return (hi - lo) % (axis.step * kernel.threads(dim)) == 0
-    return False
 
 
 def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:

@@ -1,0 +1,113 @@
+"""The body of a kernel, in any language: who a thread is, then a block with tiles, a team, or a thread on its own.
+
+    i = blockIdx.y * 8 + threadIdx.y;  j = blockIdx.x * 32 + threadIdx.x
+    if (i >= n || j >= n) return;
+    the statements of an iteration
+
+``check_limits`` says what of it no block can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from looptune.backends import cuda_ahead, cuda_stage, cuda_team, tiles
+from looptune.backends.kernel_writer import KernelWriter
+from looptune.backends.parameters import extent_names
+from looptune.backends.speculation import speculated
+from looptune.backends.text import never_negative
+from looptune.errors import ResourceError
+from looptune.ir import Const, Loop
+from looptune.plans import Dimension, Kernel, Plan
+from looptune.rewrite import walk
+from looptune.scope import names
+
+MAX_THREADS = 1024
+"""Threads per block, on every GPU since compute capability 2.0."""
+MAX_SHARED_BYTES = 48 * 1024
+"""Per block, where a kernel does not ask for more."""
+
+
+def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+    """The lines between the kernel's parameters and its end."""
+    kernel = speculated(kernel, plan)
+    writer.counters &= extent_names(plan)
+    writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
+    stage = tiles.staged(kernel, plan)
+    bounds, live = [], []
+    for dim, axis in kernel.sides:
+        var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+        yield from (f"    {line}" for line in _axis(kernel, dim, axis, writer, stage is not None))
+        if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
+            bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
+            live.append(f"{var} < {writer.limit(axis, unsigned)}")
+    for axis in kernel.loops:
+        writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
+    if stage is not None:
+        writer.tiles = frozenset(t.name for t in stage.tiles)
+        yield from cuda_stage.together(kernel, stage, writer, writer.both(*live))
+        writer.tiles = frozenset()
+    elif kernel.team is not None:
+        yield from cuda_team.together(kernel, writer, writer.both(*live))
+    else:
+        if bounds:
+            yield "    " + writer.when(writer.either(*bounds))
+            yield f"        {writer.leave}"
+        yield from writer.block(kernel.body, "    ")
+    for axis in kernel.loops:
+        for name in (axis.var, axis.var + tiles.THREAD, axis.var + tiles.FIRST):
+            writer.unbind(name)
+
+
+def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, staged: bool) -> Iterator[str]:
+    """The iteration of one loop of the grid that a thread has."""
+    var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+    kind = "uint32" if unsigned else "int64"
+    counter = writer.block_number(dim, kind)
+    if axis is not kernel.deep:
+        counter = f"{counter} * {kernel.threads(dim)} + {writer.thread(dim)}"
+    scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
+    lo = writer.bound(axis.lo)
+    yield writer.new(kind, var, scaled if lo == "0" else f"{lo} + {scaled}")
+    if staged and axis is not kernel.deep:
+        own = axis.var + tiles.THREAD
+        yield writer.new("uint32", own, writer.thread(dim))
+        back = f"{own} * {axis.step}" if axis.step > 1 else own
+        yield writer.new(kind, axis.var + tiles.FIRST, f"{var} - {back}")
+        writer.bind(own, True)
+        writer.bind(axis.var + tiles.FIRST, unsigned)
+
+
+def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
+    """Every thread of every block has an iteration."""
+    match axis.lo, axis.hi:
+        case Const(int(lo)), Const(int(hi)):
+            return (hi - lo) % (axis.step * kernel.threads(dim)) == 0
+    return False
+
+
+def shared_bytes(plan: Plan, kernel: Kernel) -> int:
+    """Bytes of shared memory that a block needs."""
+    stage = tiles.staged(kernel, plan)
+    return cuda_team.shared_bytes(kernel) + (tiles.shared_bytes(stage.tiles) if stage is not None else 0)
+
+
+def check_limits(plan: Plan) -> None:
+    """ResourceError where a block has too many threads, or needs too much shared memory."""
+    for k in plan.kernels:
+        _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+        _check(k.name, shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+
+
+def check_capability(plan: Plan, arch: str) -> None:
+    """ResourceError where a kernel copies to shared memory while it computes, and the device cannot."""
+    for k in plan.kernels:
+        ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
+        if ahead and int(arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
+            raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
+                                f"this is {arch}: stage with one buffer")  # fmt: skip
+
+
+def _check(kernel: str, needed: int, what: str, most: int) -> None:
+    if needed > most:
+        raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")

@@ -1,0 +1,210 @@
+"""What the text of a kernel is made of, whatever the language: ``kernel_text`` asks for it line by line.
+
+    writer.new("uint32", "slot", "a + b")     slot = uint32(a + b)         unsigned int slot = a + b;
+    writer.when("slot < 8")                   if slot < 8:                 if (slot < 8) {
+    writer.set("slot", "slot + 4", "uint32")      slot = uint32(slot + 4)      slot = slot + 4;
+
+Indentation says what belongs to what; a language with braces has them closed by it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import count, groupby
+from typing import ClassVar
+
+from looptune.backends.repeated import PLACE, once
+from looptune.ir import Assign, Const, Expr, Load, Loop, Stmt, Var
+from looptune.plans import Dimension, Plan
+from looptune.simplify import add, mul
+
+Within = Callable[[str], Iterator[str]]
+"""The lines of a block at an indentation."""
+
+
+class Spelling(ABC):
+    """How a language spells the lines of a kernel and the operators between their parts."""
+
+    barrier: ClassVar[str]
+    leave: ClassVar[str]
+    half: ClassVar[str]
+    """The variable that says how far apart two lanes are that are added up: ``half`` is a type elsewhere."""
+
+    @abstractmethod
+    def name(self, name: str) -> str:
+        """A name of the C program as one of the language that shadows nothing."""
+
+    @abstractmethod
+    def thread(self, dimension: Dimension) -> str:
+        """The number of the thread in its block."""
+
+    @abstractmethod
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        """The number of the block in the grid, where a ``kind`` is computed of it."""
+
+    @abstractmethod
+    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+        """A variable of the type ``kind`` ("bool" for a truth value); ``fits``: the value has that type."""
+
+    @abstractmethod
+    def set(self, name: str, value: str, kind: str = "") -> str:
+        """Another value for it, made one of ``kind`` where the language would not."""
+
+    @abstractmethod
+    def put(self, array: str, place: str, value: str) -> str: ...
+
+    @abstractmethod
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        """An array that the threads of a block share; it begins at a multiple of ``alignment`` bytes."""
+
+    @abstractmethod
+    def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
+        """What opens a block of its own for new variables, and the indentation of what stands in it."""
+
+    @abstractmethod
+    def when(self, condition: str) -> str: ...
+
+    @abstractmethod
+    def otherwise(self) -> str: ...
+
+    @abstractmethod
+    def repeat(self, condition: str) -> str: ...
+
+    @abstractmethod
+    def any_thread(self, condition: str) -> str:
+        """Whether it holds for a thread of the block, all of which meet here."""
+
+    @abstractmethod
+    def both(self, *conditions: str) -> str: ...
+
+    @abstractmethod
+    def either(self, *conditions: str) -> str: ...
+
+    @abstractmethod
+    def negated(self, condition: str) -> str:
+        """``condition``: an operand, in parentheses where it is an expression."""
+
+    @abstractmethod
+    def quotient(self, a: str, b: str) -> str:
+        """Of numbers that are not negative."""
+
+    @abstractmethod
+    def pick(self, condition: str, a: str, b: str) -> str: ...
+
+    @abstractmethod
+    def zero(self, dtype: str) -> str: ...
+
+    @abstractmethod
+    def unsigned(self, value: str) -> str:
+        """As a uint32."""
+
+    @abstractmethod
+    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
+        """``width`` bytes from a place of an array to one of another; ``later``: they are on their way."""
+
+    @abstractmethod
+    def begun(self) -> tuple[str, ...]:
+        """The copies on their way since the last call are a group."""
+
+    @abstractmethod
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        """All groups but so many have arrived."""
+
+
+class KernelWriter(Spelling):
+    """Writes statements and expressions; ``counters`` are the variables that hold a uint32, and ``nonnegative`` those
+    that are never negative at the place written."""
+
+    plan: Plan
+    counters: set[str]
+    nonnegative: set[str]
+    tiles: frozenset[str] = frozenset()
+    """The arrays in shared memory, which have one subscript."""
+    made: int = 0
+    taken: frozenset[str] = frozenset()
+    """Names in use, which no new variable may have."""
+
+    @abstractmethod
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]: ...
+
+    @abstractmethod
+    def loop(
+        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
+    ) -> Iterator[str]:
+        """A loop of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
+        writes the body, where that is not written as it stands."""
+
+    @abstractmethod
+    def range_of(self, loop: Loop) -> tuple[str, str, str]:
+        """The variable's type, its first value and its end, as text."""
+
+    @abstractmethod
+    def limit(self, loop: Loop, unsigned: bool) -> str:
+        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
+
+    @abstractmethod
+    def bound(self, e: Expr, level: int = 0) -> str:
+        """``e`` as a number that is not wrapped."""
+
+    @abstractmethod
+    def condition(self, e: Expr) -> str:
+        """``e`` where only its truth matters."""
+
+    @abstractmethod
+    def unsigned_index(self, e: Expr) -> str:
+        """``e`` as a uint32."""
+
+    @abstractmethod
+    def element(self, load: Load) -> str: ...
+
+    @abstractmethod
+    def nothing(self, indent: str) -> Iterator[str]:
+        """The body of what does nothing."""
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        """Runs of assignments with what they share computed once."""
+        held: list[str] = []
+        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
+            for stmt in once(tuple(run), self.place, self.fresh):
+                match stmt:
+                    case Assign(Var(name), place) if name.endswith(PLACE):
+                        yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
+                        self.bind(name, True)
+                        held.append(name)
+                    case _:
+                        yield from self.statement(stmt, indent)
+        for name in held:
+            self.unbind(name)
+        if not body:
+            yield from self.nothing(indent)
+
+    def place(self, load: Load) -> Expr:
+        """Where an element is in its array, in elements; a single subscript says that."""
+        if len(load.index) == 1:
+            return load.index[0]
+        array = self.plan.array(load.array)
+        flat: Expr = load.index[0] if load.index else Const(0)
+        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
+            assert n is not None, f"{load.array}: an inner extent is always declared"
+            flat = add(mul(flat, n), i)
+        return flat
+
+    def fresh(self, ending: str) -> str:
+        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
+        return f"v{self.made}{ending}"
+
+    def bind(self, var: str, unsigned: bool) -> None:
+        if unsigned:
+            self.counters.add(var)
+            self.nonnegative.add(var)
+
+    def unbind(self, var: str) -> None:
+        self.counters.discard(var)
+        self.nonnegative.discard(var)
+
+    def same_sign(self, e: Expr) -> bool:
+        """A size, a counter or a constant that an unsigned comparison may use as it is."""
+        return (isinstance(e, Var) and e.name in self.counters) or (
+            isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
+        )
