@@ -104,22 +104,29 @@ def transform(file: Path, directives: tuple[str, ...], config: Path | None, outp
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda or numba-cpu.")
+@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda, cuda-c or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+@output_option
 def emit(
-    file: Path, directives: tuple[str, ...], config: Path | None, target: str, arch: str, ptx: bool, **options: Any
+    file: Path,
+    directives: tuple[str, ...],
+    config: Path | None,
+    target: str,
+    arch: str,
+    ptx: bool,
+    output: Path | None,
+    **options: Any,
 ) -> int:
     """Print the source of the kernels made of FILE."""
     from looptune import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config))
-    click.echo(
-        source_to_source.emit(
-            file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=warn, **options
-        ), nl=False,
+    text = source_to_source.emit(
+        file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=warn, **options
     )  # fmt: skip
+    deliver(text, output)
     return 0
 
 

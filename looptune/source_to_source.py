@@ -86,8 +86,8 @@ def emit(
     dtype: str | None = None,
     warn: Warn = _silent,
 ) -> str:
-    """The Python module of the kernels, or their PTX. TargetError where the target cannot give it."""
+    """The Python module of the kernels, their file of C, or their PTX. TargetError where the target cannot give it."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines)
-    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=target == "numba-cuda")
-    return targets.ptx(planned, arch) if ptx else targets.backend(target, CACHE, arch).emit(planned)
+    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=targets.bakes(target))
+    return targets.ptx(target, planned, arch) if ptx else targets.emit(target, planned, CACHE, arch)

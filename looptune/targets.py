@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from looptune.backends import cuda_c_text
 from looptune.backends.base import Backend
+from looptune.backends.kernel_text import check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
 from looptune.plans import Plan
@@ -21,6 +23,8 @@ from looptune.runtime.machine import Cpu, Facts
 from looptune.tune.job import Target
 
 NAMES = ("auto", "numba-cuda", "numba-cpu")
+EMITTED = ("numba-cuda", "cuda-c", "numba-cpu")
+"""What source can be printed for."""
 DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
 
@@ -124,13 +128,27 @@ def _available(name: str) -> str:
     return "numba-cpu" if missing else "numba-cuda"
 
 
-def check_name(name: str) -> None:
-    if name not in NAMES:
-        raise UsageError(f"unknown target '{name}': choose one of {', '.join(NAMES)}")
+def check_name(name: str, names: Sequence[str] = NAMES) -> None:
+    if name not in names:
+        raise UsageError(f"unknown target '{name}': choose one of {', '.join(names)}")
 
 
 def _gpu() -> Any:
     return importlib.import_module("looptune.runtime.gpu")
+
+
+def bakes(name: str) -> bool:
+    """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
+    return name != "numba-cpu"
+
+
+def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH) -> str:
+    """The source for a target, without a device, and for C without a library. ResourceError where no GPU can run it."""
+    check_name(name, ("auto", *EMITTED))
+    if name != "cuda-c":
+        return backend(name, cache, arch).emit(plan)
+    check_limits(plan)
+    return cuda_c_text.file_text(plan)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
@@ -167,12 +185,16 @@ def gpu_missing() -> str:
     return str(importlib.import_module("looptune.runtime.gpu").available())
 
 
-def ptx(plan: Plan, arch: str) -> str:
-    """The PTX of every kernel of a plan, without a GPU."""
+def ptx(name: str, plan: Plan, arch: str) -> str:
+    """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
+    check_name(name, ("auto", *EMITTED))
+    if name == "numba-cpu":
+        raise UsageError("--ptx is for GPUs, and the target is numba-cpu: choose numba-cuda or cuda-c")
     if not cuda_installed():
         raise TargetError(f"PTX needs the package numba-cuda; {_INSTALL}")
     _check_arch(arch)
-    text: str = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch).ptx(plan)
+    module, backend = ("cuda_c", "CudaC") if name == "cuda-c" else ("numba_cuda", "NumbaCuda")
+    text: str = getattr(importlib.import_module(f"looptune.backends.{module}"), backend)(arch).ptx(plan)
     return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
 
 

@@ -207,6 +207,23 @@ def test_emit_is_a_module(here: Path) -> None:
         assert ".target sm_80" in ptx.out
 
 
+def test_emit_prints_cuda_c(here: Path) -> None:
+    """A whole file: its directives, a kernel, and a host function that a C program can call; --ptx is NVRTC's."""
+    ran = looptune("emit", "gemm.c", "--target", "cuda-c", "--with", "loop k: unroll 4", cwd=here)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("/* gemm for cuda-c")
+    assert "loop k: unroll 4" in ran.out.partition("*/")[0]
+    assert 'extern "C" __global__ void __launch_bounds__(256)\ngemm_0(float *__restrict__ C' in ran.out
+    assert 'extern "C" cudaError_t gemm(int ni, int nj, int nk, float alpha, float beta, float *C' in ran.out
+    large = looptune("emit", "gemm.c", "--target", "cuda-c", "--with", "codelet: grid blocksize 64x32", cwd=here)
+    assert (large.code, large.out) == (2, "")
+    assert "gemm_0 needs 2048 threads per block, the limit is 1024" in large.err
+    if oracle.CUDA:
+        ptx = looptune("emit", "gemm.c", "--target", "cuda-c", "--ptx", "--arch", "sm_80", cwd=here)
+        assert ".visible .entry gemm_0(" in ptx.out
+        assert ".target sm_80" in ptx.out
+
+
 def test_devices(here: Path) -> None:
     """The CPU is always there, last; --json has the facts by name."""
     plain, as_json = looptune("devices", cwd=here), looptune("devices", "--json", cwd=here)

@@ -100,7 +100,8 @@ MISTAKES = {
         ["run", "gemm.c", "--target", "gpu"],
         "unknown target 'gpu': choose one of auto, numba-cuda, numba-cpu",
     ),
-    "an unknown target, emit": (["emit", "gemm.c", "--target", "opencl"], "unknown target 'opencl': choose one of"),
+    "an unknown target, emit": (["emit", "gemm.c", "--target", "metal"], "unknown target 'metal': choose one of"),
+    "PTX of a processor": (["emit", "gemm.c", "--target", "numba-cpu", "--ptx"], "--ptx is for GPUs"),
     "an unknown strategy": (
         ["run", "gemm.c", "--sweep", "--strategy", "magic", *RUN],
         "unknown strategy 'magic': choose one of exhaustive, random, sampling",

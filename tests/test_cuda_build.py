@@ -135,6 +135,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
     program = object.__new__(program_of.CudaProgram)
     program.plan, program.resident, program.wide = made, {}, ()
+    program.convention = program_of.Convention(slice(None), "")
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
     program.grids = {kernel.name: sized(kernel) for kernel in made.kernels}
     arrays = {name: DeviceLike(50) for name in "xy"}

@@ -4,7 +4,8 @@
     called again    with the same arrays and sizes: one cuGraphLaunch    0.5 us a kernel, the device's own
 
 A plan whose host loops launch thousands of kernels (a step of Gram-Schmidt, of FDTD) would else wait for the host.
-Parameters are in Numba's layout: an array is two null pointers, items, item size, data, shape and stride.
+Parameters are in Numba's layout, an array being two null pointers, items, item size, data, shape and stride; or in C's,
+where it is a pointer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ctypes
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -34,16 +36,30 @@ from looptune.ir import Scalar
 from looptune.plans import Kernel, Plan, count, device_arrays, launches, sized, value
 
 
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """How kernels are called: ``words`` of an array's layout are its parameters, and the entry of a cubin is found by
+    the pattern ``entry``."""
+
+    words: slice
+    entry: str
+
+
 class CudaProgram(Program):
     """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
 
-    def __init__(self, binary: Binary) -> None:
+    def __init__(self, binary: Binary, convention: Convention | None = None) -> None:
+        """``convention``: None is Numba's."""
+        entry = ident(binary.plan.codelet.name)
+        # Numba's mangling keeps the function's name and its length.
+        self.convention = (
+            convention if convention is not None else Convention(slice(None), rf"_ZN[\w]*?{len(entry)}{entry}[\w]*")
+        )
         self.plan = binary.plan
         Device().set_current()
         self.modules = {name: ObjectCode.from_cubin(code) for name, code in binary.objects.items()}
-        entry = ident(binary.plan.codelet.name)
         self.entries = {
-            name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], entry)).handle))
+            name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], self.convention.entry)).handle))
             for name, m in self.modules.items()
         }
         self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}
@@ -89,7 +105,9 @@ class CudaProgram(Program):
         for name in self.wide:
             if layouts[name][DATA] % WIDE:
                 raise UsageError(unaligned(name))
-        return layouts, {k.name: _Frame(self.plan, k, layouts, scalars) for k in self.plan.kernels}
+        return layouts, {
+            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.kernels
+        }
 
     def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
         for _ in self._queued(frames, scalars, stream):
@@ -163,16 +181,22 @@ class _Frame:
     """The parameters of one kernel in memory: written once, but for the host loops' variables."""
 
     def __init__(
-        self, plan: Plan, kernel: Kernel, layouts: Mapping[str, _Layout], scalars: Mapping[str, int | float]
+        self,
+        plan: Plan,
+        kernel: Kernel,
+        layouts: Mapping[str, _Layout],
+        scalars: Mapping[str, int | float],
+        passed: slice,
     ) -> None:
-        words = [word for a in kernel.arrays for word in layouts[a]]
+        """``passed``: which words of an array's layout are parameters."""
+        words = [word for a in kernel.arrays for word in layouts[a][passed]]
         self.memory = np.zeros(len(words) + len(kernel.scalars), np.int64)
         self.memory[: len(words)] = words
         start = self.memory.ctypes.data
         self.pointers = (ctypes.c_void_p * len(self.memory))(*(start + WORD * k for k in range(len(self.memory))))
         self.own: dict[str, Any] = {}
         for k, name in enumerate(kernel.scalars, len(words)):
-            slot = self.memory[k : k + 1].view(np.dtype(str(argument_type(plan, name))))[:1]
+            slot = self.memory[k : k + 1].view(np.dtype(scalar_type(plan, name)))[:1]
             if name in scalars:
                 slot[0] = scalars[name]
             self.own[name] = slot
@@ -193,8 +217,8 @@ def _layout(array: Any, dtype: str) -> _Layout:
 
 
 def _entry(cubin: bytes, name: str) -> str:
-    """The mangled name of the kernel: Numba's mangling keeps the function's name and its length."""
-    found = re.search(rb"\.text\.(_ZN[\w]*?" + f"{len(name)}{name}".encode() + rb"[\w]*)", cubin)
+    """The name of the one kernel of a cubin, which matches the pattern ``name``."""
+    found = re.search(rb"\.text\.(" + name.encode() + rb")\0", cubin)
     assert found is not None, f"no kernel {name} in its cubin"
     return found[1].decode()
 

@@ -7,10 +7,7 @@ Every choice here, and in ``cuda_writer``, which writes a kernel's statements, w
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,18 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cuda_ahead, tiles
-from looptune.backends.base import Backend, Binary, Resources, header
+from looptune.backends import cubin, cuda_ahead, tiles
+from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
 from looptune.backends.cuda_program import CudaProgram, argument_type
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.inferred import inferred_once
-from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines, shared_bytes
+from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
 from looptune.backends.parameters import extent_names
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
 from looptune.ir import Array, Loop
@@ -106,7 +102,7 @@ class NumbaCuda(Backend):
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
-        resources = tuple(_resources(plan, k, built[k.name][1]) for k in plan.kernels)
+        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.kernels)
         objects = {name: code for name, (code, _) in built.items()}
         source = self._module(plan, opening, texts)
         return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
@@ -126,27 +122,12 @@ class NumbaCuda(Backend):
             )
         return str(text)
 
-    def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> tuple[bytes, str]:
-        """Machine code and the linker's log; kernels that do not differ, of one version or several, share them."""
+    def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
+        """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
-        if self.cache is None:
-            return self._link(self._ptx(plan, kernel, source, entry))
         facts = (source, str(_signature(plan, kernel)), self.arch, self.fastmath, _toolchain())
-        path = self.cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
-        if path.exists():
-            said, _, code = path.read_bytes().partition(b"\0")
-            return code, said.decode()
-        code, log = self._link(self._ptx(plan, kernel, source, entry))
-        self.cache.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(log.encode().replace(b"\0", b"") + b"\0" + code)
-        part.replace(path)
-        return code, log
-
-    def _link(self, ptx: str) -> tuple[bytes, str]:
-        linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=self.arch, verbose=True))
-        code = linker.link("cubin").code
-        return bytes(code), linker.get_info_log()
+        make = partial(self._ptx, plan, kernel, source, entry)
+        return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
@@ -181,16 +162,6 @@ def _toolchain() -> str:
 def numba_stream(handle: Any) -> Any:
     """A driver stream as Numba's own launches take it."""
     return cuda.external_stream(int(handle))
-
-
-def _resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
-    def number(pattern: str) -> int:
-        found = re.findall(pattern, log)
-        return max((int(n) for n in found), default=0)
-
-    local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
-    threads = kernel.block[0] * kernel.block[1]
-    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(plan, kernel), threads)
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
