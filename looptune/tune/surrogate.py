@@ -1,8 +1,11 @@
 """A Gaussian process over points in the plane of features: what a cost is likely to be, and how sure that is.
 
-    k(a, b) = exp(-|a - b|^2 / s)      of the scales s and the noises offered, those that make the costs likeliest
+    cost(x) = w x + process            w: ridge regression, so that what helps so far is followed beyond what was seen
+    k(a, b) = exp(-|a - b| / s)        of the scales s and the noises offered, those that make the costs likeliest
 
 Costs are logarithms, the upper half of them drawn together: how bad a bad version is says little about the good ones.
+What could not be timed has none, for it says nothing of how fast its neighbours are; how likely they can be timed is a
+second process, and the expected improvement counts as far as that (Schonlau, 1997).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-SCALES = (0.15, 0.3, 0.6, 1.2)
+SCALES = (0.1, 0.2, 0.4, 0.8)
 """In units of the square root of the number of features, which is about how far apart two random points are."""
 NOISES = (1e-3, 1e-1)
 DRAWN = 0.3
@@ -26,42 +29,54 @@ class Shape:
 
 
 def targets(costs: np.ndarray) -> np.ndarray:
-    """What is fitted: mean 0, deviation 1. ``inf`` is as the worst; all of them ``inf`` is all 0."""
-    timed = np.isfinite(costs)
-    if not timed.any():
-        return np.zeros(len(costs))
-    logs = np.log(np.where(timed, costs, costs[timed].max()))
+    """What is fitted, of finite costs: mean 0, deviation 1."""
+    logs = np.log(costs)
     median = np.median(logs)
     drawn = np.where(logs > median, median + DRAWN * (logs - median), logs)
     return (drawn - drawn.mean()) / (drawn.std() + 1e-9)
 
 
-def shape(squares: np.ndarray, y: np.ndarray, features: int) -> Shape:
-    """The likeliest; ``squares`` are squared distances between the points that ``y`` is known of."""
+def shape(apart: np.ndarray, y: np.ndarray, features: int) -> Shape:
+    """The likeliest; ``apart`` are distances between the points that ``y`` is known of."""
     shapes = [Shape(s * sqrt(max(features, 1)), n) for s in SCALES for n in NOISES]
-    return max(shapes, key=lambda one: _likelihood(squares, y, one))
+    return max(shapes, key=lambda one: _likelihood(apart, y, one))
 
 
-def _likelihood(squares: np.ndarray, y: np.ndarray, one: Shape) -> float:
+def _likelihood(apart: np.ndarray, y: np.ndarray, one: Shape) -> float:
     """The logarithm, with the variance at its best value, but for a constant."""
-    lower = _factor(squares, one)
+    lower = _factor(apart, one)
     white = np.linalg.solve(lower, y)
     return float(-0.5 * len(y) * np.log(white @ white / len(y) + 1e-12) - np.log(np.diag(lower)).sum())
 
 
-def _factor(squares: np.ndarray, one: Shape) -> np.ndarray:
-    return np.linalg.cholesky(np.exp(-squares / one.scale) + one.noise * np.eye(len(squares)))
+def _factor(apart: np.ndarray, one: Shape) -> np.ndarray:
+    return np.linalg.cholesky(np.exp(-apart / one.scale) + one.noise * np.eye(len(apart)))
 
 
-def improvement(squares: np.ndarray, y: np.ndarray, across: np.ndarray, one: Shape) -> np.ndarray:
+def weights(points: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What a unit of each feature does by itself: ridge regression, that is with a prior of mean 0 and deviation 1."""
+    return np.linalg.solve(points.T @ points + np.eye(points.shape[1]), points.T @ y)
+
+
+def feasible(apart: np.ndarray, timed: np.ndarray, across: np.ndarray, one: Shape) -> np.ndarray:
+    """How likely each candidate can be timed: all can, as far as nothing near them could not be."""
+    lower = _factor(apart, one)
+    failed = np.linalg.solve(lower.T, np.linalg.solve(lower, 1.0 - timed))
+    return np.clip(1.0 - np.exp(-across / one.scale).T @ failed, 0.0, 1.0)
+
+
+def improvement(
+    apart: np.ndarray, y: np.ndarray, across: np.ndarray, one: Shape, trend: np.ndarray, ahead: np.ndarray
+) -> np.ndarray:
     """By how much each candidate is expected to fall below the least of ``y``, in units of the targets' deviation.
 
-    ``across``: squared distances, a row for each known point, a column for each candidate.
+    ``across``: distances, a row for each known point, a column for each candidate; ``trend`` and ``ahead``: what the
+    features are taken to do by themselves, at the known points and at the candidates.
     """
-    lower = _factor(squares, one)
-    white = np.linalg.solve(lower, y)
+    lower = _factor(apart, one)
+    white = np.linalg.solve(lower, y - trend)
     reach = np.linalg.solve(lower, np.exp(-across / one.scale))
-    mean = reach.T @ white
+    mean = ahead + reach.T @ white
     variance = max(float(white @ white) / len(y), 1e-12) * np.maximum(1 + one.noise - (reach * reach).sum(axis=0), 1e-9)
     deviation = np.sqrt(variance)
     z = (y.min() - mean) / deviation

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from looptune.tune import surrogate
-from looptune.tune.space import Space
+from looptune.tune.space import Configuration, Space
 from looptune.tune.strategies.base import Search, Sequential
 from looptune.tune.strategies.random import permuted
 from looptune.tune.table import Table
@@ -40,6 +40,8 @@ class Model(Sequential):
         super().__init__(space, seed)
         self._points: list[int] = []
         """The candidates: row number in the table to point."""
+        self._drawn: dict[int, Configuration] = {}
+        """Of a space too large to list, what the candidates are."""
         self._table = Table(())
         self._shape: surrogate.Shape | None = None
 
@@ -73,8 +75,9 @@ class Model(Sequential):
         if not self._points:
             size = self.view.size
             wanted += [permuted(k, size, self.seed) for k in range(min(POOL, size))]
-        found = {point: c for point in dict.fromkeys(wanted) if (c := self.view[point]) is not None}
-        self._points, self._table = list(found), Table(found.values())
+        new = [point for point in dict.fromkeys(wanted) if point not in self._drawn]
+        self._drawn |= {point: c for point in new if (c := self.view[point]) is not None}
+        self._points, self._table = list(self._drawn), Table(self._drawn.values())
         self._shape = None
 
     def _around(self, point: int) -> list[int]:
@@ -101,17 +104,35 @@ class Model(Sequential):
         self.rng.shuffle(rest)
         fitted = self._fitted(known)
         rest = rest[: max(POOL // 4, WORK // len(fitted))]
-        y = surrogate.targets(np.array([self.costs[self._points[k]] for k in fitted]))
-        squares = self._squares(fitted, fitted)
-        if self._shape is None or len(known) % (1 + len(known) // 40) == 0:
-            self._shape = surrogate.shape(squares, y, self._table.features.shape[1])
-        return rest[int(surrogate.improvement(squares, y, self._squares(fitted, rest), self._shape).argmax())]
+        timed = [k for k in fitted if self.costs[self._points[k]] < inf]
+        if not timed:
+            return rest[int(self._squares(fitted, rest).min(axis=0).argmax())]
+        expected = self._improvement(timed, rest, refit=len(known) % (1 + len(known) // 40) == 0)
+        if len(timed) < len(fitted):
+            some = np.isin(fitted, timed)
+            assert self._shape is not None, "an improvement has a shape"
+            expected = expected * surrogate.feasible(self._apart(fitted), some, self._apart(fitted, rest), self._shape)
+        return rest[int(expected.argmax())]
+
+    def _improvement(self, timed: list[int], rest: list[int], refit: bool) -> np.ndarray:
+        """``refit``: choose the shape of the process anew."""
+        y = surrogate.targets(np.array([self.costs[self._points[k]] for k in timed]))
+        points, apart = self._table.features - self._table.features.mean(axis=0), self._apart(timed)
+        weights = surrogate.weights(points[timed], y)
+        trend, ahead = points[timed] @ weights, points[rest] @ weights
+        if self._shape is None or refit:
+            self._shape = surrogate.shape(apart, y - trend, points.shape[1])
+        return surrogate.improvement(apart, y, self._apart(timed, rest), self._shape, trend, ahead)
 
     def _fitted(self, known: list[int]) -> list[int]:
         if len(known) <= RECENT:
             return known
         best = sorted(known, key=lambda k: self.costs[self._points[k]])[: RECENT // 2]
         return sorted({*best, *known[-RECENT // 2 :]})
+
+    def _apart(self, rows: list[int], others: list[int] | None = None) -> np.ndarray:
+        """Distances, a row for each of ``rows``; by default among themselves."""
+        return np.sqrt(self._squares(rows, rows if others is None else others))
 
     def _squares(self, rows: list[int], others: list[int]) -> np.ndarray:
         a, b = self._table.features[rows], self._table.features[others]
