@@ -1,0 +1,100 @@
+"""What emitted CUDA C computes is what the loops do, on a processor; ``test_opencl`` runs some of it as OpenCL C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import oracle
+import programs
+import pytest
+import reducing
+import test_spaces
+import test_speculation
+import test_stage
+from c_blocks import Case
+
+from looptune.analysis import Analysis
+from looptune.bake import bake
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Scalar
+from looptune.mapping import plan
+from looptune.schedule import schedule
+
+ROOT = Path(__file__).parent.parent
+TOLERANCE = 1e-6
+SPREAD = 2
+"""Of each kernel's space, besides its default."""
+
+
+def spread() -> Iterator[Case]:
+    """Every kernel's default, and versions from all over its space, at sizes that nothing divides."""
+    for kernel in test_spaces.KERNELS:
+        codelet = load(ROOT / "polybench" / f"{kernel}.c", dtype="float64").codelet
+        analysis, sizes = Analysis(codelet), small(codelet)
+        start = oracle.arguments(codelet, sizes)
+        yield Case(f"{kernel}, default", plan(schedule(analysis).codelet, blocks=True), codelet, start)
+        space = test_spaces.configurations(kernel)
+        for number in range(SPREAD):
+            lines = space[(2 * number + 1) * len(space) // (2 * SPREAD)].lines
+            done = schedule(analysis, parse_lines(lines)).codelet
+            made = plan(bake(done, sizes) if number % 2 else done, blocks=True)
+            yield Case(f"{kernel}, {'; '.join(lines)}", made, codelet, start)
+
+
+def small(codelet: Codelet) -> dict[str, int | float]:
+    known: dict[str, int | float] = {"tmax": 2, "tsteps": 2, "eps": 0.1}
+    scalars = [p for p in codelet.params if isinstance(p, Scalar)]
+    return {p.name: known.get(p.name, 5 + k) for k, p in enumerate(scalars)}
+
+
+def features() -> Iterator[Case]:
+    """Tiles with one buffer and several, teams, parts, accumulations under conditions, every construct of C."""
+    for name, case in test_stage.CASES.items():
+        codelet = load(case.text).codelet
+        sizes = case.sizes[-1]
+        for known in (sizes, None):
+            made, start = test_stage.planned(case, known), oracle.arguments(codelet, sizes)
+            yield Case(f"tiles: {name}, {'constant' if known else 'any'} sizes", made, codelet, start)
+    for number, (name, reduces) in enumerate(reducing.CASES.items()):
+        codelet = reducing.analysis(reduces.text).codelet
+        done = reducing.scheduled(reduces.text, *reduces.lines).codelet
+        sizes = reduces.sizes[number % len(reduces.sizes)]
+        made, start = plan(done, blocks=number % 2 == 1), reducing.given(codelet, sizes, number)
+        yield Case(f"shared: {name}", made, codelet, start)
+    for name, (text, lines) in test_speculation.DONE.items():
+        codelet = load(test_speculation.HEAD + "{" + text + "}\n").codelet
+        sizes = test_speculation.SIZES[0]
+        made = test_speculation.planned(text, lines, sizes)
+        yield Case(f"under a condition: {name}", made, codelet, oracle.arguments(codelet, sizes))
+    for program in programs.ALL:
+        codelet = load(program.text).codelet
+        made = plan(schedule(Analysis(codelet)).codelet)
+        yield Case(program.name, made, codelet, oracle.arguments(codelet, program.sizes))
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    return (*spread(), *features())
+
+
+def check(found: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    tolerances = {p.name: max(p.tolerance, TOLERANCE) for p in programs.ALL}
+    wrong = {}
+    for case in cases():
+        want = oracle.interpreted(case.codelet, case.arguments)
+        off = oracle.off(want, found[case.name], tolerances.get(case.name, TOLERANCE))
+        if off is not None:
+            wrong[case.name] = off
+    assert not wrong, "\n".join(f"{name}: {off}" for name, off in wrong.items())
+
+
+@pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+def test_cuda_c_means_what_the_loops_do(tmp_path: Path) -> None:
+    """Threads of a block in a shuffled order from barrier to barrier, copies as late as they may come."""
+    assert len({case.name for case in cases()}) == len(cases())
+    check(c_blocks.run(cases(), tmp_path))
