@@ -32,7 +32,7 @@ $(VENV)/run.stamp: pyproject.toml $(BIN)/python
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install -q -e '.[test,docs,plot,cuda,distributed]'
+	$(BIN)/python -m pip install -q -e '.[test,docs,plot,cuda,distributed,opencl]'
 	touch $@ $(VENV)/run.stamp $(VENV)/docs.stamp
 
 $(VENV)/docs.stamp: pyproject.toml $(BIN)/python

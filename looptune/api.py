@@ -28,7 +28,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
 from looptune.mapping import plan
 from looptune.plans import Plan, value
-from looptune.runtime.machine import Machine
+from looptune.runtime.machine import Machine, on_gpu
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled
 from looptune.simplify import is_integer, wrap
@@ -95,7 +95,7 @@ class Kernel:
     def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
         """The array where the kernel can use it, and whether that is a copy."""
         device = getattr(array, "__cuda_array_interface__", None)
-        if device is not None and self.target == "numba-cuda":
+        if device is not None and on_gpu(self.target):
             _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
             if device.get("strides") is not None and not _contiguous(device):
                 raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
@@ -106,7 +106,7 @@ class Kernel:
         if p.io != "in" and not array.flags.writeable:
             raise UsageError(f"{p.name} is written, but the array given is read-only")
         shaped = array.reshape(-1) if len(p.shape) == 1 else array
-        if self.target == "numba-cuda":
+        if self.target != "numba-cpu":
             return self._machine.place(shaped), True
         direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
         return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)

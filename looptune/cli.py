@@ -104,7 +104,7 @@ def transform(file: Path, directives: tuple[str, ...], config: Path | None, outp
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda, cuda-c or numba-cpu.")
+@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda, cuda-c, opencl or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
 @output_option
@@ -207,9 +207,10 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     if fresh and not measure:
         raise UsageError("--fresh is for --measure")
     found = targets.devices()
-    peaks = [peak.of(t.machine(), t.backend(), CACHE, fresh=fresh) for t in targets.each(CACHE)] if measure else []
+    own = targets.each(CACHE) if measure else ()
+    peaks = [peak.of(t.machine(), t.backend(), CACHE, fresh=fresh) if t.name in peak.KNOWN else None for t in own]
     if as_json:
-        more = [{"peaks": p.record()} for p in peaks] if measure else [{} for _ in found]
+        more = [{} if p is None else {"peaks": p.record()} for p in peaks] if measure else [{} for _ in found]
         click.echo(json.dumps([asdict(f) | m for f, m in zip(found, more, strict=True)], indent=1))
         return 0
     for k, f in enumerate(found):
@@ -217,7 +218,8 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
         click.echo(
             f"{f.target}  {f.name}: {f.arch}, {f.cores} {'SMs' if f.target == 'numba-cuda' else 'cores'}, {memory}"
         )
-        for name, rate in tables.peak_texts(peaks[k]).items() if measure else ():
+        known = peaks[k] if measure else None
+        for name, rate in tables.peak_texts(known).items() if known is not None else ():
             click.echo(f"  {name:13}{rate}")
     missing = targets.gpu_missing()
     if missing:

@@ -35,7 +35,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option(
     "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
 )
-@click.option("--target", default="auto", show_default=True, help="auto, numba-cuda or numba-cpu.")
+@click.option("--target", default="auto", show_default=True, help="auto, numba-cuda, cuda-c, numba-cpu or opencl.")
 @place_options
 @click.option(
     "--space",

@@ -88,9 +88,26 @@ assert x.copy_to_host()[0] == 42, "a kernel gave a wrong result"
 print(", ".join(names) + ", driver " + text(pynvml.nvmlSystemGetDriverVersion()) + ", runs kernels")
 """
 
+_OPENCL = """
+import pyopencl as cl
+def compiles(device):
+    try:
+        cl.Program(cl.Context([device]), "__kernel void k(__global float *x) { x[0] = 1.0f; }").build()
+    except cl.Error as error:
+        said = next((line for line in str(error).splitlines() if "error:" in line), str(error).splitlines()[0])
+        return "%s: %s" % (device.name.strip(), said)
+    return ""
+devices = [d for p in cl.get_platforms() for d in p.get_devices()]
+assert devices, "no driver has a device"
+said = [compiles(d) for d in devices]
+assert not all(said), "; ".join(said)
+print(", ".join(d.name.strip() for d, wrong in zip(devices, said) if not wrong) + " compiles kernels")
+"""
+
 PROBES = (
     Probe("CPU threads", _THREADS, "missing", "pip install --force-reinstall numba"),
     Probe("CUDA compiler", _PTX, "warn", "pip install -e '.[cuda]' in the repository's root; numba-cpu needs none"),
+    Probe("OpenCL", _OPENCL, "warn", "pip install -e '.[opencl]' brings PoCL, or install your device's own driver"),
     Probe("GPU", _GPU, "warn", "install NVIDIA's driver to run CUDA kernels; without it they are only compiled"),
 )
 

@@ -101,7 +101,7 @@ def _with_share(prepared: Prepared, kernels: int) -> Prepared:
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
     """What the device can do is measured before the first sweep on it, and then known; not of another machine's."""
     job, machine = prepared.job, place.machine(prepared.model)
-    if machine is None:
+    if machine is None or machine.facts.target not in peak.KNOWN:
         return prepared
     peaks = peak.of(machine, job.target.backend(), job.cache)
     least = compulsory.work(KernelLab(job, prepared.context).analysis.model, prepared.sizes)

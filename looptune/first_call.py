@@ -112,9 +112,10 @@ class Tuned:
         request = replace(self.request, defines=defines)
         with Spares() as spares, Store.open(request.db) as store:
             here = Here(None, spares)
-            facts = here.models(request.target, api.CACHE, fastmath=True, warm=False)[0].facts
+            model = here.models(request.target, api.CACHE, fastmath=True, warm=False)[0]
+            facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))
-            rows = measured(store, self.unit, facts.target)
+            rows = measured(store, self.unit, model.target.name)
             if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
                 run(prepare(request, here), store, _quietly, here)
         return api.compile(

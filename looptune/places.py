@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from looptune import targets
 from looptune.errors import TargetError, UsageError
+from looptune.runtime.machine import on_gpu
 from looptune.targets import Model
 from looptune.tune.evaluate import Job, sequential_us, sequentialist
 from looptune.tune.executor import Opening, spoiled
@@ -87,7 +88,7 @@ class Here:
         return partial(Local, jobs=jobs, timeout_s=timeout_s, spares=self.spares, devices=named)
 
     def overlaps(self, target: str) -> bool:
-        return target == "numba-cuda"
+        return on_gpu(target)
 
     def abreast(self, models: Sequence[Model]) -> int:
         if not self.overlaps(models[0].target.name):
@@ -136,9 +137,11 @@ class Elsewhere:
 
     def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
         targets.check_name(target)
+        if target == "opencl":
+            raise UsageError("the target opencl is measured on this machine: leave out --cluster")
         chosen = self.cluster.wait_for(target)
         return tuple(
-            Model(targets.target(facts, range(count), cache, fastmath=fastmath, warm=warm), facts)
+            Model(targets.target(chosen, facts, range(count), cache, fastmath=fastmath, warm=warm), facts)
             for facts, count in self.cluster.models(chosen)
         )
 
@@ -151,7 +154,7 @@ class Elsewhere:
         )  # fmt: skip
 
     def overlaps(self, target: str) -> bool:
-        return bool(target == "numba-cuda" or self.cluster.apart(target))
+        return bool(on_gpu(target) or self.cluster.apart(target))
 
     def alone(self, model: Model, setup: Setup, limit_s: float, *task: Any) -> Reply:
         reply: Reply = self.cluster.alone(model.target.name, model.facts, setup, limit_s, *task)

@@ -281,7 +281,7 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
-        lowering=LOWERING, toolchain=packed(toolchain()), capability=facts.arch, device=facts.name,
+        lowering=LOWERING, toolchain=packed(toolchain(job.target.name)), capability=facts.arch, device=facts.name,
         target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
         options=packed(

@@ -13,18 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from looptune.backends import cuda_c_text
+from looptune.backends import cuda_c_text, opencl_text
 from looptune.backends.base import Backend
 from looptune.backends.kernel_text import check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
 from looptune.plans import Plan
-from looptune.runtime.machine import Cpu, Facts
+from looptune.runtime.machine import Cpu, Facts, on_gpu
 from looptune.tune.job import Target
 
-NAMES = ("auto", "numba-cuda", "numba-cpu")
-EMITTED = ("numba-cuda", "cuda-c", "numba-cpu")
-"""What source can be printed for."""
+NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
 DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
 
@@ -50,23 +48,38 @@ def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, w
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
     chosen = _available(name)
-    facts = _gpu().Gpu(device).facts if chosen == "numba-cuda" else Cpu().facts
-    return target(facts, (device,), cache, fastmath=fastmath, warm=warm)
+    facts = _gpu().Gpu(device).facts if on_gpu(chosen) else _facts(chosen)
+    return target(chosen, facts, (device,), cache, fastmath=fastmath, warm=warm)
 
 
-def target(facts: Facts, numbers: Sequence[int], cache: Path, *, fastmath: bool = True, warm: bool = False) -> Target:
-    """The target of a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
+def target(
+    name: str, facts: Facts, numbers: Sequence[int], cache: Path, *, fastmath: bool = True, warm: bool = False
+) -> Target:
+    """The target called ``name`` on a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
 
     TargetError where it is a GPU and nothing here can compile for it.
     """
     strict = partial(NumbaCpu, cache, False)
-    if facts.target == "numba-cpu":
-        return Target("numba-cpu", partial(NumbaCpu, cache, fastmath), strict, Cpu, bakes=False)
-    if not cuda_installed():
-        raise TargetError(f"the target numba-cuda needs the package numba-cuda; {_INSTALL}")
-    backend = partial(importlib.import_module("looptune.backends.numba_cuda").NumbaCuda, facts.arch, cache=cache)
+    if name == "numba-cpu":
+        return Target(name, partial(NumbaCpu, cache, fastmath), strict, Cpu, bakes=False)
+    if name == "opencl":
+        return Target(name, _opencl().OpenCl, strict, _opencl_device().OpenClDevice, bakes=True)
+    made = partial(_cuda(name), facts.arch, cache=cache)
     first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
-    return Target("numba-cuda", backend, strict, first, bakes=True, others=tuple(others))
+    return Target(name, made, strict, first, bakes=True, others=tuple(others))
+
+
+def _cuda(name: str) -> Any:
+    """The class of a backend that compiles for a GPU."""
+    if not cuda_installed():
+        raise TargetError(f"the target {name} needs the package numba-cuda; {_INSTALL}")
+    module, kind = ("cuda_c", "CudaC") if name == "cuda-c" else ("numba_cuda", "NumbaCuda")
+    return getattr(importlib.import_module(f"looptune.backends.{module}"), kind)
+
+
+def _facts(name: str) -> Facts:
+    """Of the one device that a target has which is no GPU's."""
+    return Cpu().facts if name == "numba-cpu" else _opencl_device().facts()
 
 
 def models(
@@ -77,18 +90,19 @@ def models(
     UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
     """
     target_name = _available(name)
-    if target_name == "numba-cpu":
+    if not on_gpu(target_name):
         if devices is not None:
-            why = "the target is numba-cpu" if name == "numba-cpu" else f"none can be used here: {gpu_missing()}"
+            why = f"the target is {name}" if name == target_name else f"none can be used here: {gpu_missing()}"
             raise UsageError(f"--devices {devices} chooses GPUs, and {why}")
-        facts = Cpu().facts
-        return (Model(target(facts, (), cache, fastmath=fastmath, warm=warm), facts),)
+        facts = _facts(target_name)
+        return (Model(target(target_name, facts, (), cache, fastmath=fastmath, warm=warm), facts),)
     found = [_gpu().facts(number) for number in range(_gpu().count())]
     numbers = (0,) if devices is None else numbered(devices, found)
     kinds = dict.fromkeys(found[n].model for n in numbers)
     alike = [tuple(n for n in numbers if found[n].model == kind) for kind in kinds]
     return tuple(
-        Model(target(found[own[0]], own, cache, fastmath=fastmath, warm=warm), found[own[0]], own) for own in alike
+        Model(target(target_name, found[own[0]], own, cache, fastmath=fastmath, warm=warm), found[own[0]], own)
+        for own in alike
     )
 
 
@@ -118,23 +132,39 @@ def _means(part: str, number: int, facts: Facts) -> bool:
 
 
 def _available(name: str) -> str:
-    """numba-cuda or numba-cpu: what the target is on this machine."""
+    """What the target is on this machine: itself, or what "auto" means."""
     check_name(name)
-    if name == "numba-cpu":
+    if name == "opencl":
+        _opencl().device()
+    if name in ("numba-cpu", "opencl"):
         return name
     missing = gpu_missing()
-    if missing and name == "numba-cuda":
-        raise TargetError(f"the target numba-cuda needs an NVIDIA GPU: {missing}")
-    return "numba-cpu" if missing else "numba-cuda"
+    if name == "auto":
+        return "numba-cpu" if missing else "numba-cuda"
+    if missing:
+        raise TargetError(f"the target {name} needs an NVIDIA GPU: {missing}")
+    return name
 
 
-def check_name(name: str, names: Sequence[str] = NAMES) -> None:
-    if name not in names:
-        raise UsageError(f"unknown target '{name}': choose one of {', '.join(names)}")
+def check_name(name: str) -> None:
+    if name not in NAMES:
+        raise UsageError(f"unknown target '{name}': choose one of {', '.join(NAMES)}")
 
 
 def _gpu() -> Any:
     return importlib.import_module("looptune.runtime.gpu")
+
+
+def _opencl() -> Any:
+    """The backend's module; TargetError where its library is not there."""
+    if importlib.util.find_spec("pyopencl") is None:
+        raise TargetError("the target opencl needs pyopencl; install it with: pip install 'looptune[opencl]'")
+    return importlib.import_module("looptune.backends.opencl")
+
+
+def _opencl_device() -> Any:
+    _opencl()
+    return importlib.import_module("looptune.runtime.opencl")
 
 
 def bakes(name: str) -> bool:
@@ -144,11 +174,12 @@ def bakes(name: str) -> bool:
 
 def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH) -> str:
     """The source for a target, without a device, and for C without a library. ResourceError where no GPU can run it."""
-    check_name(name, ("auto", *EMITTED))
-    if name != "cuda-c":
+    check_name(name)
+    written = {"cuda-c": cuda_c_text.file_text, "opencl": opencl_text.file_text}
+    if name not in written:
         return backend(name, cache, arch).emit(plan)
     check_limits(plan)
-    return cuda_c_text.file_text(plan)
+    return written[name](plan)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
@@ -156,10 +187,12 @@ def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
     check_name(name)
     if name == "numba-cpu":
         return NumbaCpu(cache)
-    if not cuda_installed():
-        raise TargetError(f"the target numba-cuda needs the package numba-cuda; {_INSTALL}")
+    if name == "opencl":
+        own: Backend = _opencl().OpenCl()
+        return own
+    kind = _cuda(name)
     _check_arch(arch)
-    made: Backend = importlib.import_module("looptune.backends.numba_cuda").NumbaCuda(arch, cache=cache)
+    made: Backend = kind(arch, cache=cache)
     return made
 
 
@@ -187,26 +220,31 @@ def gpu_missing() -> str:
 
 def ptx(name: str, plan: Plan, arch: str) -> str:
     """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
-    check_name(name, ("auto", *EMITTED))
-    if name == "numba-cpu":
-        raise UsageError("--ptx is for GPUs, and the target is numba-cpu: choose numba-cuda or cuda-c")
-    if not cuda_installed():
-        raise TargetError(f"PTX needs the package numba-cuda; {_INSTALL}")
+    check_name(name)
+    if name in ("numba-cpu", "opencl"):
+        raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
+    kind = _cuda(name)
     _check_arch(arch)
-    module, backend = ("cuda_c", "CudaC") if name == "cuda-c" else ("numba_cuda", "NumbaCuda")
-    text: str = getattr(importlib.import_module(f"looptune.backends.{module}"), backend)(arch).ptx(plan)
+    text: str = kind(arch).ptx(plan)
     return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
 
 
 def each(cache: Path) -> tuple[Target, ...]:
     """A target for every device here, in the order of ``devices``."""
     gpus = 0 if gpu_missing() else importlib.import_module("looptune.runtime.gpu").count()
-    return (*(resolve("numba-cuda", cache, device=k) for k in range(gpus)), resolve("numba-cpu", cache))
+    opencl = [resolve("opencl", cache)] if opencl_facts() else []
+    return (*(resolve("numba-cuda", cache, device=k) for k in range(gpus)), *opencl, resolve("numba-cpu", cache))
 
 
 def devices() -> tuple[Facts, ...]:
-    """The facts of every device kernels can run on here, GPUs first."""
-    if gpu_missing():
-        return (Cpu().facts,)
-    gpu = importlib.import_module("looptune.runtime.gpu")
-    return (*(gpu.Gpu(k).facts for k in range(gpu.count())), Cpu().facts)
+    """The facts of every device kernels can run on here, GPUs first and the processor last."""
+    gpus = () if gpu_missing() else tuple(_gpu().Gpu(k).facts for k in range(_gpu().count()))
+    return (*gpus, *opencl_facts(), Cpu().facts)
+
+
+def opencl_facts() -> tuple[Facts, ...]:
+    """Of OpenCL's device, where there is one."""
+    try:
+        return (_facts("opencl"),)
+    except TargetError:
+        return ()

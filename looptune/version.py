@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from types import MappingProxyType
 
 __version__ = "0.1.0"
 
@@ -10,8 +11,12 @@ LOWERING = "7"
 """Changes whenever the same directives may give other machine code: results of another lowering are not comparable."""
 
 
-def toolchain() -> dict[str, str]:
-    """The versions installed of all that turns emitted source into machine code."""
+COMPILERS = MappingProxyType({"cuda-c": ("nvidia-cuda-nvrtc",), "opencl": ("pyopencl", "pocl-binary-distribution")})
+"""Packages that compile for these targets alone."""
+
+
+def toolchain(target: str = "") -> dict[str, str]:
+    """The versions installed of all that turns emitted source into machine code, for a target."""
     installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
-    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm")
+    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}

@@ -268,7 +268,7 @@ def test_directives_are_applied(directives: str | list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "gpu"}, "unknown target 'gpu': choose one of auto, numba-cuda, numba-cpu"),
+        ({"target": "gpu"}, "unknown target 'gpu': choose one of auto, numba-cuda, cuda-c, numba-cpu, opencl"),
         ({"dtype": "half"}, "dtype is float32 or float64, not half"),
         ({"kernel": "saxpy"}, "saxpy"),
         ({"directives": "loop q: unroll 2"}, "no loop q in axpy; its loops are i (1)"),

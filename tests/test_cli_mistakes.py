@@ -98,10 +98,12 @@ MISTAKES = {
     "no loops": (["transform", "noloop.c"], "noloop.c"),
     "an unknown target": (
         ["run", "gemm.c", "--target", "gpu"],
-        "unknown target 'gpu': choose one of auto, numba-cuda, numba-cpu",
+        "unknown target 'gpu': choose one of auto, numba-cuda, cuda-c, numba-cpu, opencl",
     ),
     "an unknown target, emit": (["emit", "gemm.c", "--target", "metal"], "unknown target 'metal': choose one of"),
-    "PTX of a processor": (["emit", "gemm.c", "--target", "numba-cpu", "--ptx"], "--ptx is for GPUs"),
+    "PTX of no NVIDIA GPU": (["emit", "gemm.c", "--target", "opencl", "--ptx"], "--ptx is for NVIDIA GPUs"),
+    "a module in CUDA C": (["build", "gemm.c", "--target", "cuda-c"], "looptune build makes modules for numba-cuda"),
+    "PTX of a processor": (["emit", "gemm.c", "--target", "numba-cpu", "--ptx"], "--ptx is for NVIDIA GPUs"),
     "an unknown strategy": (
         ["run", "gemm.c", "--sweep", "--strategy", "magic", *RUN],
         "unknown strategy 'magic': choose one of exhaustive, random, sampling",

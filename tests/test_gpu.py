@@ -46,10 +46,14 @@ REASSOCIATED = 1e-4
 """NVVM contracts a * b + c, and libdevice's functions differ from the host's in the last bits of a float."""
 
 
+compilers = pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
+
+
+@compilers
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
-def test_a_kernel_computes_what_c_means(program: Program) -> None:
+def test_a_kernel_computes_what_c_means(program: Program, target: str) -> None:
     """NumPy arrays in, the interpreter's results in the same arrays."""
-    kernel = looptune.compile(program.text, target="numba-cuda")
+    kernel = looptune.compile(program.text, target=target)
     given = oracle.arguments(kernel.codelet, program.sizes)
     got = oracle.copied(given)
     kernel(*got.values())
@@ -58,10 +62,11 @@ def test_a_kernel_computes_what_c_means(program: Program) -> None:
     assert off is None, f"{off}\n{kernel.source}"
 
 
+@compilers
 @pytest.mark.parametrize("case", (CASES | STAGED).values(), ids=(CASES | STAGED).keys())
-def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged) -> None:
+def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged, target: str) -> None:
     """Reductions shared out to a block's threads, tiles in shared memory; for blocks of every shape, filled or not."""
-    kernel = looptune.compile(case.text, target="numba-cuda", directives=case.lines)
+    kernel = looptune.compile(case.text, target=target, directives=case.lines)
     for seed, sizes in enumerate(case.sizes):
         given = oracle.arguments(kernel.codelet, sizes, seed)
         got = oracle.copied(given)
@@ -70,11 +75,12 @@ def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged) -> None:
         assert off is None, f"{sizes}: {off}\n{kernel.source}"
 
 
-def test_device_arrays_are_updated_where_they_are() -> None:
+@compilers
+def test_device_arrays_are_updated_where_they_are(target: str) -> None:
     """Arrays with the CUDA Array Interface are used in place, and NumPy arrays beside them are refused or copied."""
     cupy = pytest.importorskip("cupy")
     n = 45
-    kernel = looptune.compile(GEMM, target="numba-cuda", dtype="float64", directives=["loop i: unroll 4, jam"])
+    kernel = looptune.compile(GEMM, target=target, dtype="float64", directives=["loop i: unroll 4, jam"])
     rng = np.random.default_rng(0)
     a, b, c = (rng.random((n, n)) for _ in range(3))
     held = cupy.asarray(c)
@@ -82,22 +88,24 @@ def test_device_arrays_are_updated_where_they_are() -> None:
     np.testing.assert_allclose(cupy.asnumpy(held), 1.5 * a @ b + 0.5 * c, rtol=1e-12)
 
 
-def test_a_sweep_verifies_and_reports(tmp_path: Path) -> None:
+@compilers
+def test_a_sweep_verifies_and_reports(tmp_path: Path, target: str) -> None:
     """A few versions of GEMM at sizes no factor divides: all verified, none wrong or crashed, the record complete."""
     sizes = ["-D", "NI=61", "-D", "NJ=53", "-D", "NK=47"]
     where = ["--db", str(tmp_path / "db"), "--reports", str(tmp_path / "reports")]
-    call = ["run", str(GEMM), "--sweep", "--strategy", "random", "--budget", "20", "--target", "numba-cuda", "--json"]
+    call = ["run", str(GEMM), "--sweep", "--strategy", "random", "--budget", "20", "--target", target, "--json"]
     outcome = CliRunner().invoke(cli, [*call, *sizes, *where], catch_exceptions=False, standalone_mode=False)
     record = json.loads(outcome.stdout)
-    assert record["target"] == "numba-cuda"
+    assert record["target"] == target
     assert record["versions"]["timed"] == 20
     assert record["tuned_us"] <= 1.05 * record["default_us"]
 
 
-def test_a_gpu_stops_between_two_launches(tmp_path: Path) -> None:
+@compilers
+def test_a_gpu_stops_between_two_launches(tmp_path: Path, target: str) -> None:
     """The device's own time decides: with a limit of nothing a launch or two are made, without one all, and right."""
-    target = targets.resolve("numba-cuda", tmp_path)
-    backend, machine = target.backend(), target.machine()
+    resolved = targets.resolve(target, tmp_path)
+    backend, machine = resolved.backend(), resolved.machine()
     planned = plan(schedule(Analysis(load(STEPS).codelet)).codelet)
     program = backend.load(backend.build(planned))
     given = {name: np.ones(40_000_000, np.float32) for name in "xy"}

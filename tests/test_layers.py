@@ -39,6 +39,7 @@ OWNERS = {
         "runtime.gpu",
         "deploy.runtime",
     ),
+    "pyopencl": ("backends.opencl", "runtime.opencl"),
     "click": ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "cli_run", "options"),
     "matplotlib": ("report.plots", "report.figures.style"),
     "optuna": ("tune.strategies.optuna",),

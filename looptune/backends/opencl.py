@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -52,7 +53,7 @@ def device() -> Any:
     said = []
     for found in (d for platform in _platforms() for d in platform.get_devices()):
         try:
-            _compiled(found, _PROBE)
+            _compiled(cl.Context([found]), found, _PROBE)
             return found
         except cl.Error as error:
             said.append(f"{found.name}: {_reason(error)}")
@@ -72,9 +73,10 @@ def _platforms() -> list[Any]:
         return []
 
 
-def _compiled(found: Any, text: str) -> Any:
-    where = context() if text is not _PROBE else cl.Context([found])
-    return cl.Program(where, text).build(options=_options(found), devices=[found], cache_dir=False)
+def _compiled(where: Any, found: Any, text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return cl.Program(where, text).build(options=_options(found), devices=[found])
 
 
 def _options(found: Any) -> list[str]:
@@ -99,7 +101,7 @@ class OpenCl(Backend):
         start = time.perf_counter()
         self._check(plan)
         try:
-            program = _compiled(device(), device_text(plan))
+            program = _compiled(context(), device(), device_text(plan))
         except cl.Error as error:
             raise RuntimeError(f"{device().name}: {_reason(error)}") from error
         (code,) = program.get_info(cl.program_info.BINARIES)
@@ -132,11 +134,14 @@ class OpenClProgram(Program):
 
     def __init__(self, binary: Binary) -> None:
         self.plan = binary.plan
-        self.program = cl.Program(context(), [device()], [binary.objects[OBJECT]]).build()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            self.program = cl.Program(context(), [device()], [binary.objects[OBJECT]]).build()
         self.kernels = {k.name: cl.Kernel(self.program, k.name) for k in binary.plan.kernels}
         self.grids = {k.name: sized(k) for k in binary.plan.kernels}
         self.queue = cl.CommandQueue(context())
         self.resident: dict[str, Held] = {}
+        self.passed: dict[str, Any] = {}
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         queue = self.queue if stream is None else stream
@@ -160,11 +165,12 @@ class OpenClProgram(Program):
 
     def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:
         """Put one launch after the other on the queue, one each time it is asked."""
-        everything = {**arrays, **self._residents(scalars)}
+        # A kernel does not keep what it is called with alive.
+        self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
         for kernel in self.plan.kernels:
             own = self.kernels[kernel.name]
             for place, name in enumerate(kernel.arrays):
-                own.set_arg(place, _buffer(everything[name]))
+                own.set_arg(place, self.passed[name])
         for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
             grid = self.grids[kernel.name](env)
             if grid is None:

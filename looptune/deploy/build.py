@@ -42,6 +42,8 @@ def _found(
 ) -> tuple[str, tuple[Measured, ...]]:
     """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
     check_name(target)
+    if target not in ("auto", GPU, CPU):
+        raise UsageError(f"looptune build makes modules for {GPU} and {CPU}: looptune emit prints {target}")
     if default:
         usual = GPU if cuda_installed() else CPU
         return (usual if target == "auto" else target), ()

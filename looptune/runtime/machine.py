@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,9 +26,21 @@ Restore = Mapping[str, tuple[Any, Any]]
 """For each array that is written: where it is, and a copy of its original contents."""
 
 
+DEVICES: Mapping[str, str] = MappingProxyType({
+    "numba-cuda": "numba-cuda", "cuda-c": "numba-cuda", "numba-cpu": "numba-cpu", "opencl": "opencl",
+})  # fmt: skip
+"""The device that each target runs on, by the target it is listed as: two compilers share a GPU."""
+
+
+def on_gpu(target: str) -> bool:
+    """It runs on a GPU through CUDA's driver."""
+    return DEVICES[target] == "numba-cuda"
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a device. ``arch`` is "sm_90" or the machine's architecture; ``cores`` are SMs on a GPU.
+    """What is known of a device. ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture;
+    ``cores`` are SMs on a GPU.
 
     ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 where it is not known.
     """

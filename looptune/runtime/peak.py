@@ -97,6 +97,10 @@ def planned(text: str, **sizes: int) -> Plan:
     return plan(bake(done.codelet, sizes), "")
 
 
+KNOWN = ("numba-cuda", "numba-cpu")
+"""The devices whose FMA peaks are measured."""
+
+
 def measure(machine: Machine, backend: Backend) -> Peaks:
     """What this device does now: nothing else may be running on it."""
     gpu = machine.facts.target == "numba-cuda"

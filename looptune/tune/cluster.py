@@ -26,7 +26,7 @@ from distributed.comm import get_address_host_port
 from looptune.errors import TargetError, UsageError
 from looptune.runtime.machine import Facts
 from looptune.tune.bench import Bench, perform
-from looptune.tune.members import RESOURCES, Member, gpus, missing, models, probe, skew, versions
+from looptune.tune.members import RESOURCES, Member, gpus, missing, models, probe, resource, skew, versions
 from looptune.tune.workers import Reply, Setup, default_jobs
 
 CONNECT_S = 10.0
@@ -90,11 +90,11 @@ class Cluster:
                 misfits = "; ".join(self._refused.values())
                 raise TargetError(f"the workers of the cluster at {self.address} do not fit: {misfits}")
             wanted = RESOURCES if target == "auto" else (target,)
-            found = next((t for t in wanted if any(m.devices[t] for m in self.members.values())), None)
+            found = next((t for t in wanted if any(m.measured(t) for m in self.members.values())), None)
             if found is not None:
                 return found
             if time.monotonic() > deadline:
-                name = RESOURCES["numba-cuda" if target == "auto" else target]
+                name = resource("numba-cuda" if target == "auto" else target)
                 raise TargetError(
                     f"no worker of the cluster at {self.address} declares {name}: there are {len(self.members)}; start "
                     f"one with: dask worker {self.address} --nthreads 2 --resources {name}=1"
@@ -105,7 +105,7 @@ class Cluster:
         return models(tuple(self.members.values()), target)
 
     def measuring_hosts(self, target: str) -> set[str]:
-        return {member.host for member in self.members.values() if member.devices[target]}
+        return {member.host for member in self.members.values() if member.measured(target)}
 
     def apart(self, target: str) -> bool:
         """Whether some machine can compile while every one that measures does nothing else."""
@@ -113,7 +113,7 @@ class Cluster:
 
     def require(self, paths: Sequence[Path], target: str) -> None:
         """TargetError where a worker that measures lacks one of the files."""
-        measuring = [m.address for m in self.members.values() if m.devices[target]]
+        measuring = [m.address for m in self.members.values() if m.measured(target)]
         for address, lacks in self._run(missing, measuring, paths=list(paths)).items():
             match lacks:
                 case [first, *_]:
@@ -141,11 +141,11 @@ class Cluster:
     def alone(self, target: str, model: Facts, setup: Setup, limit_s: float, *task: Any) -> Reply:
         """The reply to one task on a worker with that model, with no other measurement on it."""
         members = sorted(self.members.values(), key=lambda m: m.address)
-        able = [m.address for m in members if any(f.model == model.model for f in m.devices[target])]
+        able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
         if not able:
-            raise TargetError(f"no worker with {RESOURCES[target]} on {model.name} is left in the cluster")
+            raise TargetError(f"no worker with {resource(target)} on {model.name} is left in the cluster")
         with self.bench({"alone": setup}, limit_s) as name:
-            resources = {RESOURCES[target]: 1}
+            resources = {resource(target): 1}
             future = self.client.submit(perform, name, "alone", 0, task, workers=able, resources=resources, pure=False)
             try:
                 reply: Reply = future.result()

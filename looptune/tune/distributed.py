@@ -30,7 +30,7 @@ from looptune.tune.best import Best
 from looptune.tune.cluster import LOST, Cluster
 from looptune.tune.executor import Answer, compilers
 from looptune.tune.lab import Lab
-from looptune.tune.members import RESOURCES, Member
+from looptune.tune.members import Member, resource
 from looptune.tune.workers import Reply, Setup
 
 LOOK_S = 1.0
@@ -189,7 +189,7 @@ class Distributed:
         elif now > self._peopled + DESERTED_S:
             raise TargetError(
                 f"the workers left in the cluster cannot go on: for {DESERTED_S:.0f} s none declared the "
-                f"{RESOURCES[self._target]} needed, or none could compile; "
+                f"{resource(self._target)} needed, or none could compile; "
                 "what was measured is kept, the same command goes on from here"
             )
 
@@ -225,7 +225,7 @@ class Distributed:
         task.at = at
         task.future = self._cluster.client.submit(
             perform, self._name, setup, slot, task.given, workers=[member.address], pure=False,
-            resources={RESOURCES[self._target]: 1} if task.measured else None, priority=int(task.measured),
+            resources={resource(self._target): 1} if task.measured else None, priority=int(task.measured),
         )  # fmt: skip
         self._running.add(task)
         task.future.add_done_callback(partial(self._heard, task))
@@ -247,14 +247,14 @@ class Distributed:
         """Tasks it compiles at once: where it measures too, a thread is kept for each device."""
         if self._apart and member.host in self._cluster.measuring_hosts(self._target):
             return 0
-        return max(1, member.threads - len(member.devices[self._target]))
+        return max(1, member.threads - len(member.measured(self._target)))
 
     def _slots(self, lab: int) -> list[tuple[Member, int]]:
         model = self._models[lab].model
         return [
             (member, k)
             for member in self._members()
-            for k, facts in enumerate(member.devices[self._target])
+            for k, facts in enumerate(member.measured(self._target))
             if facts.model == model
         ]
 

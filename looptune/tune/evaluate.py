@@ -32,7 +32,7 @@ from looptune.plans import Plan, count, repeats
 from looptune.rewrite import rewrite
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
-from looptune.runtime.machine import Cpu, Machine, Run
+from looptune.runtime.machine import DEVICES, Cpu, Machine, Run, on_gpu
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.timing import finals, screen, summary
@@ -321,7 +321,8 @@ class Bench:
         codelet, values = self.job.codelet, self.job.problem.values
         dtype = next(p.dtype for p in codelet.params if isinstance(p, Array))
         args = [self.arrays[p.name] if isinstance(p, Array) else values[p.name] for p in codelet.params]
-        own = "cuda" if self.job.target.name == "numba-cuda" else "cpu"
+        name = self.job.target.name
+        own = "cuda" if on_gpu(name) else DEVICES[name].removeprefix("numba-")
         makers = {"hand-written": getattr(module, own, None), "library": getattr(module, f"library_{own}", None)}
         calls = {name: make(dtype) for name, make in makers.items() if make is not None}
         return {name: self.machine.foreign(call, args) for name, call in calls.items() if call is not None}

@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import looptune
-from looptune.runtime.machine import Cpu, Facts
+from looptune.runtime.machine import DEVICES, Cpu, Facts
 from looptune.version import LOWERING, __version__
 
 RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
-"""What a Dask worker declares to be measured on, by target: ``--resources GPU=1``."""
-PACKAGES = ("numba", "llvmlite", "numpy", "islpy", "numba-cuda", "nvidia-nvvm")
+"""What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
+PACKAGES = ("numba", "llvmlite", "numpy", "islpy", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc")
+
+
+def resource(target: str) -> str:
+    """What has to be declared for a target."""
+    return RESOURCES[DEVICES[target]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,10 @@ class Member:
     devices: Mapping[str, tuple[Facts, ...]]
     versions: Mapping[str, str]
     trouble: str = ""
+
+    def measured(self, target: str) -> tuple[Facts, ...]:
+        """What it measures on for a target."""
+        return self.devices.get(DEVICES[target], ())
 
     @property
     def named(self) -> str:
@@ -99,9 +108,9 @@ def models(members: Sequence[Member], target: str) -> tuple[tuple[Facts, int], .
     found: dict[tuple[str, str, int], Facts] = {}
     most: dict[tuple[str, str, int], int] = {}
     for member in members:
-        for facts in member.devices[target]:
+        for facts in member.measured(target):
             found.setdefault(facts.model, facts)
-            most[facts.model] = max(most.get(facts.model, 0), len(member.devices[target]))
+            most[facts.model] = max(most.get(facts.model, 0), len(member.measured(target)))
     return tuple((found[model], most[model]) for model in sorted(found))
 
 

@@ -17,7 +17,9 @@ from looptune.runtime.outcome import Timed
 from looptune.tune.searched import Entry, Search
 from looptune.version import __version__
 
-_APIS: Mapping[str, tuple[str, str]] = MappingProxyType({"numba-cuda": ("CUDA", "NVIDIA CUDA")})
+_APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "numba-cuda": ("CUDA", "NVIDIA CUDA"), "cuda-c": ("CUDA", "NVIDIA CUDA"), "opencl": ("OpenCL", "OpenCL"),
+})  # fmt: skip
 
 
 def text(search: Search) -> str:
