@@ -35,7 +35,12 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option(
     "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
 )
-@click.option("--target", default="auto", show_default=True, help="auto, numba-cuda, cuda-c, numba-cpu or opencl.")
+@click.option(
+    "--target",
+    default="auto",
+    show_default=True,
+    help="auto, numba-cuda, cuda-c, numba-cpu or opencl; or several: a,b.",
+)
 @place_options
 @click.option(
     "--space",
@@ -96,14 +101,25 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         raise UsageError("--data and --dump are for one FILE")
     if options["cluster"] and (options["dump"] or options["jobs"]):
         raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
+    targets = _several(options.pop("target"))
+    if len(targets) > 1 and options["dump"]:
+        raise UsageError("--dump is for one target")
     requests = [
-        Request(f, defines=defines, fresh=fresh, timeout_s=timeout, command=_alone(f, files, command), **options)
-        for f in files
-    ]
+        [
+            Request(
+                f, target=target, defines=defines, fresh=fresh, timeout_s=timeout,
+                command=_alone(f, files, command), **options,
+            )
+            for f in files
+        ]
+        for target in targets
+    ]  # fmt: skip
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
     with places.at(options["cluster"], options["devices"], warn) as place:
-        for group in together([prepare_all(request, place) for request in requests], place):
+        # Mistakes show before anything is measured; then one target after the other, for they may share a device.
+        ready = [[prepare_all(request, place) for request in own] for own in requests]
+        for group in (group for own in ready for group in together(own, place)):
             for prepared in group:
                 _announce(prepared, say)
             every = [one for prepared in group for one in prepared]
@@ -118,12 +134,18 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             if any(result.interrupted for result in found):
                 break
     whole = [r for r in results if r.entries and not r.interrupted]
-    _summarise(whole, shlex.join(["looptune", *command]), time.monotonic() - start, reports, say)
+    elapsed_s = time.monotonic() - start
+    for target in dict.fromkeys(r.target for r in whole):
+        same = [r for r in whole if r.target == target]
+        share = elapsed_s * len(same) / len(whole)
+        _summarise(same, shlex.join(["looptune", *command]), share, reports, say)
+    if len(targets) > 1 and len(whole) == len(results):
+        _compare(whole, options["db"], say)
     if options["sweep"] and any(r.entries and not r.interrupted for r in results):
         say(f"\ntables, figures and a page of it all: {_report(options['db'], reports)}")
     if as_json:
         records = [r.record() for r in results]
-        click.echo(json.dumps(records[0] if len(files) == len(records) == 1 else records, indent=1))
+        click.echo(json.dumps(records[0] if len(files) == len(targets) == len(records) == 1 else records, indent=1))
     if any(r.interrupted for r in results):
         click.echo(RESUMES, err=True)
         return STOPPED
@@ -206,6 +228,33 @@ def _summarise(
             say("\n".join(["", summary.plain(same), "", *lines]))
     if len(by_device) > 1:
         say(f"\n{models.plain(results)}\n\nmodels: {models.write(results, reports, command)}")
+
+
+def _several(text: str) -> list[str]:
+    """The targets of ``a,b``; UsageError where one is named twice."""
+    names = [name.strip() for name in text.split(",")]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"--target {text}: {twice[0]} is named twice")
+    return names
+
+
+def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> None:
+    """The targets on the configurations that were timed on all of them, and the fastest of each kernel."""
+    from looptune import studies
+    from looptune.report import compilers
+    from looptune.report.tables import time_text
+
+    kernels, used = {r.kernel for r in results}, {r.target for r in results}
+    found = compilers.compared([s for s in studies.read((db,), sorted(kernels)) if s.context.target in used])
+    if found:
+        say("\n" + compilers.plain(found))
+    for kernel in sorted(kernels):
+        tuned = {r.target: us for r in results if r.kernel == kernel and (us := r.median_us("tuned")) is not None}
+        if tuned:
+            best = min(tuned, key=lambda target: tuned[target])
+            others = ", ".join(f"{time_text(us)} with {target}" for target, us in tuned.items() if target != best)
+            say(f"\n{kernel}: fastest with {best}, {time_text(tuned[best])}{f'; {others}' if others else ''}")
 
 
 def reproducible(arguments: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The report of a device as a folder: tables, figures, and the page that holds them all.
 
 reports/<device>/  table-best.md .csv .tex .json   table-times.md .csv .tex   figures/*.png .svg   index.html
+                   compilers.md .csv, where a device was measured through several
 reports/across/    the same of several devices together
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from looptune.report import best
+from looptune.report import best, compilers
 from looptune.report.figures import every, style
 from looptune.report.inline import Picture
 from looptune.report.page import page
@@ -39,6 +40,9 @@ def write(studies: Sequence[Study], reports: Path) -> list[Written]:
 def _folder(studies: Sequence[Study], folder: Path) -> Written:
     folder.mkdir(parents=True, exist_ok=True)
     best.write(studies, folder)
+    pairs = compilers.compared(studies)
+    if pairs:
+        compilers.write(pairs, folder)
     wanted = every.figures(studies)
     drawn = every.write(wanted, folder / "figures") if style.available() else []
     notes = [f"no figure of {f.title[0].lower()}{f.title[1:]}: {f.missing}" for f in wanted if f.missing]
@@ -48,6 +52,7 @@ def _folder(studies: Sequence[Study], folder: Path) -> Written:
         notes = [_INSTALL]
     elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
         notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
+    notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
     written = folder / "index.html"
     written.write_text(page(studies, pictures, notes))
     return Written(written, tuple(notes))

@@ -68,7 +68,7 @@ class Study:
 
 
 def unusual(context: Context) -> list[str]:
-    """Options that are not looptune's own.
+    """Options that are not looptune's own, and another compiler than the usual one.
 
     >>> unusual(Context("f", "", "", "", "", "", "", "", "", '{"seed": 3, "reassociate": false, "warm": true}'))
     ['strict float', 'warm L2', 'seed 3']
@@ -77,6 +77,7 @@ def unusual(context: Context) -> list[str]:
     said = {
         "strict float": not options.get("reassociate", True), "warm L2": options.get("warm", False),
         f"seed {options.get('seed', 0)}": options.get("seed", 0) != 0, "own data": "data" in options,
+        context.target: bool(context.target) and context.target not in summary.USUAL,
     }  # fmt: skip
     return [words for words, holds in said.items() if holds]
 

@@ -20,6 +20,8 @@ HEADINGS = (
 )  # fmt: skip
 RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "tuned"))
 """The columns of ratios: the time of the first over the time of the second."""
+USUAL = ("numba-cuda", "numba-cpu")
+"""The targets that "auto" may mean: reports name others."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
     "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
@@ -123,10 +125,12 @@ def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
 
 
 def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
-    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device; the path of the page."""
+    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device, of an unusual target by its name; the path of
+    the page."""
     folder = reports / results[0].facts.slug
     folder.mkdir(parents=True, exist_ok=True)
-    page = folder / f"summary-{results[0].dtype}.md"
+    usual = results[0].target in USUAL
+    page = folder / f"summary-{results[0].dtype}{'' if usual else f'-{results[0].target}'}.md"
     page.write_text(markdown(results, command, spent))
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
