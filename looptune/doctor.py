@@ -14,10 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
+from types import MappingProxyType
 from typing import Literal
+
+from looptune import plugins
 
 Status = Literal["ok", "missing", "warn"]
 """missing: looptune cannot do its work without it · warn: something optional is absent."""
@@ -103,6 +107,12 @@ said = [compiles(d) for d in devices]
 assert not all(said), "; ".join(said)
 print(", ".join(d.name.strip() for d, wrong in zip(devices, said) if not wrong) + " compiles kernels")
 """
+_LOOKED_UP: Mapping[plugins.Kind, str] = MappingProxyType({
+    "directive": "from looptune.transforms import named\nnamed({name!r})",
+    "strategy": "from looptune.tune.strategies import named\nnamed({name!r})",
+    "target": "from pathlib import Path\nfrom looptune.targets import brought\nbrought({name!r}, Path())",
+})  # fmt: skip
+"""How the name of what a package brings is looked up."""
 
 PROBES = (
     Probe("CPU threads", _THREADS, "missing", "pip install --force-reinstall numba"),
@@ -114,6 +124,7 @@ PROBES = (
 
 def examine(package: str = "looptune", probes: tuple[Probe, ...] = PROBES) -> tuple[Finding, ...]:
     """Everything worth knowing, required things first; takes as long as the slowest probe."""
+    probes = (*probes, *map(plugin_probe, plugins.installed()))
     with ThreadPoolExecutor(max_workers=max(1, len(probes))) as pool:
         probed = pool.map(run_probe, probes)
         return (python_finding(), *package_findings(package), *probed, gcc_finding())
@@ -150,12 +161,12 @@ def requirement(text: str) -> Requirement:
 
 
 def package_findings(package: str) -> tuple[Finding, ...]:
-    """One finding for each requirement in the package's metadata but those of its tests."""
+    """One finding for each requirement in the package's metadata but those of its tests and its site."""
     try:
         lines = metadata.requires(package) or []
     except metadata.PackageNotFoundError:
         return (Finding(package, "missing", "not installed", "pip install -e . in the repository's root"),)
-    return tuple(requirement_finding(r) for r in map(requirement, lines) if r.extra != "test")
+    return tuple(requirement_finding(r) for r in map(requirement, lines) if r.extra not in ("test", "docs"))
 
 
 def requirement_finding(needed: Requirement) -> Finding:
@@ -223,6 +234,13 @@ def run_probe(probe: Probe) -> Finding:
         return Finding(probe.name, "ok", ran.stdout.strip())
     said = ran.stderr.strip().splitlines()
     return Finding(probe.name, probe.otherwise, said[-1] if said else f"exit code {ran.returncode}", probe.mend)
+
+
+def plugin_probe(plugin: plugins.Plugin) -> Probe:
+    """Whether what a package brings can be used."""
+    looked_up = _LOOKED_UP[plugin.kind].format(name=plugin.name)
+    program = f"{looked_up}\nprint({f'{plugin.package} {plugin.version}'!r})"
+    return Probe(f"{plugin.kind} {plugin.name}", program, "warn", f"pip uninstall {plugin.package}, or mend it")
 
 
 def gcc_finding() -> Finding:

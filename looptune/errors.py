@@ -9,6 +9,7 @@
   * ResourceError        a kernel needs more than the device has; carries both numbers
   * TargetError          the target cannot run here; says what to install
   * StoreError           the results database cannot be read or written
+  * PluginError          a package that brings a directive, a strategy or a target cannot be used
 """
 
 from __future__ import annotations
@@ -49,3 +50,6 @@ class TargetError(LooptuneError): ...
 
 
 class StoreError(LooptuneError): ...
+
+
+class PluginError(LooptuneError): ...

@@ -114,7 +114,7 @@ def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
     request = prepared.request
     space = prepared.space if request.sweep else Space(())
     usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
-    return strategies.ALL[usual if request.strategy is None else request.strategy](space, request.seed)
+    return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
 
 
 def dump_outputs(prepared: Prepared, result: Result) -> None:

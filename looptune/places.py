@@ -136,7 +136,7 @@ class Elsewhere:
     cluster: Any = field(repr=False)
 
     def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
-        targets.check_name(target)
+        targets.check_own(target, "a cluster measures on")
         if target == "opencl":
             raise UsageError("the target opencl is measured on this machine: leave out --cluster")
         chosen = self.cluster.wait_for(target)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from looptune import dump, finals, flops, transforms
+from looptune import dump, finals, flops, plugins, transforms
 from looptune.api import CACHE
 from looptune.bind import originals
 from looptune.defaults import DATABASE, TIMEOUT_S
@@ -252,7 +252,7 @@ def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
     name = f"{path} as a space file" if problem_file else str(path)
     space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check_space(space, lab.job.codelet)
-    return space.on("cpu" if lab.job.target.name == "numba-cpu" else "gpu")
+    return space.on("gpu" if lab.job.target.bakes else "cpu")
 
 
 def _check_space(space: Space, codelet: Codelet) -> None:
@@ -281,7 +281,8 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
-        lowering=LOWERING, toolchain=packed(toolchain(job.target.name)), capability=facts.arch, device=facts.name,
+        lowering=LOWERING, toolchain=packed(toolchain(job.target.name) | plugins.versions()),
+        capability=facts.arch, device=facts.name,
         target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
         options=packed(

@@ -89,5 +89,5 @@ def emit(
     """The Python module of the kernels, their file of C, or their PTX. TargetError where the target cannot give it."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines)
-    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=targets.bakes(target))
+    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=targets.bakes(target, CACHE))
     return targets.ptx(target, planned, arch) if ptx else targets.emit(target, planned, CACHE, arch)

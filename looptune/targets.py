@@ -1,4 +1,4 @@
-"""Targets by name, and which of them can be used here.
+"""Targets by name, and which of them can be used here. Packages may bring others, see ``plugins``.
 
 The CUDA target's libraries are optional: they are imported when a CUDA target is asked for, never before.
 """
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from looptune import plugins
 from looptune.backends import cuda_c_text, opencl_text
 from looptune.backends.base import Backend
 from looptune.backends.kernel_text import check_limits
@@ -47,6 +48,9 @@ def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, w
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
+    other = brought(name, cache, fastmath=fastmath)
+    if other is not None:
+        return other
     chosen = _available(name)
     facts = _gpu().Gpu(device).facts if on_gpu(chosen) else _facts(chosen)
     return target(chosen, facts, (device,), cache, fastmath=fastmath, warm=warm)
@@ -89,6 +93,11 @@ def models(
 
     UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
     """
+    other = brought(name, cache, fastmath=fastmath)
+    if other is not None:
+        if devices is not None:
+            raise UsageError(f"--devices {devices} chooses GPUs, and the target is {name}")
+        return (Model(other, other.machine().facts),)
     target_name = _available(name)
     if not on_gpu(target_name):
         if devices is not None:
@@ -146,9 +155,33 @@ def _available(name: str) -> str:
     return name
 
 
+def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
+    """Of targets, those that packages bring last."""
+    return (*own, *(n for n in plugins.names("target") if n not in own))
+
+
 def check_name(name: str) -> None:
+    if name not in names():
+        raise UsageError(f"unknown target '{name}': choose one of {', '.join(names())}")
+
+
+def check_own(name: str, what: str) -> None:
+    """UsageError for a target that another package brings: ``what`` is done for looptune's own."""
+    check_name(name)
     if name not in NAMES:
-        raise UsageError(f"unknown target '{name}': choose one of {', '.join(NAMES)}")
+        raise UsageError(f"{what} looptune's own targets, and not for {name}")
+
+
+def brought(name: str, cache: Path, *, fastmath: bool = True) -> Target | None:
+    """The target of this name that a package brings; PluginError where it cannot be used, None where it is none."""
+    plugin = plugins.named("target", name, built_in=name in NAMES)
+    if plugin is None:
+        return None
+    make = plugin.load()
+    made = make(cache, fastmath=fastmath) if callable(make) else make
+    if not isinstance(made, Target) or made.name != name:
+        raise plugin.refused(f"{plugin.point.value} makes no looptune.tune.job.Target called {name}")
+    return made
 
 
 def _gpu() -> Any:
@@ -167,9 +200,10 @@ def _opencl_device() -> Any:
     return importlib.import_module("looptune.runtime.opencl")
 
 
-def bakes(name: str) -> bool:
+def bakes(name: str, cache: Path) -> bool:
     """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
-    return name != "numba-cpu"
+    other = brought(name, cache)
+    return name != "numba-cpu" if other is None else other.bakes
 
 
 def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH) -> str:
@@ -185,6 +219,9 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH) -> str:
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
     """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
     check_name(name)
+    other = brought(name, cache)
+    if other is not None:
+        return other.backend()
     if name == "numba-cpu":
         return NumbaCpu(cache)
     if name == "opencl":
@@ -221,7 +258,7 @@ def gpu_missing() -> str:
 def ptx(name: str, plan: Plan, arch: str) -> str:
     """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
     check_name(name)
-    if name in ("numba-cpu", "opencl"):
+    if name not in ("auto", "numba-cuda", "cuda-c"):
         raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
     kind = _cuda(name)
     _check_arch(arch)
@@ -233,13 +270,17 @@ def each(cache: Path) -> tuple[Target, ...]:
     """A target for every device here, in the order of ``devices``."""
     gpus = 0 if gpu_missing() else importlib.import_module("looptune.runtime.gpu").count()
     opencl = [resolve("opencl", cache)] if opencl_facts() else []
-    return (*(resolve("numba-cuda", cache, device=k) for k in range(gpus)), *opencl, resolve("numba-cpu", cache))
+    others = (name for name in names() if name not in NAMES)
+    return (
+        *(resolve("numba-cuda", cache, device=k) for k in range(gpus)),
+        *opencl,
+        *(resolve(name, cache) for name in ("numba-cpu", *others)),
+    )
 
 
 def devices() -> tuple[Facts, ...]:
-    """The facts of every device kernels can run on here, GPUs first and the processor last."""
-    gpus = () if gpu_missing() else tuple(_gpu().Gpu(k).facts for k in range(_gpu().count()))
-    return (*gpus, *opencl_facts(), Cpu().facts)
+    """The facts of every device kernels can run on here, GPUs first."""
+    return tuple(target.machine().facts for target in each(Path()))
 
 
 def opencl_facts() -> tuple[Facts, ...]:

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 import pytest
 from command import Ran, alone, looptune
 from documents import ROOT
+from installed import install, visible
 
 from looptune import experiment, targets
 from looptune.cli import cli
@@ -125,6 +126,18 @@ def extras_there(words: Sequence[str], folder: Path, config: pytest.Config) -> R
     return Ran(len(missing), "", ", ".join(missing))
 
 
+def brought(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
+    """A package of examples/, as pip would install it."""
+    install(ROOT / words[-1], folder / "site")
+    return Ran(0, "", "")
+
+
+def files_there(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
+    """The source that is to be compiled was written."""
+    missing = [w for w in words if w.endswith(".cu") and not (folder / w).exists()]
+    return Ran(len(missing), "", ", ".join(missing))
+
+
 def of_dask(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
     """The options of Dask's own command."""
     worker = pytest.importorskip(f"distributed.cli.dask_{words[1]}")
@@ -141,7 +154,9 @@ STOPS = (
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
     Stop("python -m pytest ", tests_named, "these tests are run anyway"),
     Stop("make ", planned, "they make an environment, and run this"),
+    Stop("pip install -e examples/", brought, "installing builds a package; installed.py writes the metadata alone"),
     Stop("pip install ", extras_there, "it fetches packages"),
+    Stop("nvcc ", files_there, "it is seldom there; test_cuda_c compiles every kernel where it is"),
     Stop("dask ", of_dask, "they serve until they are stopped"),
 )
 PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream")
@@ -159,6 +174,11 @@ def act(line: str, document: str, folder: Path, config: pytest.Config) -> Ran:
     words = [w for word in shlex.split(line, comments=True) for w in globbed(word, folder)]
     while "=" in words[0]:
         del words[0]
+    with visible(folder / "site"):
+        return _act(line, words, document, folder, config)
+
+
+def _act(line: str, words: Sequence[str], document: str, folder: Path, config: pytest.Config) -> Ran:
     stop = stop_of(line)
     if stop is not None and document not in TO_THE_END:
         return stop.act(words, folder, config)
@@ -169,7 +189,7 @@ def act(line: str, document: str, folder: Path, config: pytest.Config) -> Ran:
     if words[0] == "looptune" and not any(set(token) <= set("|<>&;()") for token in tokens):
         return looptune(*words[1:], cwd=folder)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": f"{folder / 'site'}:{ROOT}"}
     done = subprocess.run(
         ["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300, env=environment
     )  # fmt: skip

@@ -14,7 +14,8 @@ import documents
 import furnished
 import numpy as np
 import pytest
-from documents import Block, Command
+from documents import ROOT, Block, Command
+from installed import EXAMPLES, visible
 
 from looptune.cli import cli
 from looptune.tune.space import parse
@@ -39,7 +40,9 @@ def test_commands_do_what_is_shown(path: Path, tmp_path: Path, pytestconfig: pyt
         furnished.furnish(folder)
     for block in documents.blocks(path.read_text()):
         where = f"{path.name}:{block.line}"
-        if block.file:
+        if block.file and (ROOT / block.file).parent.parent == EXAMPLES:
+            assert block.text == (ROOT / block.file).read_text(), f"{where}: {block.file} is another"
+        elif block.file:
             (folder / block.file).write_text(block.text)
             if block.file.endswith(".pragmas"):
                 assert parse(block.text, block.file).versions, where
@@ -81,7 +84,8 @@ def execute(block: Block, names: dict[str, Any], folder: Path, where: str) -> No
         patch.syspath_prepend(folder)
         patch.setitem(sys.modules, "document", module)
         names["__name__"] = "document"
-        exec(code, names)
+        with visible(folder / "site"):
+            exec(code, names)
     for name in (p.stem for p in folder.glob("*.py")):
         sys.modules.pop(name, None)
 

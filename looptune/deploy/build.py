@@ -14,7 +14,7 @@ from looptune.errors import UsageError
 from looptune.frontend import Unit
 from looptune.ir import Array
 from looptune.runtime.sizes import integers
-from looptune.targets import check_name, cuda_installed
+from looptune.targets import check_own, cuda_installed
 from looptune.tune.store import Store
 
 GPU, CPU = "numba-cuda", "numba-cpu"
@@ -41,7 +41,7 @@ def _found(
     unit: Unit, db: Path, target: str, default: bool, reassociate: bool, order: Sequence[str]
 ) -> tuple[str, tuple[Measured, ...]]:
     """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
-    check_name(target)
+    check_own(target, "kernels are built for")
     if target not in ("auto", GPU, CPU):
         raise UsageError(f"looptune build makes modules for {GPU} and {CPU}: looptune emit prints {target}")
     if default:

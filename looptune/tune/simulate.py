@@ -20,7 +20,7 @@ from typing import Self
 
 from looptune.errors import UsageError
 from looptune.tune.recorded import Recording
-from looptune.tune.strategies import ALL, Strategy, named
+from looptune.tune.strategies import Strategy, named, names
 
 LEVELS = (1.05, 1.01)
 """Within 5 % and within 1 % of the best."""
@@ -96,16 +96,16 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(half, quarter, three)
 
 
-def chosen(names: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
+def chosen(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
     """The strategies of these names, and notes on those left out of ``all`` because a package is missing."""
-    wanted = [part.strip() for name in names for part in name.split(",")]
+    wanted = [part.strip() for name in asked for part in name.split(",")]
     if wanted != ["all"]:
         found = [named(name) for name in dict.fromkeys(wanted)]
         for kind in found:
             kind.check()
         return found, []
     kinds, notes = [], []
-    for kind in ALL.values():
+    for kind in map(named, names()):
         try:
             kind.check()
             kinds.append(kind)

@@ -193,7 +193,7 @@ class _Reader:
     def _opens_directive(self, start: int, stop: int) -> bool:
         """What a comma separates are whole directives, and not one directive's arguments: ``{unroll 2, jam}``."""
         word = re.match(r"\s*(\w*)", self.text[start:stop])
-        return word is not None and any(t.name == word[1].lower() for t in transforms.ALL)
+        return word is not None and word[1].lower() in transforms.names()
 
     def _split(self, start: int, stop: int, mark: str) -> list[tuple[int, int]]:
         """The pieces of ``text[start:stop]`` between marks outside brackets."""

@@ -1,11 +1,14 @@
-"""How a space is searched: one strategy a file, each listed here."""
+"""How a space is searched: one strategy a file, each listed here. Packages may bring others, see ``plugins``."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from looptune import plugins
 from looptune.errors import UsageError
+from looptune.plugins import Plugin
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.evolutionary import Evolutionary
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -29,11 +32,30 @@ ALL: Mapping[str, type[Strategy]] = MappingProxyType(
     }
 )  # fmt: skip
 
-__all__ = ["ALL", "Strategy", "named"]
+__all__ = ["ALL", "Strategy", "named", "names"]
+
+
+def names() -> tuple[str, ...]:
+    """Of all strategies, those that packages bring last."""
+    return (*ALL, *(n for n in plugins.names("strategy") if n not in ALL))
 
 
 def named(name: str) -> type[Strategy]:
-    """UsageError lists the names there are."""
+    """UsageError lists the names there are; PluginError where the package that brings it cannot be used."""
+    plugin = plugins.named("strategy", name, built_in=name in ALL)
+    if plugin is not None:
+        return _brought(plugin)
     if name not in ALL:
-        raise UsageError(f"unknown strategy '{name}': choose one of {', '.join(ALL)}")
+        raise UsageError(f"unknown strategy '{name}': choose one of {', '.join(names())}")
     return ALL[name]
+
+
+def _brought(plugin: Plugin) -> type[Strategy]:
+    cls = plugin.load()
+    if not (isinstance(cls, type) and issubclass(cls, Strategy)):
+        raise plugin.refused("it is no subclass of looptune.tune.strategies.base.Strategy")
+    if inspect.isabstract(cls):
+        raise plugin.refused(f"it lacks {', '.join(sorted(cls.__abstractmethods__))}")
+    if getattr(cls, "name", "") != plugin.name:
+        raise plugin.refused(f"it calls itself {getattr(cls, 'name', 'nothing')}")
+    return cls

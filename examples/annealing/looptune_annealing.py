@@ -1,0 +1,42 @@
+"""Simulated annealing: a step to a neighbour, uphill too while it is hot.
+
+    worse by a factor f: taken with probability f ** (-1 / temperature); the temperature falls with every step
+
+Source: Kirkpatrick, Gelatt and Vecchi, Science 220 (1983).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import ClassVar
+
+from looptune.tune.strategies.base import Search, Sequential
+
+HOT = 1.0
+COOLING = 0.97
+COLD = 0.01
+RESTARTS = 4
+
+
+class Annealing(Sequential):
+    name: ClassVar[str] = "annealing"
+
+    def search(self) -> Search:
+        """Yields the index of a point, and is sent its cost: microseconds, ``inf`` where it could not be timed."""
+        for start in self.from_each(self.view.parts(), RESTARTS):
+            point, cost, temperature = start, (yield start), HOT
+            while temperature > COLD:
+                there = next(iter(self.view.near(point, self.rng)), None)
+                if there is None:
+                    break
+                found = yield there
+                if found < cost or self.rng.random() < _chance(cost, found, temperature):
+                    point, cost = there, found
+                temperature *= COOLING
+
+
+def _chance(cost: float, found: float, temperature: float) -> float:
+    """Of a step from ``cost`` up to ``found``."""
+    if found == inf:
+        return 1.0 if cost == inf else 0.0
+    return float((found / cost) ** (-1 / temperature))

@@ -1,0 +1,65 @@
+"""Reverse: a loop runs from its last iteration to its first.
+
+    for i in 0..n: S(i)    ==>    for i in 0..n: S(n - 1 - i)
+
+Legal when: no dependence is carried by the loop. Gain: an order in which it can be fused with a loop that has to run
+backwards. Cost: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.ir import Const, Directive, Var
+from looptune.poly.model import Piece
+from looptune.simplify import sub
+from looptune.transforms.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    iteration,
+    no_arguments,
+    only,
+    statements,
+    trips,
+)
+
+
+@dataclass(frozen=True)
+class Reverse(Transform):
+    name: ClassVar = "reverse"
+    syntax: ClassVar = "reverse"
+    stage: ClassVar = "loop"
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def schedule(self, site: Site) -> Reorder:
+        """Of each statement in the loop, time counts down where it counted up."""
+        p = site.depth
+
+        def reversed_(piece: Piece) -> Piece:
+            return replace(piece, time=(*piece.time[:p], f"-({piece.time[p]})", *piece.time[p + 1 :]))
+
+        inside = only(site.order, statements(site.loop.body))
+        return Reorder({name: tuple(map(reversed_, pieces)) for name, pieces in inside.items()}, p + 1)
+
+    def apply(self, site: Site) -> Change:
+        loop = site.loop
+        last = sub(trips(loop), Const(1, loop.dtype))
+        body = iteration(loop, sub(last, Var(loop.var, loop.dtype)))
+        return Change((replace(loop, lo=Const(0, loop.dtype), hi=trips(loop), step=1, body=body),))
+
+
+Reverse.examples = {
+    "reverse": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", """\
+for (int i = 0; i < n; i++) {
+  B[n - 1 - i] = A[n - 1 - i];
+}"""),
+    "Reverse": Example("for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];", refused="must run before"),
+}  # fmt: skip
