@@ -17,6 +17,7 @@ from typing import Any
 
 from looptune import openmp
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran
+from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError
 from looptune.ir import Scalar
 from looptune.plans import Plan, count
@@ -98,4 +99,4 @@ class Machine(Cpu):
 
 def target(cache: Path, *, fastmath: bool) -> Target:
     """``bakes``: whether a kernel is built for one size, as on a GPU, and in blocks of threads."""
-    return Target("gcc", partial(Gcc, fastmath), partial(Gcc, False), Machine, bakes=False)
+    return Target("gcc", partial(Gcc, fastmath), partial(NumbaCpu, cache, False), Machine, bakes=False)
