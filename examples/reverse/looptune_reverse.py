@@ -2,8 +2,8 @@
 
     for i in 0..n: S(i)    ==>    for i in 0..n: S(n - 1 - i)
 
-Legal when: no dependence is carried by the loop. Gain: an order in which it can be fused with a loop that has to run
-backwards. Cost: none.
+Legal when: no dependence is carried by the loop. Gain: after a loop over the same array it begins with what that one
+left in the cache. Cost: none.
 """
 
 from __future__ import annotations
