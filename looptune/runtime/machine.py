@@ -33,8 +33,8 @@ DEVICES: Mapping[str, str] = MappingProxyType({
 
 
 def on_gpu(target: str) -> bool:
-    """It runs on a GPU through CUDA's driver."""
-    return DEVICES[target] == "numba-cuda"
+    """It runs on a GPU through CUDA's driver; what a package brings does not."""
+    return DEVICES.get(target) == "numba-cuda"
 
 
 @dataclass(frozen=True, slots=True)

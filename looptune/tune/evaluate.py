@@ -322,7 +322,7 @@ class Bench:
         dtype = next(p.dtype for p in codelet.params if isinstance(p, Array))
         args = [self.arrays[p.name] if isinstance(p, Array) else values[p.name] for p in codelet.params]
         name = self.job.target.name
-        own = "cuda" if on_gpu(name) else DEVICES[name].removeprefix("numba-")
+        own = "cuda" if on_gpu(name) else DEVICES.get(name, name).removeprefix("numba-")
         makers = {"hand-written": getattr(module, own, None), "library": getattr(module, f"library_{own}", None)}
         calls = {name: make(dtype) for name, make in makers.items() if make is not None}
         return {name: self.machine.foreign(call, args) for name, call in calls.items() if call is not None}
