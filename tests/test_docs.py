@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import types
 import warnings
@@ -17,10 +18,14 @@ import pytest
 from documents import ROOT, Block, Command
 from installed import EXAMPLES, visible
 
+from looptune import targets
 from looptune.cli import cli
 from looptune.tune.space import parse
 
 DOCUMENTS = [pytest.param(path, id=str(path.relative_to(documents.ROOT))) for path in documents.ALL]
+needs_tools = pytest.mark.skipif(
+    shutil.which("gcc") is None or not targets.cuda_installed(), reason="needs gcc and the package numba-cuda"
+)
 REFUSED = (1, 2)
 """Exit codes of a command whose output is shown and says so."""
 
@@ -31,6 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@needs_tools
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_commands_do_what_is_shown(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """In the order of the text, in one folder: files are written, commands and Python run, outputs compared."""
@@ -121,6 +127,7 @@ def test_what_is_named_is_there(path: Path) -> None:
     assert not missing, f"{path.name}: {missing}"
 
 
+@needs_tools
 @pytest.mark.parametrize(
     "line",
     [
