@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import oracle
 import programs
 import pytest
@@ -99,6 +100,24 @@ void two(int n, float x[n], float y[n]) {
         made = plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
         Backend(cache=tmp_path).build(made)
         assert len(list(tmp_path.glob("*.cubin"))) == count
+
+
+@cuda
+def test_parameters_are_pointers_and_scalars() -> None:
+    """In memory as a launch takes them: the address of each array, then each scalar in its own type."""
+    from looptune.backends import cuda_program
+
+    made = plan(schedule(Analysis(load(ROOT / "polybench" / "gemm.c").codelet)).codelet)
+    (kernel,) = made.kernels
+    layouts = {name: (0, 0, 64, 4, 4096 + 512 * k, 64, 4) for k, name in enumerate(kernel.arrays)}
+    scalars = {"ni": 8, "nj": 9, "nk": 2**32 - 1, "alpha": 1.5, "beta": -2.0}
+    passed = slice(cuda_program.DATA, cuda_program.DATA + 1)
+    words = cuda_program._Frame(made, kernel, layouts, scalars, passed).memory
+    assert words[: len(kernel.arrays)].tolist() == [4096 + 512 * k for k in range(len(kernel.arrays))]
+    own = dict(zip(kernel.scalars, words[len(kernel.arrays) :], strict=True))
+    assert {name: int(own[name]) for name in ("ni", "nj", "nk")} == {"ni": 8, "nj": 9, "nk": 2**32 - 1}
+    floats = [np.frombuffer(own[name].tobytes(), np.float32)[0] for name in ("alpha", "beta")]
+    assert floats == [1.5, -2.0]
 
 
 @cuda

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +25,17 @@ from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
 from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, TargetError
-from looptune.ir import Scalar
+from looptune.ir import Loop, Scalar
 from looptune.plans import Kernel, Plan, count, launches, sized, value
+from looptune.rewrite import walk
 from looptune.simplify import is_integer
 
 _OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
 _PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"
 OBJECT = "program"
+SOUND_POCL = 4
+"""PoCL 3.0, which pip has, leaves rows of a block out, or writes beyond its memory, where threads wait in a loop whose
+length is an argument; the same kernels are right on other drivers and in threads that take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +114,11 @@ class OpenCl(Backend):
         return Binary(self.name, plan, file_text(plan), {OBJECT: code}, used, time.perf_counter() - start)
 
     def _check(self, plan: Plan) -> None:
-        """ResourceError where a block has more threads, or takes more shared memory, than the device has."""
+        """ResourceError where a block has more threads, or takes more shared memory, than the device has, or where its
+        driver is known to run the kernel wrongly."""
         for k in plan.kernels:
+            if _staged(k) and _old_pocl():
+                raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} runs wrongly: leave out stage")
             for needed, most, what in (
                 (k.block[0] * k.block[1], device().max_work_group_size, "threads"),
                 (shared_bytes(plan, k), device().local_mem_size, "bytes of shared memory"),
@@ -120,6 +128,16 @@ class OpenCl(Backend):
 
     def load(self, binary: Binary) -> OpenClProgram:
         return OpenClProgram(binary)
+
+
+def _staged(kernel: Kernel) -> bool:
+    return any(isinstance(f, Loop) and f.staged for f in (*kernel.loops, *walk(kernel.body)))
+
+
+def _old_pocl() -> str:
+    """The version of the PoCL that the device is of, where its barriers in loops cannot be relied on; else ""."""
+    found = re.search(r"PoCL (\d+)\.(\d+)", device().platform.version)
+    return f"{found[1]}.{found[2]}" if found is not None and int(found[1]) < SOUND_POCL else ""
 
 
 def _resources(plan: Plan, kernel: Kernel, program: Any) -> Resources:

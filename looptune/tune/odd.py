@@ -21,8 +21,9 @@ from looptune.tune.cut import LONG_US
 from looptune.tune.job import Job
 from looptune.tune.original import Original
 
-PAD = 64
-"""Elements of a canary are a multiple of this, which keeps the alignment that vector loads need."""
+PAD = 128
+"""Elements of a canary are a multiple of this, which keeps the alignment that vector loads need, and that a part of an
+OpenCL buffer has to have: 128 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
