@@ -163,6 +163,8 @@ class Loop(Node):
     that reduces, each making a part of the sums.
     ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
     of each there are: all but one are filled for later iterations of the loop around.
+    ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
+    to another.
     """
 
     var: str
@@ -182,6 +184,7 @@ class Loop(Node):
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)
     buffers: int = field(default=1, kw_only=True)
+    own: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,10 @@ class Scalar(Node):
 
 @dataclass(frozen=True, slots=True)
 class Local(Node):
-    """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s."""
+    """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s.
+
+    An array declared inside a loop is here as well, and in the ``own`` of the loop.
+    """
 
     name: str
     dtype: str

@@ -91,13 +91,13 @@ class _Drawing:
 
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
-        body = self.own(kernel, body)
+        body, arrays = self.own(kernel, body)
         if not kernel.loops:
             one = Const(1)
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
             for axis in reversed(kernel.loops):
-                body = (self.summing(replace(axis, body=body, mode="parallel"), axis.axis == "parts"),)
+                body = (self.summing(replace(axis, body=body, mode="parallel", own=arrays), axis.axis == "parts"),)
             return body
         counters: list[Loop] = []
         guards: list[Expr] = []
@@ -106,7 +106,8 @@ class _Drawing:
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
             every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype)
             counters.append(self.summing(every, axis.axis == "parts"))
-            counters.append(Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype))
+            each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, own=arrays)
+            counters.append(each)
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
             guards.append(Bin("<", env[axis.var], axis.hi))
@@ -121,21 +122,26 @@ class _Drawing:
         """The blocks that make parts accumulate into their sums at once."""
         return replace(loop, reduces=tuple(dict.fromkeys(self.parts.values()))) if parts else loop
 
-    def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The body, its locals being the kernel's own, and scalars in device memory scalars again."""
-        private = {v.name: Var(self.fresh(v.name), v.dtype) for v in kernel.locals}
-        self.private += [replace(v, name=private[v.name].name) for v in kernel.locals]
+    def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
+        """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals
+        that are arrays."""
+        private = {v.name: self.fresh(v.name) for v in kernel.locals}
+        self.private += [replace(v, name=private[v.name]) for v in kernel.locals]
 
         def rule(n: Node) -> Node | None:
             match n:
                 case Var(name) if name in private:
-                    return private[name]
+                    return replace(n, name=private[name])
+                case Load(array) if array in private:
+                    return replace(n, array=private[array])
                 case Load(array, (Const(0),)) if array in self.scalars:
                     return Var(array, self.scalars[array])
+                case Loop(own=(_, *_) as own):
+                    return replace(n, own=tuple(private[a] for a in own if a in private))
             return None
 
         body: tuple[Stmt, ...] = rewrite(rule, whole)
-        return body
+        return body, tuple(private[v.name] for v in kernel.locals if v.shape)
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """What a thread runs, or a team of them."""

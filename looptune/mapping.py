@@ -46,9 +46,9 @@ from looptune.ir import (
 )
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in
 from looptune.rewrite import rewrite, walk
-from looptune.scope import begins_with_write, names, names_in, read, written
+from looptune.scope import begins_with_write, names, names_in, owned, read, written
 from looptune.simplify import is_integer
-from looptune.team import Team, has_tree, nested, phases, promoted, shareable, told_apart
+from looptune.team import Team, has_tree, nested, phases, promoted, shareable, sharing, told_apart
 
 BLOCK = (32, 8)
 """Threads of a block along x and y where no directive says otherwise: the paper's default."""
@@ -182,14 +182,15 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
     if loop.axis == "z" and (kernel is None or kernel.team is not None):
         return _kernel(replace(loop, axis=""), known)
     if inner is None:
-        kernel = _bare((), _block(loop), loop.body, Team("xy")) if has_tree(loop.body) else None
+        teamed = has_tree(loop.body) and sharing(loop)
+        kernel = _bare((), _block(loop), loop.body, Team("xy")) if teamed else None
     alone = replace(loop, body=())
     return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel in which teams of threads share a loop that reduces, at ``loop`` or in it."""
-    if loop.mode != "parallel":
+    if loop.mode != "parallel" or not sharing(loop):
         return None
     inner = _inner_axis(loop, known)
     if not loop.reduces:
@@ -244,13 +245,18 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
 
 
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
-    """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel."""
+    """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel; and the
+    arrays that each iteration of a loop around all their uses has its own of."""
     used = names(kernel.body) & written(kernel.body)
+    arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
+    around = {a for f in kernel.loops for a in f.own}
+    kept = owned(kernel.body, arrays, around)
     mine = {v.name for v in codelet.locals if not v.shape and v.name in used and begins_with_write(kernel.body, v.name)}
     if kernel.loops:
-        return mine
+        return mine | kept
     elsewhere = [k for k in kernels if k is not kernel]
-    return {n for n in mine if not any(n in read(k.body) and not begins_with_write(k.body, n) for k in elsewhere)}
+    alone = {n for n in mine if not any(n in read(k.body) and not begins_with_write(k.body, n) for k in elsewhere)}
+    return alone | kept
 
 
 def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str]) -> Kernel:
@@ -278,7 +284,7 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
-    arrays = [a for a in arrays if a in used]
+    arrays = [a for a in arrays if a in used - mine]
     tiled = {a for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop) for a in f.staged}
     extents = {
         n

@@ -112,7 +112,7 @@ def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
     clauses = [" collapse(2)"] if _collapses(loop, inside) else []
     reduced = dict.fromkeys((r.op, called(r.target)) for r in loop.reduces)
     clauses += [f" reduction({op}:{name})" for op, name in reduced]
-    own = (scalars & written(loop.body)) - inside.keys() - {name for _, name in reduced}
+    own = ((scalars | set(loop.own)) & written(loop.body)) - inside.keys() - {name for _, name in reduced}
     clauses += [f" private({', '.join(sorted(own))})"] if own else []
     return f"#pragma omp parallel for{''.join(clauses)}"
 

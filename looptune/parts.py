@@ -72,7 +72,9 @@ def _body(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> str:
             case Load(array) if array in rename:
                 return replace(n, array=rename[array])
             case Loop(var) if var in rename:
-                return replace(n, var=rename[var])
+                return replace(n, var=rename[var], own=tuple(rename.get(a, a) for a in n.own))
+            case Loop(own=(_, *_) as arrays):
+                return replace(n, own=tuple(rename.get(a, a) for a in arrays))
         return None
 
     return pretty.statements(rewrite(rule, stmts), locals_, pragmas=True)

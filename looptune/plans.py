@@ -116,7 +116,8 @@ class Plan:
         return tuple(kernels_in(self.steps))
 
     def array(self, name: str) -> Array | Local:
-        return next(a for a in device_arrays(self.codelet, self.resident) if a.name == name)
+        """One in device memory, or one that each thread has for itself."""
+        return next(a for a in (*device_arrays(self.codelet, self.resident), *self.codelet.locals) if a.name == name)
 
     def dtype(self, scalar: str) -> str:
         """The type of a scalar parameter or host loop variable."""

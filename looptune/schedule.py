@@ -23,13 +23,13 @@ from looptune.bind import Bound, Id, applies, bind, identity, joined, path, piec
 from looptune.dealt import Undealt
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
-from looptune.ir import Codelet, Directive, Loop, Reduced, Stmt, While
+from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.model import Order, Piece
 from looptune.poly.reach import Reach
 from looptune.poly.sums import Sum, shared_out
 from looptune.rewrite import rewrite_stmts, walk_stmts
 from looptune.source import Span
-from looptune.threads import check_owned, handed, in_order, torn
+from looptune.threads import check_owned, handed, in_order, own_arrays, torn
 from looptune.transforms.base import Change, Reorder, Site, spliced, statements
 from looptune.transforms.distribute import cuts, without_cuts
 from looptune.verify import verify
@@ -301,15 +301,22 @@ class _Run:
             self.check_splits()
 
     def decide_modes(self) -> None:
-        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread."""
-        now = self.now
+        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread; and
+        the arrays that each iteration of a loop has its own of."""
+        now, arrays = self.now, any(v.shape for v in self.codelet.locals)
+
+        def own(loop: Loop) -> tuple[str, ...]:
+            return own_arrays(now.verdict(loop).private, self.analysis) if arrays else ()
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
                 case Loop(mode="auto" | "thread" as mode):
                     verdict = now.verdict(n)
                     free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
-                    return replace(n, mode="sequential" if not free else "thread" if mode == "thread" else "parallel")
+                    given: Mode = mode if mode == "thread" else "parallel"
+                    return replace(n, mode=given if free else "sequential", own=own(n))
+                case Loop() if arrays:
+                    return replace(n, own=own(n))
             return None
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
@@ -332,9 +339,10 @@ class _Run:
         nonempty = {number for number in numbers if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
         private |= {copy for copy, local in self.copies.items() if local in private}
+        own = tuple(v for v in self.codelet.locals if v.name in private)
         block = around[-1].body if around else self.codelet.body
         return Site(
-            loop, self.order, depth, private, frozenset(taken), nonempty, self.values, span, around,
+            loop, self.order, depth, private, own, frozenset(taken), nonempty, self.values, span, around,
             block, frozenset(self.analysis.model.parameters), self.analysis,
             Reach(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
         )  # fmt: skip

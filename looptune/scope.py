@@ -1,4 +1,5 @@
-"""Where a local lives: the smallest block that writes it before reading it on every pass.
+"""Where a local lives: the smallest block that writes it before reading it on every pass; an array in the body of the
+innermost loop around all its uses each iteration of which has its own.
 
 A local declared in such a block is private to each iteration of the loops around it, and to each thread.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from looptune.ir import Assign, If, Load, Loop, Stmt, Var, While
+from looptune.ir import Assign, Const, If, Load, Local, Loop, Stmt, Var, While
 from looptune.rewrite import walk, walk_stmts
 
 
@@ -51,6 +52,53 @@ def names_in(expr: object) -> set[str]:
 
 def _target(assign: Assign) -> str:
     return assign.target.name if isinstance(assign.target, Var) else assign.target.array
+
+
+MOST_OWN_BYTES = 4096
+"""Of a local array that every thread has for itself: so much memory times all the threads a GPU runs is 1 GB."""
+
+
+def own_bytes(local: Local) -> int | None:
+    """The size of a local array, None where it is not constant.
+
+    >>> own_bytes(Local("h", "float32", (Const(3), Const(5))))
+    60
+    """
+    total = int(local.dtype.lstrip("uintfloa")) // 8
+    for extent in local.shape:
+        if not isinstance(extent, Const):
+            return None
+        total *= int(extent.value)
+    return total
+
+
+def ownable(local: Local) -> bool:
+    """A local array of which every thread can have its own."""
+    size = own_bytes(local) if local.shape else None
+    return size is not None and size <= MOST_OWN_BYTES
+
+
+def owned(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
+    """Of the ``arrays``, those that are used in ``body`` only inside loops which own them; ``around`` are owned by one
+    of the loops around."""
+    left = set(arrays) & names(body)
+    return left - (_outside_owners(tuple(body)) - set(around)) if left else left
+
+
+def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
+    """What is named outside loops that own it."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case Loop(_, lo, hi, inner):
+                found |= names_in((lo, hi)) | (_outside_owners(inner) - set(stmt.own))
+            case While(cond, inner):
+                found |= names_in(cond) | _outside_owners(inner)
+            case If(cond, then, other):
+                found |= names_in(cond) | _outside_owners((*then, *other))
+            case Assign():
+                found |= names((stmt,))
+    return found
 
 
 def idle(assign: Assign, loop: Loop) -> bool:
@@ -114,9 +162,10 @@ def _fits_inside(block: tuple[Stmt, ...], name: str) -> bool:
         return False
     match users[0]:
         case Loop(_, lo, hi, body):
-            return name not in names_in((lo, hi)) and begins_with_write(body, name)
+            return name not in names_in((lo, hi)) and (begins_with_write(body, name) or bool(owned(users, {name})))
         case If(cond, then, other):
             inside = [b for b in (then, other) if name in names(b)]
-            return name not in names_in(cond) and all(begins_with_write(b, name) for b in inside)
+            private = all(begins_with_write(b, name) or bool(owned(b, {name})) for b in inside)
+            return name not in names_in(cond) and private
         case _:
             return False

@@ -201,6 +201,29 @@ def shareable(loop: Loop) -> bool:
     return loop.mode == "parallel" and bool(loop.reduces) and fixed
 
 
+def sharing(loop: Loop) -> bool:
+    """No array that each iteration has its own of would have to be known to all lanes of a team: loops that reduce hold
+    all there is of it."""
+    arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
+    return not arrays or not arrays & _outside_trees((loop,))
+
+
+def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
+    """What is named outside loops that reduce and own it."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case Loop(_, _, _, inner, own=own) if shareable(stmt):
+                found |= names(inner) - set(own)
+            case Loop(_, _, _, inner):
+                found |= _outside_trees(inner)
+            case If(_, then, other):
+                found |= _outside_trees((*then, *other))
+            case _:
+                found |= names((stmt,))
+    return found
+
+
 def told_apart(loop: Loop, inner: Loop) -> bool:
     """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
     changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written(loop.body)
@@ -271,11 +294,11 @@ def phases(
 ) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
     """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
 
-    ``private`` are the scalars of the team; ``bounds`` as for ``promote``.
+    ``private`` are the locals of the team; ``bounds`` as for ``promote``.
     """
     maker = _Maker(taken, bounds)
     made = maker.block(body)
-    return _told(made, {v.name: Var(v.name, v.dtype) for v in private}), tuple(maker.made)
+    return _told(made, {v.name: Var(v.name, v.dtype) for v in private if not v.shape}), tuple(maker.made)
 
 
 def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ...]:

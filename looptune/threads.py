@@ -16,7 +16,7 @@ from looptune.ir import Local, Loop, Reduced, Stmt
 from looptune.poly.legality import Refused, Verdict
 from looptune.reductions import Found, check_clause, reductions
 from looptune.rewrite import rewrite_stmts, walk_stmts
-from looptune.scope import begins_with_write, written
+from looptune.scope import MOST_OWN_BYTES, begins_with_write, ownable, written
 from looptune.team import called
 from looptune.transforms.base import Reorder, statements
 from looptune.wording import explain, shown
@@ -125,9 +125,9 @@ def _carries(loop: Loop, new: Reorder, now: Ordered, entries: Mapping[Id, int]) 
 
 
 def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:
-    """The locals that iterations would share if threads ran them: ``private`` arrays, of which a thread cannot have its
-    own, and scalars that are not surely written before they are read, or are read after the loop. What they reduce
-    they share by right."""
+    """The locals that iterations would share if threads ran them: ``private`` arrays that are too large for a thread to
+    have its own, and scalars that are not surely written before they are read, or are read after the loop. What they
+    reduce they share by right."""
     inside = statements(loop.body)
 
     def shared(name: str) -> bool:
@@ -136,14 +136,17 @@ def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Colle
         return leaves or not begins_with_write(loop.body, name)
 
     own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
-    return [v.name for v in own if (v.name in private if v.shape else shared(v.name))]
+    return [v.name for v in own if (v.name in private and not ownable(v) if v.shape else shared(v.name))]
+
+
+def own_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, ...]:
+    """The ``private`` arrays of a loop of which each of its iterations can have its own."""
+    return tuple(v.name for v in analysis.codelet.locals if v.name in private and ownable(v))
 
 
 def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
     """Why threads cannot run the loop, and how to write it so that they can."""
     rows = {v.name for v in analysis.codelet.locals if v.shape}
-    each = "a row" if shared[0] in rows else "an element"
-    return (
-        f"iterations of loop {loop.var} would share {', '.join(shared)}; "
-        f"write {shared[0]} as an array with {each} for each {loop.var}"
-    )
+    row = f"a row for each {loop.var}, or of a constant size up to {MOST_OWN_BYTES} bytes"
+    each = row if shared[0] in rows else f"an element for each {loop.var}"
+    return f"iterations of loop {loop.var} would share {', '.join(shared)}; write {shared[0]} as an array with {each}"

@@ -50,6 +50,7 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
             case Loop(var, lo, hi, body, step):
                 assert step >= 1, f"loop {var} has step {step}"
                 assert var not in scope, f"loop {var} rebinds a name bound around it"
+                assert all(name in ranks for name in stmt.own), f"loop {var} owns {', '.join(stmt.own)}, no arrays"
                 assert lo.dtype == hi.dtype == stmt.dtype, f"loop {var}: bounds are {lo.dtype} and {hi.dtype}"
                 _exprs((lo, hi), scope, ranks)
                 _block(body, scope | {var: stmt.dtype}, ranks)

@@ -134,9 +134,42 @@ def program(draw: st.DrawFn) -> str:
         if draw(st.integers(0, 4)) == 0:
             parts.append(draw(statement((), scalar)))
     parts += ["x[0] = t;"] if scalar and draw(st.booleans()) else []
+    return function("\n  ".join(parts))
+
+
+def function(body: str) -> str:
     flat = ", ".join(f"double {name}[{SIZE}]" for name in "xyz")
-    body = "\n  ".join(parts)
     return f"void f(int n, int m, double A[{SIZE}][{SIZE}], double B[{SIZE}][{SIZE}], {flat})\n{{\n  {body}\n}}\n"
+
+
+@st.composite
+def with_own_array(draw: st.DrawFn) -> str:
+    """One or two loops around a local array of four that is filled, passed over and used; declared in the innermost of
+    them, or before all, and then perhaps filled there as well, for iterations to use what others left."""
+    around = ("i", "j")[: draw(st.integers(1, 2))]
+    v = around[-1]
+    inside = draw(st.sampled_from((True, True, False)))
+    source, target = (draw(element(around)) for _ in range(2))
+    filled = draw(st.sampled_from((
+        f"for (int p = 0; p < 4; p++) h[p] = A[p + 8][{v} + 8];",
+        f"for (int p = 3; p >= 0; p--) h[p] = {source} + p;",
+        f"h[0] = {source}; h[1] = {v}; h[2] = h[0]; h[3] = 2;",
+        *(() if inside else (f"h[{draw(st.integers(0, 3))}] = {source};",)),
+    )))  # fmt: skip
+    passed = draw(st.sampled_from((
+        "", "for (int p = 1; p < 4; p++) h[p] += h[p - 1];", "for (int p = 0; p < 3; p++) h[p] = h[p + 1];",
+        "for (int p = 1; p < 4; p++) if (h[p - 1] > h[p]) h[p] = h[p - 1];", f"if ({source} > 2) h[1] = {v};",
+    )))  # fmt: skip
+    used = draw(st.sampled_from((
+        f"{target} = h[1];", f"{target} += h[2] + h[3];", "for (int p = 0; p < 4; p++) x[p + 8] += h[p];",
+        f"for (int p = 0; p < 4; p++) B[{v} + 8][p + 8] = h[p] + h[3 - p];",
+        f"for (int p = 0; p < 4; p++) if (h[p] > 1) y[{v} + 8] = h[p];",
+    )))  # fmt: skip
+    body = f"{'double h[4];' if inside else ''} {filled} {passed} {draw(statement(around, scalar=False))} {used}"
+    for k, var in reversed(list(enumerate(around))):
+        body = f"{draw(header(var, around[:k]))} {{ {body} }}"
+    first = "" if inside else "double h[4]; for (int p = 0; p < 4; p++) h[p] = p;"
+    return function(f"{first} {body} {draw(statement((), scalar=False))}")
 
 
 @st.composite

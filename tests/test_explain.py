@@ -129,13 +129,22 @@ def test_only_storage_is_told_from_a_value() -> None:
     assert "runs in order: threads would share row" in loops.text(explained(local))
 
 
-def test_threads_never_share_a_local_array() -> None:
-    """A loop of which each iteration needs its own array is not given to threads, asked for or not."""
+def test_each_thread_has_a_small_local_array_of_its_own() -> None:
+    """A loop of which each iteration needs its own array is given to threads, asked for or not, where that is small
+    and of a constant size; else it is not, and says how it could be."""
     text = "void f(int n, float A[n][4], float B[n]) {\n  float r[4];\n  for (int i = 0; i < n; i++) {\n" \
            "    for (int p = 0; p < 4; p++) r[p] = A[i][p];\n    B[i] = r[0] + r[3];\n  }\n}\n"  # fmt: skip
-    (judged,) = explained(text, "loop i: parallel").directives
-    assert judged.judgement == "refused"
-    assert "parallel is illegal: iterations of loop i would share r" in str(judged.refusal)
+    free = explained(text).loops[0]
+    assert (free.kind, free.shared, free.private) == ("parallel", (), ("r",))
+    for size in ("1025", "n"):
+        (judged,) = explained(text.replace("r[4]", f"r[{size}]"), "loop i: parallel").directives
+        assert judged.judgement == "refused"
+        assert "iterations of loop i would share r; write r as" in str(judged.refusal)
+        assert "or of a constant size up to 4096 bytes" in str(judged.refusal)
+
+
+def test_threads_never_share_a_local_array() -> None:
+    """What a loop's iterations leave in a local array for each other keeps it in order."""
     side_by_side = CODES["durbin"]
     assert [f.shared for f in explained(side_by_side).loops] == [(), (), (), ()]
     assert not any(a.var == "k" for k in explained(side_by_side).runs.plan.kernels for a in k.axes)

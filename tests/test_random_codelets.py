@@ -48,8 +48,8 @@ from looptune.transforms.base import Reorder
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
-FIXED, NEW = 140, 70
-"""Cases of the everyday run: the same each time, and others each time."""
+FIXED, NEW, OWN = 140, 70, 40
+"""Cases of the everyday run: the same each time, others each time, and with local arrays."""
 
 
 class Judging(Analysis):
@@ -81,11 +81,17 @@ def test_other_cases_each_time(request: pytest.FixtureRequest) -> None:
     tried(settings(USUAL, max_examples=cases if cases else NEW, print_blob=True))
 
 
-def tried(run: settings) -> None:
+def test_arrays_that_iterations_have_their_own_of(request: pytest.FixtureRequest) -> None:
+    """The same of programs whose loops hold a local array, written by element, passed over, and used."""
+    cases = request.config.getoption("--cases")
+    tried(settings(USUAL, max_examples=cases if cases else OWN, derandomize=not cases), random_nests.with_own_array())
+
+
+def tried(run: settings, programs: st.SearchStrategy[str] | None = None) -> None:
     counts: Counter[str] = Counter()
 
     @run
-    @given(data=st.data(), text=random_nests.program())
+    @given(data=st.data(), text=random_nests.program() if programs is None else programs)
     def each(data: st.DataObject, text: str) -> None:
         case(data, text, counts)
 
@@ -238,6 +244,7 @@ def run_both(
     locals."""
     rng = np.random.default_rng(seed)
     arrays = {name: rng.uniform(1, 2, a.shape) * 3 for name, a in random_nests.inputs(codelet, 1, 1, 64).items()}
+    arrays |= {v.name: rng.uniform(1, 2, 4) for v in codelet.locals if v.shape}
     for (array, element), by in times.items():
         arrays[array][element] *= by
     machine = interp._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)

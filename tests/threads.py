@@ -1,5 +1,5 @@
-"""The interpreter with threads: iterations of parallel loops in any order, each with its own copy of the locals but
-those that the loop reduces."""
+"""The interpreter with threads: iterations of parallel loops in any order, each with its own copy of the scalars but
+those that the loop reduces, and each with arrays of its own, full of what nobody wrote, where the loop says so."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ class Threads(interp._Machine):
                 outside = dict(self.scalars)
                 reduced = {r.target.name for r in stmt.reduces if isinstance(r.target, Var)}
                 common = [name for name in outside if name in self.shared | reduced]
+                arrays = {name: self.arrays[name] for name in stmt.own}
                 for i in trips:
                     kept = {name: self.scalars[name] for name in common}
                     self.scalars = {**outside, **kept, var: i}
+                    self.arrays |= {name: np.full_like(a, 77) for name, a in arrays.items()}
                     self.run(body)
+                self.arrays |= arrays
                 self.scalars = {**outside, **{name: self.scalars[name] for name in common}}
             case _:
                 super().step(stmt)

@@ -79,6 +79,9 @@ class CudaC(CWriter):
         aligned = f"__align__({alignment}) " if alignment else ""
         return f"__shared__ {aligned}{self.types[dtype]} {name}[{count}];"
 
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{self.types[dtype]} {name}[{count}];"
+
     def any_thread(self, condition: str) -> str:
         return f"__syncthreads_or({condition})"
 

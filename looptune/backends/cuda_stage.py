@@ -40,7 +40,7 @@ def together(kernel: Kernel, stage: Staged, writer: KernelWriter, live: str) -> 
         yield "    " + writer.shared(tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.vector > 1 else 0)
     live = writer.both(live, writer.condition(stage.when) if stage.when is not None else "")
     at_once = set() if live else _opening(stage.body)
-    for local in (v for v in kernel.locals if v.name not in at_once):
+    for local in (v for v in kernel.locals if not v.shape and v.name not in at_once):
         yield from writer.statement(Assign(Var(local.name, local.dtype), Const(0, local.dtype)), "    ")
     if live:
         yield "    " + writer.new("bool", "live", live, fits=True)

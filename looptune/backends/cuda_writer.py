@@ -48,6 +48,9 @@ class NumbaSpelling(KernelWriter):
         aligned = f", alignment={alignment}" if alignment else ""
         return f"{name} = cuda.shared.array({count}, {dtype}{aligned})"
 
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{name} = cuda.local.array({count}, {dtype})"
+
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         return (), indent
 

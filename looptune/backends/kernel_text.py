@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from looptune.backends import cuda_ahead, cuda_stage, cuda_team, tiles
 from looptune.backends.kernel_writer import KernelWriter
@@ -18,7 +19,7 @@ from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Const, Loop
-from looptune.plans import Dimension, Kernel, Plan
+from looptune.plans import Dimension, Kernel, Plan, value
 from looptune.rewrite import walk
 from looptune.scope import names
 
@@ -33,6 +34,8 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     kernel = speculated(kernel, plan)
     writer.counters &= extent_names(plan)
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
+    for v in (v for v in kernel.locals if v.shape):
+        yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
     stage = tiles.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:

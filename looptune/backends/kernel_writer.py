@@ -59,6 +59,10 @@ class Spelling(ABC):
         """An array that the threads of a block share; it begins at a multiple of ``alignment`` bytes."""
 
     @abstractmethod
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        """An array of which each thread has its own."""
+
+    @abstractmethod
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         """What opens a block of its own for new variables, and the indentation of what stands in it."""
 

@@ -174,6 +174,8 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
     names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
+    for v in (v for v in kernel.locals if v.shape):
+        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {v.dtype})"
     yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
 
 

@@ -31,7 +31,8 @@ def speculated(kernel: Kernel, plan: Plan) -> Kernel:
     uses: dict[str, set[Given]] = {}
     for name, given in _uses(kernel.body, ()):
         uses.setdefault(name, set()).add(given)
-    only = {v.name: next(iter(g)) for v in kernel.locals for g in [uses.get(v.name, set())] if len(g) == 1}
+    scalars = (v for v in kernel.locals if not v.shape)
+    only = {v.name: next(iter(g)) for v in scalars for g in [uses.get(v.name, set())] if len(g) == 1}
     staged = frozenset(a for f in kernel.loops for a in f.staged)
     env: dict[str, Range] = {}
     for axis in kernel.loops:

@@ -337,11 +337,13 @@ class Statements:
         fixed = {n.name for n in walk(form.value) if isinstance(n, Var)}
         added = (fixed - scope.fixed) if constant_only(form.value, fixed) else {counter.name}
         scope.fixed |= added
+        outside = frozenset(scope.locals)
         body = self.block((*item.body.items, *head.after))
+        own = tuple(name for name, v in scope.locals.items() if v.shape and name not in outside)
         scope.fixed -= added
         del scope.bound[head.var]
         shown = None if form.value == counter else form.value
         return Loop(
             counter.name, form.lo, form.hi, body, form.step,
-            dtype=counter.dtype, directives=directives, shown=shown, span=item.span,
+            dtype=counter.dtype, directives=directives, shown=shown, own=own, span=item.span,
         )  # fmt: skip

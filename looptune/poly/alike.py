@@ -19,6 +19,7 @@ from looptune.poly.asked import parts
 from looptune.poly.domain import Statement
 from looptune.poly.model import Model
 from looptune.rewrite import substitute, walk
+from looptune.scope import names_in
 from looptune.simplify import is_integer
 
 Names = frozenset[tuple[str, str]]
@@ -63,12 +64,14 @@ class Alike:
     def same(self, a: Expr, b: Expr) -> Names | None:
         """Likewise, of an expression that is in terms of the copy's loops."""
         if a == b:
-            return self._called({n.name for n in walk(b) if isinstance(n, Var)})
+            return self._called(names_in(b))
         if self._equal_integers(a, b):
             return frozenset()
         match a, b:
             case Load(array, index, _), Load(array2, index2, _):
-                return self._each(index, index2) if array == array2 else None
+                called = self._same_storage(array, array2)
+                inside = None if called is None else self._each(index, index2)
+                return None if called is None or inside is None else called | inside
             case Var(name, dtype), Var(name2, dtype2):
                 stored = _local(self.before, name) and _local(self.after, name2)
                 return frozenset({(name, name2)}) if stored and dtype == dtype2 else None
@@ -90,6 +93,13 @@ class Alike:
                 return None
             found |= mine
         return found if len(a) == len(b) else None
+
+    def _same_storage(self, array: str, array2: str) -> Names | None:
+        """Local arrays may have other names, but not another size."""
+        shapes = [{v.name: (v.dtype, v.shape) for v in m.codelet.locals if v.shape} for m in (self.before, self.after)]
+        if array in shapes[0] and shapes[0][array] == shapes[1].get(array2):
+            return frozenset({(array, array2)})
+        return frozenset() if array == array2 else None
 
     def _called(self, names: set[str]) -> Names | None:
         """Names that both have: what the one stores, the other does."""

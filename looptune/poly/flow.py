@@ -126,9 +126,10 @@ def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
 
 
 def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable[Flow]) -> Iterator[Flow]:
-    """The flows, without those into a block that writes ``array`` before it reads it."""
+    """The flows, without those into a block that writes ``array`` before it reads it, or has an array of its own."""
     scalar = any(v.name == array and not v.shape for v in codelet.locals)
-    owners = list(_owners(space, codelet.body, array, 0, 0)) if scalar else []
+    local = any(v.name == array for v in codelet.locals)
+    owners = list((_owners if scalar else _declarers)(space, codelet.body, array, 0, 0)) if local else []
     for flow in found:
         kept = flow.map
         for depth, inside in owners:
@@ -218,6 +219,26 @@ def _owners(
             case If(cond, then, other) if array not in names_in(cond):
                 yield from _owners(space, then, array, depth, ifs + 1)
                 yield from _owners(space, other, array, depth, ifs + 1)
+
+
+def _declarers(
+    space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """The same for a local array: the bodies of the loops each iteration of which has its own."""
+    for stmt in body:
+        match stmt:
+            case Loop(own=own, body=inner):
+                if array in own:
+                    inside = {n.name for n in walk(inner) if isinstance(n, Assign)}
+                    statements = space.nest.statements.values()
+                    asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
+                    yield depth + 1, frozenset(inside | asked)
+                yield from _declarers(space, inner, array, depth + 1, ifs)
+            case While(_, inner):
+                yield from _declarers(space, inner, array, depth + 1, ifs)
+            case If(_, then, other):
+                yield from _declarers(space, then, array, depth, ifs + 1)
+                yield from _declarers(space, other, array, depth, ifs + 1)
 
 
 def _same(space: Space, flow: Flow, depth: int) -> isl.Map:

@@ -7,7 +7,8 @@
               no order; accumulations by one op into one element may run in any order, but at once only in the
               iterations of a loop that reduces them; what a condition reads is read where its ``if`` stands
     reduced   nothing else in such a loop touches what it reduces, for its threads hold parts of it
-    locals    every read of a local gets the value from the same original write, and from its own thread
+    locals    every read of a local gets the value from the same original write, and from its own thread; of a local
+              array that threads share, surely after that write and before the next
     bounds    every access is inside its array
 
 Nothing is taken from the transforms but ``Assign.at``. What cannot be compared (data-dependent bounds, ``while``) is
@@ -33,7 +34,7 @@ from looptune.poly.domain import Statement
 from looptune.poly.held import Misheld, without_registers
 from looptune.poly.legality import Around
 from looptune.poly.threads import in_order, reduces
-from looptune.poly.values import changed, foreign, scalars
+from looptune.poly.values import changed, foreign
 from looptune.poly.within import accesses
 from looptune.poly.witness import Broken, Refused, least_point, refused
 
@@ -182,9 +183,9 @@ def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> 
 
 
 def _order(copies: Copies, reassociate: bool) -> Proof | None:
-    """Dependences on arrays, local arrays included; "unknown" where all that are reversed are only assumed."""
-    model, apart, broken = copies.original, scalars(copies.original), []
-    for d in (d for d in model.dependences if d.array not in apart):
+    """Dependences on arrays that the caller sees; "unknown" where all that are reversed are only assumed."""
+    model, broken = copies.original, list[Broken]()
+    for d in (d for d in model.dependences if d.array not in model.stored):
         for first in copies.named(d.first):
             for then in copies.named(d.then):
                 met = copies.between(first, d.map, then)

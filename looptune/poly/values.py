@@ -1,5 +1,5 @@
-"""Scalars have no place in memory that counts: what counts is which write each read gets its value from, and that the
-write was made by the reader's own thread.
+"""Locals have no place in memory that counts: what counts is which write each read gets its value from, and that the
+write was made by the reader's own thread, or surely before.
 
     for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
 
@@ -14,8 +14,10 @@ from typing import Literal
 
 import islpy as isl
 
+from looptune.ir import Loop
 from looptune.poly.copies import Copies
-from looptune.poly.dependence import dependences, shared_op
+from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
+from looptune.poly.domain import Statement
 from looptune.poly.flow import Flow, decided_by, runs_with
 from looptune.poly.model import Model
 from looptune.poly.space import union
@@ -29,7 +31,33 @@ Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
 
 def scalars(model: Model) -> set[str]:
     """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
-    return {v for v in model.stored if v not in {x.name for x in model.codelet.locals if x.shape}}
+    return set(model.stored - arrays(model))
+
+
+def arrays(model: Model) -> set[str]:
+    """The local arrays: threads share them, but for those that a loop's iterations have their own of."""
+    return {v.name for v in model.codelet.locals if v.shape}
+
+
+def one_place(model: Model, d: Dependence) -> isl.Map:
+    """The dependence where both ends touch one array: that of one iteration of the innermost loop that owns it."""
+    s, t = model.statements[d.first], model.statements[d.then]
+    depth = _owner(s, d.array)
+    if depth != _owner(t, d.array) or any(a is not b for a, b in zip(s.loops[:depth], t.loops[:depth], strict=True)):
+        return model.space.never(d.first, d.then)
+    return d.map.intersect(_together(model, s, t, [f"{s.dims[k]} = {t.dims[k]}'" for k in range(depth)]))
+
+
+def _owner(s: Statement, array: str) -> int:
+    """How many loops there are from the outermost to the innermost one that owns the array; 0 where none does."""
+    return max((d + 1 for d, f in enumerate(s.loops) if isinstance(f, Loop) and array in f.own), default=0)
+
+
+def _together(model: Model, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:
+    """{ s[iteration] -> t[iteration'] : all of the conditions }"""
+    primed = ", ".join(f"{d}'" for d in t.dims)
+    condition = " and ".join(conditions) or "true"
+    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
 
 
 def changed(copies: Copies, reassociate: bool) -> Wrong | None:
@@ -52,8 +80,8 @@ def _span(model: Model, name: str) -> Span:
 
 
 def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
-    """Over all scalars, without those between accumulations that may be regrouped."""
-    for array in sorted(scalars(model)):
+    """Over all locals, without those between accumulations that may be regrouped."""
+    for array in sorted(model.stored):
         for flow in model.flows(array, reassociate=reassociate).flows:
             ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
             if not (shared_op(*ends) and all(a.commutes(reassociate) for side in ends for a in side if a.write)):
@@ -101,7 +129,7 @@ def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
         read, left = copies.original.statements[copies.stands_for(f.read)], f.map
         earlier = copies.original.statements[copies.of[f.write]]
         decided = any(decided_by(read, a) for a, b in copies.names[f.read] or () if b == f.array)
-        for c in _writes(copies, f.array):
+        for c in _writes(copies, f.array) if f.array in scalars(copies.finished) else ():
             write = copies.original.statements[copies.of[c]]
             after, then = finished.before(f.write, c), finished.before(c, f.read)
             again = copies.between(f.write, runs_with(space, write, earlier).reverse(), c)
@@ -131,12 +159,19 @@ def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wron
     for a, b in ((a, b) for mine in by_read.values() for a in mine for b in mine):
         if not _commute(model, a, b, reassociate):
             both = a.map.apply_range(b.map.reverse()).intersect(model.space.before(a.write, b.write))
-            pairs.setdefault((a.write, b.write, a.array), []).append(both)
+            again = both.intersect(_same_element(model, a, b))
+            pairs.setdefault((a.write, b.write, a.array), []).append(again)
     for (first, then, array), maps in pairs.items():
         if not _kept(copies, first, union(maps), then):
             line, other = _span(model, first), _span(model, then)
             return "unknown", f"whether {array} assigned at {line} is assigned again at {other} cannot be analysed"
     return None
+
+
+def _same_element(model: Model, a: Flow, b: Flow) -> isl.Map:
+    """{ a's write[iteration] -> b's write[iteration] : of one element }; of a scalar all are."""
+    ends = [[x for x in model.space.accesses[f.write] if x.array == f.array and x.write] for f in (a, b)]
+    return union(conflict(model.space, x, y) for x in ends[0] for y in ends[1])
 
 
 def _commute(model: Model, a: Flow, b: Flow, reassociate: bool) -> bool:
@@ -156,15 +191,15 @@ def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
 
 
 def foreign(copies: Copies, reassociate: bool, shared: frozenset[str]) -> str | None:
-    """A thread reads what it wrote itself; of what all share, one thread at a time is at work on it."""
+    """A thread reads what it wrote itself; of what several share, one thread at a time is at work on an element."""
     finished = copies.finished
     for array in sorted(scalars(finished) - shared):
         for flow in _visible(copies, finished.flows(array, reassociate=reassociate).flows):
             if not flow.map.is_subset(_one_thread(finished, flow, reassociate)):
                 return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
-    for d in dependences(finished.space, shared):
+    for d in dependences(finished.space, shared | arrays(finished)):
         op = d.op if d.commutes(reassociate) else None
-        if not d.map.is_subset(in_order(finished, d.first, d.then, d.array, op)):
+        if not one_place(finished, d).is_subset(in_order(finished, d.first, d.then, d.array, op)):
             return f"{d.array} is used at {_span(finished, d.then)} by several threads at once"
     return None
 
@@ -183,6 +218,4 @@ def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
     for d, loop in enumerate(w.loops[: last + 1]):
         shared = d < len(r.loops) and r.loops[d] is loop
         same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
-    primed = ", ".join(f"{d}'" for d in r.dims)
-    condition = " and ".join(same) or "true"
-    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(w)} -> {r.name}[{primed}] : {condition} }}")
+    return _together(model, w, r, same)

@@ -75,16 +75,17 @@ class Site:
     """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
 
     ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
-    iteration owns; ``taken`` the names a new loop or local must not have; ``nonempty`` the numbers of the loops known
-    to run; ``values`` the sizes known already. ``around`` are the loops it stands in, outermost first, ``block`` the
-    body of the last of them, or the codelet's. ``sizes`` are the integer parameters; ``reach`` is what holds whenever
-    the loop is reached.
+    iteration owns, ``own`` these and the copies that were made of them; ``taken`` the names a new loop or local must
+    not have; ``nonempty`` the numbers of the loops known to run; ``values`` the sizes known already. ``around`` are the
+    loops it stands in, outermost first, ``block`` the body of the last of them, or the codelet's. ``sizes`` are the
+    integer parameters; ``reach`` is what holds whenever the loop is reached.
     """
 
     loop: Loop
     order: Order
     depth: int
     private: frozenset[str]
+    own: tuple[Local, ...]
     taken: frozenset[str]
     nonempty: Collection[int]
     values: Mapping[str, int | float]

@@ -17,14 +17,15 @@ Source: HMPP Workbench's directives as used by Grauer-Gray et al., InPar 2012, f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Bin, Const, Directive, Expr, If, Local, Loop, Stmt, Var
+from looptune.ir import Arg, Bin, Const, Directive, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.poly.model import Piece
-from looptune.rewrite import substitute, walk
+from looptune.rewrite import rewrite, substitute
+from looptune.scope import names
 from looptune.simplify import add, div, mod, mul, sub
 from looptune.transforms.base import (
     Change,
@@ -164,17 +165,18 @@ class Unroll(Transform):
         places = [
             add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
         ]
-        copies, locals_, own = self._copies(site, places)
-        main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies)
+        copies, locals_, of = self._copies(site, places)
+        own = tuple(copy for copy, local in of.items() if local in loop.own)
+        main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies, own=(*loop.own, *own))
         if self.rest == "noremainder" or r == Const(0, loop.dtype):
-            return Change((main,), locals_, own)
+            return Change((main,), locals_, of)
         if self.rest == "remainder":
             start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
             last = replace(loop, lo=start, hi=n, step=1, body=iteration(loop, trip))
-            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_, own)
+            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_, of)
         single = iteration(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
         guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
-        return Change((replace(main, hi=add(q, r), body=guarded),), locals_, own)
+        return Change((replace(main, hi=add(q, r), body=guarded),), locals_, of)
 
     def _check_noremainder(self, site: Site, n: Expr, r: Expr) -> None:
         """The user asserts that nothing is left over: refused where that is known to be false."""
@@ -203,18 +205,32 @@ def _own_locals(
     bodies: Sequence[tuple[Stmt, ...]], site: Site
 ) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
     """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
-    out, made, taken = [bodies[0]], [], set(site.taken)
+    out, made, taken = [bodies[0]], list[Local](), set(site.taken)
     copies: dict[str, str] = {}
-    dtypes = {n.name: n.dtype for n in walk(bodies[0]) if isinstance(n, Var) and n.name in site.private}
+    used = names(bodies[0])
+    mine = sorted((v for v in site.own if v.name in used), key=lambda v: v.name)
     for c, body in enumerate(bodies[1:], 1):
-        own = {}
-        for name in sorted(dtypes):
-            own[name] = fresh(f"{name}_{c}", taken)
-            taken.add(own[name])
-            made.append(Local(own[name], dtypes[name]))
-            copies[own[name]] = name
-        out.append(substitute(body, {name: Var(own[name], dtypes[name]) for name in own}))
+        own = {v.name: fresh(f"{v.name}_{c}", taken) for v in mine}
+        taken |= set(own.values())
+        made += [replace(v, name=own[v.name]) for v in mine]
+        copies |= {copy: local for local, copy in own.items()}
+        out.append(_renamed(body, own))
     return out, tuple(made), copies
+
+
+def _renamed(body: tuple[Stmt, ...], names_: Mapping[str, str]) -> tuple[Stmt, ...]:
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name) if name in names_:
+                return replace(n, name=names_[name])
+            case Load(array) if array in names_:
+                return replace(n, array=names_[array])
+            case Loop(own=(_, *_) as own):
+                return replace(n, own=tuple(names_.get(a, a) for a in own))
+        return None
+
+    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    return renamed
 
 
 def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:

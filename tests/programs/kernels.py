@@ -205,6 +205,59 @@ void f(int h, int w, unsigned char a[h][w], unsigned char b[h][w]) {
         {"h": 6, "w": 7},
     ),
     Program(
+        "an array of each iteration's own",
+        """
+        void f(int n, int m, float A[n][m][5], float B[n][m][5]) {
+          for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) {
+              float h[5], least = 1000;
+              for (int d = 0; d < 5; d++) {
+                h[d] = A[i][j][d] + d;
+                least = h[d] < least ? h[d] : least;
+              }
+              for (int d = 1; d < 5; d++)
+                if (h[d - 1] + 1 < h[d]) h[d] = h[d - 1] + 1;
+              for (int d = 3; d >= 0; d--)
+                h[d] = h[d + 1] + 1 < h[d] ? h[d + 1] + 1 : h[d];
+              for (int d = 0; d < 5; d++) B[i][j][d] = h[d] - least;
+            }
+        }""",
+        {"n": 5, "m": 37},
+    ),
+    Program(
+        "arrays of an iteration's own where data decide, counted and sorted",
+        """
+        void f(int n, double x[n], int y[n][6], double z[n]) {
+          for (int i = 0; i < n; i++) {
+            int count[4];
+            if (x[i] > 0) for (int p = 0; p < 4; p++) count[p] = p;
+            if (x[i] > 0) for (int k = 0; k < 6; k++) count[y[i][k] & 3] += 1;
+            if (x[i] > 0) for (int p = 0; p < 4; p++) z[i] += count[p] * (p + 1);
+            double two[2][3];
+            for (int p = 0; p < 2; p++) for (int q = 0; q < 3; q++) two[p][q] = x[i] * q - p;
+            for (int q = 0; q < 2; q++) two[1][q + 1] += two[1][q];
+            z[i] += two[1][2];
+          }
+        }""",
+        {"n": 41},
+    ),
+    Program(
+        "a sum over what an iteration computes in its own array",
+        """
+        void f(int n, double x[n + 2], double out[1]) {
+          double sum = 0;
+          for (int i = 0; i < n; i++) {
+            double w[3];
+            for (int p = 0; p < 3; p++) w[p] = x[i + p];
+            for (int p = 1; p < 3; p++) w[p] = w[p] > w[p - 1] ? w[p] : w[p - 1];
+            sum += w[2];
+          }
+          out[0] = sum;
+        }""",
+        {"n": 300},
+        1e-12,
+    ),
+    Program(
         "a local array filled side by side",
         """
 void f(int n, int a[n], int b[n]) {
