@@ -182,6 +182,11 @@ def repeats(plan: Plan) -> bool:
     return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps))
 
 
+def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
+    """Outer ones before those in them."""
+    return (step for step in _all_steps(steps) if isinstance(step, HostLoop))
+
+
 def _all_steps(steps: Sequence[Step]) -> Iterator[Step]:
     for step in steps:
         yield step

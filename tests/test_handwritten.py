@@ -32,7 +32,7 @@ from looptune.tune.original import outputs, reduction_terms
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 KERNELS = sorted((POLYBENCH / "handwritten").glob("*.py"))
-TIMES = {"tmax": 3}
+TIMES = {"tmax": 3, "iterations": 3}
 """Time steps: few, for each is several launches."""
 SIZES = {
     "cpu": {"float32": ((90, 2, 5, 3), (2, 90, 3, 5), (35, 37, 3, 5)), "float64": ((13, 17, 7), (1,))},

@@ -9,6 +9,7 @@ import pytest
 
 from looptune import openmp, pretty, targets
 from looptune.analysis import Analysis
+from looptune.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Loop
@@ -121,6 +122,24 @@ def test_loops_side_by_side_share_no_thread() -> None:
     assert made.resident == ()
     left = AT_THE_TOP.replace("}\n}\n", "}\n  for (int i = 0; i < n; i++) B[i][0] += h[0];\n}\n")
     assert [v.name for v in planned(left).resident] == ["h"]
+
+
+def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
+    """Minima in place are accumulations to the analysis: that two of them change places is shown all the same."""
+    passes = """
+    void f(int n, float A[n][4][6]) {
+      for (int i = 0; i < n; i++)
+        for (int m = 0; m < 4; m++) {
+          float h[6];
+          for (int d = 0; d < 6; d++) h[d] = A[i][m][d];
+          for (int d = 1; d < 6; d++) h[d] = h[d - 1] + 1 < h[d] ? h[d - 1] + 1 : h[d];
+          for (int d = 4; d >= 0; d--) h[d] = h[d + 1] + 1 < h[d] ? h[d + 1] + 1 : h[d];
+          for (int d = 0; d < 6; d++) A[i][m][d] = h[d];
+        }
+    }"""
+    assert plan(scheduled(passes, "loop m: unroll 4, jam")).resident == ()
+    with pytest.raises(IllegalTransform, match=r"unroll 2, split is illegal: iteration .* must run before"):
+        scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")
 
 
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

@@ -68,8 +68,9 @@ def test_reduced_sizes(text: str, sizes: tuple[int, int], want: tuple[int, int] 
 
 
 def test_the_kernels_have_reduced_sizes() -> None:
-    """All fifteen, in the order of their sizes, and none of the primes twice."""
-    for path in sorted((ROOT / "polybench").glob("*.c")):
+    """All fifteen, in the order of their sizes, and none of the primes twice; of belief propagation, which is fast and
+    has every second pixel of a row, nothing is shown."""
+    for path in (p for p in sorted((ROOT / "polybench").glob("*.c")) if p.stem != "bp_stereo"):
         unit = load(path, defines={"PAPER_DATASET": None})
         found = reduced(unit.codelet, problem(unit.codelet, unit.values))
         assert found is not None, path.stem

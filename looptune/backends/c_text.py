@@ -64,7 +64,8 @@ class CWriter(CValues):
         arrays = [self.array_parameter(self.plan.array(a).dtype, self.name(a), a not in changed) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         words = set(re.findall(r"\w+", "\n".join(body)))
-        variables = self.assigned | {v.name: v.dtype for v in kernel.locals if not v.shape and self.name(v.name) in words}
+        scalar = (v for v in kernel.locals if not v.shape and self.name(v.name) in words)
+        variables = self.assigned | {v.name: v.dtype for v in scalar}
         own = {name: dtype for name, dtype in variables.items() if name not in kinds}
         flag = [f"    {self.block_flag}"] if self.asks and self.block_flag else []
         head = listed(f"{self.opening(kernel)}(", [*arrays, *scalars])

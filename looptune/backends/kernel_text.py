@@ -14,7 +14,7 @@ from math import prod
 
 from looptune.backends import cuda_ahead, cuda_stage, cuda_team, tiles
 from looptune.backends.kernel_writer import KernelWriter
-from looptune.backends.parameters import extent_names
+from looptune.backends.parameters import counters, extent_names
 from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
@@ -32,7 +32,8 @@ MAX_SHARED_BYTES = 48 * 1024
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
     kernel = speculated(kernel, plan)
-    writer.counters &= extent_names(plan)
+    writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
+    writer.nonnegative = set(writer.counters)
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"

@@ -77,6 +77,9 @@ class OpenClC(CWriter):
         aligned = f" __attribute__((aligned({alignment})))" if alignment else ""
         return f"__local {self.types[dtype]} {name}[{count}]{aligned};"
 
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{self.types[dtype]} {name}[{count}];"
+
     def any_thread(self, condition: str) -> str:
         self.asks = True
         self.functions["any_of_block"] = _ANY
