@@ -147,6 +147,7 @@ OTHERS_MODULES = ("jsonschema", "kernel_tuner")
 STOPS = (
     Stop("looptune run .* tcp://", read, "there is no scheduler; test_distributed starts one"),
     Stop("looptune run .* local:", read, "starting a cluster takes seconds; test_distributed does"),
+    Stop("looptune run .*--target (.*cuda|opencl)", read, "they need a GPU, or OpenCL; test_gpu, test_opencl"),
     Stop("looptune run ", measured_not, "measuring takes seconds; the tutorial and test_cli measure"),
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
     Stop("python -m pytest ", tests_named, "these tests are run anyway"),

@@ -54,7 +54,7 @@ int main(void)
 def furnish(folder: Path) -> None:
     for place in ("polybench", "pragmas", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
         (folder / place).mkdir(parents=True)
-    for name in KERNELS:
+    for name in (*KERNELS, "bp_stereo"):
         shutil.copy(ROOT / "polybench" / f"{name}.c", folder / "polybench")
         shutil.copy(ROOT / "pragmas" / f"{name}.pragmas", folder / "pragmas")
     shutil.copy(ROOT / "polybench" / "gemm.c", folder)
