@@ -36,12 +36,13 @@ array element that has to be touched being counted once, with its bandwidth in c
 def time_text(us: float) -> str:
     """Microseconds in the unit a person reads.
 
-    >>> time_text(17.52), time_text(1234.5), time_text(2_500_000)
-    ('17.5 us', '1.23 ms', '2.5 s')
+    >>> time_text(17.52), time_text(999.6), time_text(1234.5), time_text(2_500_000)
+    ('17.5 us', '1 ms', '1.23 ms', '2.5 s')
     """
-    for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
-        if us < limit:
-            return f"{us / scale:.3g} {unit}"
+    for scale, unit in ((1, "us"), (1e3, "ms")):
+        shown = f"{us / scale:.3g}"
+        if float(shown) < 1e3:
+            return f"{shown} {unit}"
     return f"{us / 1e6:.3g} s"
 
 
