@@ -16,7 +16,7 @@ from looptune.ir import Assign, Codelet, Const, Loop, Node
 from looptune.mapped import tree
 from looptune.mapping import plan
 from looptune.poly.proof import TOO_INVOLVED, Proof, prove
-from looptune.rewrite import rewrite
+from looptune.rewrite import rewrite, walk
 from looptune.schedule import schedule
 
 SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
@@ -294,3 +294,20 @@ def test_a_write_that_is_repeated_in_a_branch_hides_itself_where_the_branch_is_t
         lambda n: replace(n, hi=Const(1, "int32")) if isinstance(n, Loop) and n.var == "l" else None, done.codelet
     )
     assert prove(analysis.codelet, first_only).verdict == "failed"
+
+
+def test_an_element_that_is_assigned_to_itself_is_assigned() -> None:
+    """Unrolled, x[j + 9] is x[9] in the first copy; a register for other elements does not take it away."""
+    text = """void f(int n, double x[24], double z[24])
+{
+  for (int k = 0; k < 4; k++) {
+    for (int l = 0; l < k + 1; l++) z[10] += x[10];
+    for (int j = 0; j < n; j += 2) if (x[9] > x[j + 9]) x[j + 9] = x[9];
+  }
+}
+"""
+    analysis = Analysis(load(text).codelet)
+    done = schedule(analysis, parse_lines(["loop 3: fullunroll", "loop 2: noParallel"]), {"n": 4})
+    launched = tree(plan(done.codelet))
+    assert any(isinstance(n, Assign) and n.target == n.value for n in walk(launched.body))
+    assert prove(analysis.codelet, launched, shared=frozenset()).verdict == "proved"
