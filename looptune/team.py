@@ -19,23 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from looptune.ir import (
-    Assign,
-    Bin,
-    Call,
-    Const,
-    Expr,
-    If,
-    Load,
-    Local,
-    Loop,
-    Node,
-    Reduced,
-    Select,
-    Stmt,
-    Var,
-    While,
-)
+from looptune.ir import Assign, Bin, Call, Const, Expr, If, Load, Local, Loop, Node, Reduced, Select, Stmt, Var, While
 from looptune.ranges import linear
 from looptune.registers import promote
 from looptune.rewrite import rewrite, walk, walk_stmts

@@ -35,8 +35,6 @@ from looptune.tune.spares import Spares
 from looptune.tune.store import Store
 from looptune.tune.workers import Worker
 
-TESTS = Path(__file__).parent
-
 
 def test_devices_of_a_model_share_the_work(tmp_path: Path) -> None:
     """Each version runs once, on one of two processes that measure at the same time most of the time."""
@@ -127,7 +125,7 @@ if __name__ == "__main__":
 def test_kill_9_costs_what_was_being_measured(tmp_path: Path) -> None:
     """Killed while two devices measure: those two read as crashed, and the others run when it is repeated."""
     (tmp_path / "killed.py").write_text(KILLED)
-    process = subprocess.Popen([sys.executable, str(tmp_path / "killed.py"), str(TESTS), str(tmp_path)])
+    process = subprocess.Popen([sys.executable, str(tmp_path / "killed.py"), str(Path(__file__).parent), str(tmp_path)])
     deadline = time.monotonic() + 60
     journal = tmp_path / "journal"
     while time.monotonic() < deadline and (not journal.exists() or journal.read_text().count("begin") < 4):
@@ -173,12 +171,11 @@ def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
 
 def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares: Spares) -> None:
     """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
-    labs = [replace(on(Lab(tmp_path / "j", 1, 0.01), name, 1.0), start_s=s) for name, s in (("a", 6.0), ("b", 0.0))]
+    first, second = (on(Lab(tmp_path / "j", 1, 0.01), name, 1.0) for name in "ab")
+    labs = [replace(first, after=second.journal), second]
     opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0",),) * 2)
-    first, second = swept(tmp_path, labs, opening=opening)
-    assert first.times_us == second.times_us
-    slow, fast = (runs(lab.journal) for lab in labs)
-    assert fast[-1].end < slow[0].begin
+    assert [len(result.times_us) for result in swept(tmp_path, labs, opening=opening)] == [11, 11]
+    assert runs(labs[1].journal)[-1].end < runs(labs[0].journal)[0].begin
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def slug(name: str) -> str:
 
 
 SHORT_US = 20_000.0
-"""A CPU run below this warms the caches for a second one, which counts; a longer one hardly notices."""
+"""A run below this warms the caches for a second one, which counts; a longer one hardly notices."""
 
 
 class Machine(ABC):
@@ -115,13 +115,26 @@ class Machine(ABC):
     def once(self, run: Run) -> float:
         """Run and wait; microseconds, host time included."""
 
-    @abstractmethod
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        """A function that runs once more and gives its microseconds; ``restore``: the arrays put back before it."""
+        """A function that runs once more and gives its microseconds; ``restore``: the arrays put back before it.
+
+        A short run is sampled right after one that does not count.
+        """
+
+        def restored() -> float:
+            for target, source in restore.values():
+                self.copy(source, target)
+            return self.once(run)
+
+        def sample() -> float:
+            took_us = restored()
+            return restored() if took_us < SHORT_US else took_us
+
+        return sample
 
 
 class Cpu(Machine):
-    """The host's cores. A short run is sampled with warm caches, right after one that does not count."""
+    """The host's cores."""
 
     def __init__(self) -> None:
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -152,18 +165,6 @@ class Cpu(Machine):
         start = time.perf_counter_ns()
         run(None)
         return (time.perf_counter_ns() - start) / 1e3
-
-    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        def restored() -> float:
-            for target, source in restore.values():
-                self.copy(source, target)
-            return self.once(run)
-
-        def sample() -> float:
-            took_us = restored()
-            return restored() if took_us < SHORT_US else took_us
-
-        return sample
 
 
 def _cpu_cache_bytes() -> int:

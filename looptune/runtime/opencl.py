@@ -12,11 +12,11 @@ import numpy as np
 import pyopencl as cl
 
 from looptune.backends.opencl import Held, allocated, context, device
-from looptune.runtime.machine import SHORT_US, Facts, Machine, Restore, Run
+from looptune.runtime.machine import Facts, Machine, Run
 
 
 class OpenClDevice(Machine):
-    """The device that ``backends.opencl`` compiles for. A short run is sampled right after one that does not count."""
+    """The device that ``backends.opencl`` compiles for."""
 
     def __init__(self) -> None:
         self.facts = facts()
@@ -58,18 +58,6 @@ class OpenClDevice(Machine):
         run(self.stream)
         self.stream.finish()
         return (time.perf_counter_ns() - start) / 1e3
-
-    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        def restored() -> float:
-            for target, source in restore.values():
-                self.copy(source, target)
-            return self.once(run)
-
-        def sample() -> float:
-            took_us = restored()
-            return restored() if took_us < SHORT_US else took_us
-
-        return sample
 
 
 def facts() -> Facts:
