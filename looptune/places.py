@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ from looptune.tune.spares import Spares
 from looptune.tune.workers import Pool, Reply, Setup, Worker, each, wait
 
 SEQUENTIAL_S = 600.0
-ABREAST = 8
-"""Kernels that are swept at once on a GPU: one that waits for its versions to be compiled leaves it to the others."""
+ABREAST = 16
+"""Kernels that are swept at once on a GPU, a core for each: one whose versions compile leaves it to the others."""
 INSTALL = "install it with: pip install 'looptune[distributed]'"
 
 
@@ -93,7 +94,7 @@ class Here:
     def abreast(self, models: Sequence[Model]) -> int:
         if not self.overlaps(models[0].target.name):
             return 1
-        return max(ABREAST, *(len(model.devices) for model in models))
+        return max(min(ABREAST, len(os.sched_getaffinity(0))), *(len(model.devices) for model in models))
 
     def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
         found: dict[int, Reply] = {}

@@ -33,6 +33,15 @@ class DeviceArray:
             self.pointer = int(inside.pointer) + start * self.dtype.itemsize
 
     @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def reshape(self, *shape: int) -> DeviceArray:
+        """The same memory with another shape of as many elements."""
+        assert math.prod(shape) == self.size, f"{self.shape} cannot be {shape}"
+        return DeviceArray(shape, self.dtype.name, self)
+
+    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {
             "shape": self.shape,
@@ -86,7 +95,7 @@ class Gpu(Machine):
         return DeviceArray(shape, array.dtype.name, array, start)
 
     def flat(self, array: DeviceArray) -> DeviceArray:
-        return DeviceArray((math.prod(array.shape),), array.dtype.name, array)
+        return array.reshape(array.size)
 
     def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return lambda stream: call(*args, stream=numba_stream(stream))

@@ -13,7 +13,6 @@ other way round, and the hopeless go no further. What is slow beyond doubt is no
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,17 +25,18 @@ from looptune.backends.base import Backend, Binary, Limit, Program, Ran
 from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Codelet, Loop, Node
+from looptune.ir import Codelet, Loop, Node
 from looptune.mapping import plan
 from looptune.plans import Plan, count, repeats
 from looptune.rewrite import rewrite
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
-from looptune.runtime.machine import DEVICES, Cpu, Machine, Run, on_gpu
+from looptune.runtime.machine import Cpu, Machine, Run
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Scheduled, schedule
+from looptune.tune import byhand
 from looptune.tune.best import Best
 from looptune.tune.cut import LONG_US, hopeless, limit, once_is_enough, paced, promising, screened_out, stopped
 from looptune.tune.job import Job
@@ -194,13 +194,13 @@ class Bench:
         job = self.job
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
+        if job.odd is not None:
+            self.odd = OddSizes(job, self.machine, self.backend, job.odd)
         original = Original(job, job.problem, job.seed)
         host, judge = original.inputs(), original.judge()
         self.comparison = Comparison(self.machine, self.backend, judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
         self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
-        if job.odd is not None:
-            self.odd = OddSizes(job, self.machine, self.backend, job.odd)
 
     def measure(self, built: Built, best: Best | None) -> Outcome | More:
         """``best``: what a version may be given up against; None: it is measured whole."""
@@ -289,43 +289,43 @@ class Bench:
 
     def finals(self, lineup: Lineup) -> Times:
         """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
-        samplers, wrong = {}, {}
+        samplers: dict[str, Callable[[], float]] = {}
+        wrong: dict[str, str] = {}
         for text, sealed in lineup.binaries.items():
             samplers[text] = self.machine.sampler(self.run_of(sealed.opened()), self.pairs())
-        for name, run in self.handwritten(lineup.by_hand).items() if lineup.by_hand is not None else ():
-            self.restore()
-            self.machine.once(run)
-            off = self.wrong()
-            if off is None:
-                samplers[name] = self.machine.sampler(run, self.pairs())
-            else:
-                wrong[name] = off
+        if lineup.by_hand is not None:
+            by_hand, wrong = self.by_hand(lineup.by_hand)
+            samplers |= by_hand
         times = finals(samplers, lineup.seed, lineup.default, lineup.binaries.keys() - {lineup.default})
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong)
+
+    def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
+        """Samplers of the kernels that a file has and that are right, and what is wrong with the others."""
+        samplers, wrong = {}, {}
+        try:
+            runs = byhand.runs(path, self.job, self.machine, self.arrays)
+        except Exception as error:
+            return {}, {"hand-written": byhand.blame(path, error)}
+        for name, run in runs.items():
+            try:
+                self.restore()
+                self.machine.once(run)
+                off = self.wrong()
+                if off is None:
+                    samplers[name] = self.machine.sampler(run, self.pairs())
+                else:
+                    wrong[name] = off
+            except Exception as error:
+                wrong[name] = byhand.blame(path, error)
+        return samplers, wrong
 
     def run_of(self, binary: Binary) -> Run:
         return self.running(self.backend.load(binary))
 
     def running(self, program: Program) -> Run:
         return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
-
-    def handwritten(self, path: Path) -> dict[str, Run]:
-        """The hand-written kernels of a file, called with the C function's parameters."""
-        spec = importlib.util.spec_from_file_location(f"handwritten_{path.stem}", path)
-        assert spec is not None, f"{path} cannot be imported"
-        assert spec.loader is not None, f"{path} has no loader"
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        codelet, values = self.job.codelet, self.job.problem.values
-        dtype = next(p.dtype for p in codelet.params if isinstance(p, Array))
-        args = [self.arrays[p.name] if isinstance(p, Array) else values[p.name] for p in codelet.params]
-        name = self.job.target.name
-        own = "cuda" if on_gpu(name) else DEVICES.get(name, name).removeprefix("numba-")
-        makers = {"hand-written": getattr(module, own, None), "library": getattr(module, f"library_{own}", None)}
-        calls = {name: make(dtype) for name, make in makers.items() if make is not None}
-        return {name: self.machine.foreign(call, args) for name, call in calls.items() if call is not None}
 
     def wrong(self) -> str | None:
         return self.comparison.wrong(self.arrays)

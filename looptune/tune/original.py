@@ -1,7 +1,7 @@
 """The original loops at one size: what they are given, what they leave, and how far from that a version may be.
 
 few statements    run by the interpreter, which is the meaning of the loops
-many              the same loops compiled without reassociation, on the CPU; the result is kept in a file
+many              the same loops compiled without reassociation, on the CPU, see rowwise; the result is kept in a file
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from pathlib import Path
 import numpy as np
 
 from looptune import interp
-from looptune.analysis import Analysis
 from looptune.ir import Array, Codelet, Loop, Scalar
 from looptune.mapping import plan
 from looptune.rewrite import walk
 from looptune.runtime.check import Judge, widened
 from looptune.runtime.sizes import Problem
 from looptune.runtime.tolerance import Doubt, nudged
-from looptune.schedule import schedule
 from looptune.simplify import is_integer
 from looptune.tune.executor import NICE
 from looptune.tune.job import Job
+from looptune.tune.rowwise import rowwise
 
 Arrays = Mapping[str, np.ndarray]
+
+_RUNNING = threading.Lock()
+"""Not every threading layer of Numba lets two threads start parallel loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,8 @@ class Original:
 
     def judge(self) -> Judge:
         """Where other kernels wait for the device its doubt is worked out beforehand, while they have it."""
-        if self.job.threads is None:
-            expected, doubt = self._expected(), self._doubt
-        else:
-            expected = _aside().submit(self._expected).result()
-            doubt = _aside().submit(self._doubt).result
+        expected = self._expected()
+        doubt = self._doubt if self.job.threads is None else _aside().submit(self._doubt).result
         return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt)
 
     def _expected(self) -> dict[str, np.ndarray]:
@@ -77,7 +76,7 @@ class Original:
         """Kept in a file: a restarted worker need not run them again."""
         folder, at = self.job.cache, self.at
         backend = self.job.target.reference(threads=self.job.threads)
-        plain = plan(schedule(Analysis(codelet, reassociate=False)).codelet)
+        plain = plan(rowwise(codelet))
         facts = (
             backend.emit(plain),
             sorted(at.values.items()),
@@ -89,7 +88,9 @@ class Original:
             with np.load(path) as held:
                 return {name: held[name] for name in held.files}
         arrays = {name: a.copy() for name, a in inputs.items()}
-        backend.load(backend.build(plain)).run(arrays, at.values)
+        program = backend.load(backend.build(plain))
+        with _RUNNING:
+            program.run(arrays, at.values)
         written = {name: arrays[name] for name in sorted(outputs(codelet))}
         folder.mkdir(parents=True, exist_ok=True)
         # The workers of several devices come here at once, perhaps from several machines.
@@ -101,13 +102,13 @@ class Original:
 
 @cache
 def _aside() -> ThreadPoolExecutor:
-    """The one thread of this process that runs original loops while others need the cores: with the priority of what
+    """The one thread of this process that works out doubts while others need the cores: with the priority of what
     compiles, as the threads have that it starts."""
 
     def begin() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
-    return ThreadPoolExecutor(1, "original loops", begin)
+    return ThreadPoolExecutor(1, "doubts", begin)
 
 
 def outputs(codelet: Codelet) -> set[str]:
