@@ -7,75 +7,165 @@ Additions, subtractions, multiplications, divisions and math functions of the or
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Stmt, Un, Var, While
-from looptune.plans import value
+import numpy as np
+
+from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Select, Stmt, Un, Var, While
 from looptune.rewrite import walk
 from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 
-LARGEST = 200_000
-"""Loop iterations looked at one by one, where inner bounds depend on them, before giving up."""
+LARGEST = 2_000_000
+"""Iterations looked at side by side, where inner bounds or conditions depend on them, before giving up."""
+
+EXACT = 2.0**62
+"""Products beyond this are not made in 64 bits."""
+
+Cost = Callable[[Assign], int]
 
 
 def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     """The operations of one run, None where it depends on data or takes too long to count."""
     changed = written(body)
     try:
-        return _block(body, dict(sizes), [LARGEST], lambda assign: operations(assign, changed))
-    except (KeyError, AssertionError, _TooMany):
+        return _run(body, sizes, lambda assign: operations(assign, changed))
+    except (_OfData, _TooMany):
         return None
 
 
 def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> int | None:
     """The assignments of one run, or ``limit`` where there are more to look at; None where it depends on data."""
     try:
-        return min(limit, _block(body, dict(sizes), [limit], lambda _: 1))
+        return min(limit, _run(body, sizes, lambda _: 1))
     except _TooMany:
         return limit
-    except (KeyError, AssertionError):
+    except _OfData:
         return None
 
 
+class _OfData(Exception):
+    """What runs depends on data."""
+
+
 class _TooMany(Exception):
-    """More iterations than are looked at one by one."""
+    """More iterations than are looked at."""
 
 
-Cost = Callable[[Assign], int]
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Places in the nest, each with the values of names there and how many times a run comes by: arrays of one length.
+    Those that inner bounds and conditions cannot tell apart are one."""
+
+    env: Mapping[str, np.ndarray]
+    times: np.ndarray
+
+    def at(self, places: np.ndarray, **more: np.ndarray) -> _Points:
+        """Some of them, by number or by whether."""
+        return _Points({name: values[places] for name, values in self.env.items()} | more, self.times[places])
+
+    def alike(self, names: Collection[str]) -> _Points:
+        """One for all that have the same values of these."""
+        env = {name: values for name, values in self.env.items() if name in names}
+        key, spans = np.zeros(len(self.times), np.int64), 1.0
+        for values in env.values():
+            least, span = values.min(), int(values.max() - values.min()) + 1
+            spans *= span
+            key = key * span + (values - least)
+        if spans > EXACT:
+            return _Points(env, self.times)
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        times = np.zeros(len(first), self.times.dtype)
+        np.add.at(times, which, self.times)
+        return _Points({name: values[first] for name, values in env.items()}, times)
 
 
-def _block(body: Sequence[Stmt], env: dict[str, int], left: list[int], cost: Cost) -> int:
-    return sum(_stmt(s, env, left, cost) for s in body)
+def _run(body: Sequence[Stmt], sizes: Mapping[str, int], cost: Cost) -> int:
+    once = _Points({name: np.array([size], np.int64) for name, size in sizes.items()}, np.array([1], np.int64))
+    return _block(body, once, cost)
 
 
-def _stmt(stmt: Stmt, env: dict[str, int], left: list[int], cost: Cost) -> int:
+def _block(body: Sequence[Stmt], points: _Points, cost: Cost) -> int:
+    if not points.times.size:
+        return 0
+    apart = points.alike(_asked(body))
+    return sum(_stmt(s, apart, cost) for s in body)
+
+
+def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
     match stmt:
         case Assign():
-            return cost(stmt)
+            return cost(stmt) * int(points.times.sum())
         case Loop(var, lo, hi, body, step):
-            trips = range(value(lo, env), value(hi, env), step)
-            if not _varies(body, var):
-                return len(trips) * _block(body, {**env, var: 0}, left, cost) if trips else 0
-            left[0] -= len(trips)
-            if left[0] < 0:
+            first, last = _values(lo, points), _values(hi, points)
+            trips = np.maximum(-((first - last) // step), 0)
+            if var not in _asked(body):
+                runs = points.at(trips > 0)
+                return _block(body, _Points(runs.env, _product(runs.times, trips[trips > 0])), cost)
+            if trips.sum() > LARGEST:
                 raise _TooMany
-            return sum(_block(body, {**env, var: i}, left, cost) for i in trips)
+            which = np.repeat(np.arange(trips.size), trips)
+            number = np.arange(which.size) - np.repeat(np.cumsum(trips) - trips, trips)
+            return _block(body, points.at(which, **{var: first[which] + step * number}), cost)
         case If(cond, then, other):
-            return _block(then if value(cond, env) else other, env, left, cost)
+            holds = _values(cond, points) != 0
+            return _block(then, points.at(holds), cost) + _block(other, points.at(~holds), cost)
         case While():
-            raise KeyError("a while loop's trips depend on data")
+            raise _OfData
 
 
-def _varies(body: Sequence[Stmt], var: str) -> bool:
-    """The number of operations in ``body`` depends on ``var``: through a bound or a condition."""
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.size and float(a.max()) * float(b.max()) > EXACT:
+        return a.astype(object) * b.astype(object)
+    return a * b
+
+
+def _asked(body: Sequence[Stmt]) -> set[str]:
+    """The names in bounds and conditions: what the number of operations depends on."""
+    found: set[str] = set()
     for node in walk(tuple(body)):
         match node:
-            case Loop(_, lo, hi) if var in names_in((lo, hi)):
-                return True
-            case If(cond) if var in names_in(cond):
-                return True
-    return False
+            case Loop(_, lo, hi):
+                found |= names_in((lo, hi))
+            case If(cond):
+                found |= names_in(cond)
+    return found
+
+
+def _values(e: Expr, points: _Points) -> np.ndarray:
+    """An integer expression at each of the points."""
+    match e:
+        case Const(v):
+            return np.full(points.times.size, int(v), np.int64)
+        case Var(name) if name in points.env:
+            return points.env[name]
+        case Cast(_, arg):
+            return _values(arg, points)
+        case Un(op, arg) if op in ("-", "!", "~"):
+            of = _values(arg, points)
+            return -of if op == "-" else ~of if op == "~" else (of == 0).astype(np.int64)
+        case Select(cond, then, other):
+            return np.where(_values(cond, points) != 0, _values(then, points), _values(other, points))
+        case Bin(op, lhs, rhs) if op in _OPERATIONS:
+            return np.asarray(_OPERATIONS[op](_values(lhs, points), _values(rhs, points))).astype(np.int64)
+    raise _OfData
+
+
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """C's, toward zero."""
+    if not b.all():
+        raise _OfData
+    return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+
+
+_OPERATIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<<": operator.lshift, ">>": operator.rshift, "min": np.minimum, "max": np.maximum, "&&": np.logical_and,
+    "||": np.logical_or, "/": _quotient, "%": lambda a, b: a - b * _quotient(a, b),
+}  # fmt: skip
 
 
 def operations(assign: Assign, changed: Collection[str]) -> int:
