@@ -170,10 +170,15 @@ def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
     built = iter(place.each(readier, LIMIT_S, tasks, jobs))
     made = {n: {text: _returned(next(built), Ready) for text in matches[n].texts} for n in new}
     proofs_s = time.monotonic() - start
-    replies = place.races([matches[n].race(made[n]) for n in new], LIMIT_S)
-    # What a failure costs is the failed one's alone.
-    for n, reply in sorted(zip(new, replies, strict=True), key=lambda pair: not isinstance(pair[1], Returned)):
-        found[n] = replace(matches[n].kept(made[n], _returned(reply, Times)), proofs_s=proofs_s / len(new))
+    failed: dict[int, Reply] = {}
+    for at, reply in place.races([matches[n].race(made[n]) for n in new], LIMIT_S):
+        n = new[at]
+        if isinstance(reply, Returned):
+            found[n] = replace(matches[n].kept(made[n], _returned(reply, Times)), proofs_s=proofs_s / len(new))
+        else:
+            failed[n] = reply
+    for reply in failed.values():
+        _returned(reply, Times)
     return [found[number] for number in range(len(matches))]
 
 

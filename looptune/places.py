@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -55,8 +55,9 @@ class Place(Protocol):
     def abreast(self, models: Sequence[Model]) -> int:
         """How many kernels are swept at once, so that a device always has something to measure."""
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
-        """The replies to tasks that need a device each, nothing else on it: as many at once as there are devices."""
+    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+        """The replies, as they come and with the number of the race, to tasks that need a device each, nothing else on
+        it: as many at once as there are devices."""
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
@@ -96,25 +97,26 @@ class Here:
             return 1
         return max(min(ABREAST, len(os.sched_getaffinity(0))), *(len(model.devices) for model in models))
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
-        found: dict[int, Reply] = {}
-        while len(found) < len(races):
-            with ExitStack() as stack:
-                started: dict[str, Worker] = {}
-                for number in (n for n in range(len(races)) if n not in found):
-                    race = races[number]
+    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+        waiting = dict(enumerate(races))
+        running: dict[str, Worker] = {}
+        try:
+            while waiting or running:
+                for number, race in tuple(waiting.items()):
                     devices = zip(race.model.devices, race.setups, strict=True)
-                    device, setup = next((pair for pair in devices if pair[0] not in started), ("", None))
+                    device, setup = next((pair for pair in devices if pair[0] not in running), ("", None))
                     if setup is not None:
-                        worker = stack.enter_context(Worker(setup, limit_s, spares=self.spares, kind=device))
-                        worker.submit(number, race.task)
-                        started[device] = worker
-                while any(not worker.idle for worker in started.values()):
-                    for worker, number, reply in wait(started.values()):
-                        found[number] = reply
-                        if spoiled(reply):
-                            worker.end()
-        return [found[number] for number in range(len(races))]
+                        running[device] = Worker(setup, limit_s, spares=self.spares, kind=device)
+                        running[device].submit(number, waiting.pop(number).task)
+                for worker, number, reply in wait(running.values()):
+                    if spoiled(reply):
+                        worker.end()
+                    worker.close()
+                    running = {device: other for device, other in running.items() if other is not worker}
+                    yield number, reply
+        finally:
+            for worker in running.values():
+                worker.close()
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
@@ -164,8 +166,9 @@ class Elsewhere:
     def abreast(self, models: Sequence[Model]) -> int:
         return 1
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Sequence[Reply]:
-        return [self.alone(race.model, race.setups[0], limit_s, race.task) for race in races]
+    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+        for number, race in enumerate(races):
+            yield number, self.alone(race.model, race.setups[0], limit_s, race.task)
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)

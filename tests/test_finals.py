@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from looptune import finals, mapped, places, proved
+from looptune.errors import TargetError
 from looptune.experiment import COPIES, together
 from looptune.finals import Match, Ready
 from looptune.frontend.directive import parse
@@ -19,10 +20,11 @@ from looptune.ir import Const, Loop
 from looptune.poly.proof import Proof
 from looptune.preparation import Prepared, Request, prepare
 from looptune.proved import Proved
+from looptune.runtime.outcome import TimedOut
 from looptune.schedule import Scheduled, Step, schedule
 from looptune.source import Span
 from looptune.tune.budget import Budget
-from looptune.tune.evaluate import KernelLab, Lineup, Times
+from looptune.tune.evaluate import Bench, KernelLab, Lineup, Times
 from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
 
@@ -58,14 +60,11 @@ class Asked(places.Here):
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         return [Returned(Ready(Sealed(b""), Proved("no", "no" if text in self.wrong else ""))) for _, text, _ in tasks]
 
-    def races(self, races: Sequence[places.Race], limit_s: float) -> list[Returned]:
+    def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
-        return [
-            Returned(
-                Times({t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries})
-            )
-            for race in races
-        ]
+        for number, race in enumerate(races):
+            times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
+            yield number, Returned(Times(times))
 
 
 def match(prepared: Prepared, store: Store, *texts: str, **more: Any) -> Match:
@@ -115,6 +114,47 @@ def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
     assert len(place.lineups) == 3
     assert [len(f.us) for f in found] == [2, 2, 2]
     assert (found[0].proofs_s, found[1].proofs_s) == (found[2].proofs_s, 0.0)
+
+
+def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
+    """The others are kept, and not run again by the command that is repeated."""
+
+    class Failing(Asked):
+        def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Any]]:
+            for number, reply in super().races(races, limit_s):
+                yield number, TimedOut(3.0) if number == 1 else reply
+
+    kernels = []
+    for name in "fgh":
+        (tmp_path / name).mkdir()
+        kernels.append(at(tmp_path / name, 40 + len(kernels)))
+    place = Asked(rounds=3)
+    with Store.open(tmp_path / "db") as store:
+        matches = [match(k, store, "", "loop i: unroll 2") for k in kernels]
+        with pytest.raises(TargetError, match="the finals did not end"):
+            finals.run(matches, Failing(rounds=3), 1)
+        finals.run(matches, place, 1)
+    assert len(place.lineups) == 1
+
+
+def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
+    """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
+    lab = KernelLab(prepared.job, prepared.context)
+    ready = finals.readier()(prepared.job, "", scheduled(lab, ""))
+    bench = Bench(prepared.job)
+    path = prepared.request.file.with_name("by_hand.py")
+    right = "def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n"
+    for text, line, error in (
+        ("def cpu(dtype):\n    def f(n, m, A, x, y):\n        y[0] = A.nothing\n    return f\n", 3, "AttributeError"),
+        ("def cpu(dtype):\n    return dtype.nothing\n", 2, "AttributeError"),
+        ("import nothing_of_that_name\n", 1, "ModuleNotFoundError"),
+        ("def cpu(:\n", 1, "SyntaxError"),
+    ):
+        path.write_text(f"{text}{right}")
+        times = bench.finals(Lineup({"": ready.binary}, path, 0, ""))
+        assert times.us[""]
+        assert times.wrong["hand-written"].startswith(f"by_hand.py:{line} raised {error}: ")
+        assert ("library" in times.us) == ("A.nothing" in text)
 
 
 def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:

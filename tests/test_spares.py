@@ -319,13 +319,35 @@ def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> No
     place = places.Here(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
-    (failed,) = place.races([places.Race(model, [setup], "raise")], 5.0)
+    ((_, failed),) = place.races([places.Race(model, [setup], "raise")], 5.0)
     assert isinstance(failed, Raised)
     assert asked(place, model, "pid") != first
     assert gone(first)
 
 
+def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
+    """It does not wait for those on another device."""
+    (model,) = places.HERE.models("numba-cpu", tmp_path, fastmath=True, warm=False)
+    two = replace(model, numbers=(0, 1))
+    last = tmp_path / "last"
+    tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]
+    races = [places.Race(two, [partial(answering, None)] * 2, task) for task in tasks]
+    assert [number for number, _ in places.Here().races(races, 30.0)][-1] == 0
+
+
+def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
+    def run(task: tuple[str, Any]) -> Any:
+        what, value = task
+        if what == "make":
+            value.touch()
+        while what == "await" and not value.exists():
+            time.sleep(0.01)
+        return value
+
+    return run
+
+
 def asked(place: places.Here, model: Model, task: str) -> int:
-    (reply,) = place.races([places.Race(model, [setup], task)], 5.0)
+    ((_, reply),) = place.races([places.Race(model, [setup], task)], 5.0)
     assert isinstance(reply, Returned)
     return int(reply.value)

@@ -16,6 +16,7 @@ from looptune.bind import called
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Bin, Codelet, If, Load, Loop, Stmt, While
+from looptune.permitted import bare
 from looptune.rewrite import walk
 from looptune.schedule import distributed, schedule
 from looptune.scope import names_in
@@ -23,10 +24,10 @@ from looptune.scope import names_in
 
 @lru_cache(8)
 def rowwise(codelet: Codelet) -> Codelet:
-    """The codelet, which has no directives of its own, with its loops so ordered."""
-    analysis = Analysis(codelet, reassociate=False)
+    """The codelet with its loops so ordered, and without its directives."""
+    analysis = Analysis(bare(codelet), reassociate=False)
     lines: list[str] = []
-    for outer in (n for n in walk(codelet.body) if isinstance(n, Loop)):
+    for outer in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
         innermost = [s for s in outer.body if isinstance(s, Loop) and _is_innermost(s)]
         if len(outer.body) > 1 and any(_jumps(s, s) > _jumps(s, outer) for s in innermost):
             lines += _legal(analysis, lines, f"loop {called(outer)}: distribute")

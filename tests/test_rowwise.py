@@ -1,0 +1,84 @@
+"""The order in which the original loops are run: along the rows, and every element as the loops as written leave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+import random_nests
+from hypothesis import HealthCheck, given, note, settings
+
+from looptune import pretty
+from looptune.frontend import load
+from looptune.ir import Codelet, Loop, Scalar
+from looptune.tune.rowwise import rowwise
+
+POLYBENCH = Path(__file__).parent.parent / "polybench"
+
+
+def orders(text: str) -> list[str]:
+    """The variables of each loop after those around it."""
+    done = rowwise(oracle.codelet_of(f"{text}\n"))
+    return ["".join(f.var for f in around) for around in nests(done)]
+
+
+def nests(codelet: Codelet) -> list[tuple[Loop, ...]]:
+    def inside(body: object, around: tuple[Loop, ...]) -> list[tuple[Loop, ...]]:
+        loops = [n for n in body if isinstance(n, Loop)] if isinstance(body, tuple) else []
+        return [nest for f in loops for nest in (inside(f.body, (*around, f)) or [(*around, f)])]
+
+    return inside(codelet.body, ())
+
+
+PRODUCT = """void f(int n, float A[n][n], float B[n][n], float C[n][n]) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { %s for (int k = 0; k < n; k++) %s }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (PRODUCT % ("", "C[i][j] += A[i][k] * B[k][j];"), ["ikj"]),
+        (PRODUCT % ("C[i][j] = 0;", "C[i][j] += A[i][k] * B[k][j];"), ["ij", "ikj"]),
+        (PRODUCT % ("", "C[i][j] += A[i][k] * B[j][k];"), ["ijk"]),
+        (PRODUCT % ("", "C[i][j] += A[k][i] * B[k][j];"), ["ikj"]),
+        (PRODUCT % ("", "C[j][i] += A[k][i] * B[k][j];"), ["jki"]),
+        # Flat arrays have rows, too.
+        ("void f(int n, float x[n * n]) { for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) x[n * i + j] = 1; }",
+         ["ij"]),
+        # What the loops as written leave depends on their order.
+        ("void f(int n, float x[n]) { float t = 0; for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) "
+         "{ t = 0.5f * t + i; x[j] += t; } }", ["ji"]),
+        ("void f(int n, float A[n][n]) { for (int j = 0; j < n - 1; j++) for (int i = 1; i < n; i++) "
+         "A[i][j] = A[i - 1][j + 1]; }", ["ji"]),
+    ],
+)  # fmt: skip
+def test_the_innermost_loop_goes_along_the_rows(text: str, found: list[str]) -> None:
+    """Where each sum keeps its order; other loops keep theirs, too."""
+    assert orders(text) == found
+
+
+@pytest.mark.parametrize("path", sorted(POLYBENCH.glob("*.c")), ids=lambda p: p.stem)
+def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
+    """Of every kernel, in float: rounding shows each change of a sum's order."""
+    codelet = load(path).codelet
+    sizes = {p.name: 5 + n for n, p in enumerate(p for p in codelet.params if isinstance(p, Scalar))}
+    given = oracle.arguments(codelet, sizes)
+    want, got = oracle.interpreted(codelet, given), oracle.interpreted(rowwise(codelet), given)
+    for name, array in want.items():
+        np.testing.assert_array_equal(got[name].view(np.uint8), array.view(np.uint8), name)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(random_nests.program())
+def test_any_loops_do_the_same(text: str) -> None:
+    """Whatever they are, every iteration runs once."""
+    codelet = load(text).codelet
+    done = rowwise(codelet)
+    note(pretty.function(done))
+    for n, m in random_nests.SIZES:
+        (want, before), (got, after) = (random_nests.outcome(c, n, m) for c in (codelet, done))
+        assert all(np.array_equal(want[name], got[name]) for name in want)
+        assert sorted(before) == sorted(after)
