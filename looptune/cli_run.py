@@ -67,9 +67,9 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
 @click.option(
     "--data",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Inputs: a .npz file with arrays and scalars by parameter name; default: random ones.",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Inputs: a .npz file by parameter name, or an array's PNG, PGM, PPM or .npy; default: random ones.",
 )
 @click.option("--run-main", is_flag=True, help="Inputs: what the program, compiled by gcc, calls the codelet with.")
 @click.option(

@@ -70,7 +70,7 @@ class Request:
     ablation: bool = False
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
-    data: Path | None = None
+    data: tuple[str, ...] = ()
     run_main: bool = False
     dump: Path | None = None
     cluster: str | None = None
@@ -127,7 +127,7 @@ def single(prepared: Prepared) -> str:
     given += ["--target", prepared.job.target.name]
     given += [] if request.cluster is None else ["--cluster", request.cluster]
     given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
-    given += [] if request.data is None else ["--data", request.data]
+    given += [a for text in request.data for a in ("--data", text)]
     flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
     given += [flag for flag, said in flags.items() if said]
     given += ["--seed", request.seed] if request.seed else []
@@ -193,13 +193,13 @@ def _load(request: Request, **more: None) -> Unit:
 
 
 def _problem(request: Request, unit: Unit) -> Problem:
-    """The sizes and the data: random, a file's, or the program's own."""
+    """The sizes and the data: random, of files, or the program's own."""
     if request.dump is not None:
         dump.check_writable(request.dump)
-    if request.data is not None and request.run_main:
+    if request.data and request.run_main:
         raise UsageError("--data and --run-main both give the inputs: choose one")
-    if request.data is not None:
-        return inputs.from_file(request.data, unit, CACHE)
+    if request.data:
+        return inputs.from_files(request.data, unit, CACHE)
     if request.run_main:
         plain = unit if request.dtype is None else _own_types(request, unit)
         return inputs.from_program(record(plain, request.include_dirs, request.timeout_s), unit, CACHE)
@@ -213,7 +213,7 @@ def _own_types(request: Request, unit: Unit) -> Unit:
 
 def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
     """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
-    chosen = request.data is not None or any(
+    chosen = bool(request.data) or any(
         n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items()
     )
     work = None if chosen else flops.count(unit.codelet.body, integers(unit.codelet, unit.values))

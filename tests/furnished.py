@@ -9,6 +9,7 @@ import numpy as np
 import stores
 from documents import ROOT
 
+from looptune import pictures
 from looptune.frontend import load
 from looptune.runtime.outcome import Illegal
 from looptune.tune.store import Row, Store
@@ -52,13 +53,16 @@ int main(void)
 
 
 def furnish(folder: Path) -> None:
-    for place in ("polybench", "pragmas", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
+    for place in ("polybench", "pragmas", "examples", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
         (folder / place).mkdir(parents=True)
     for name in (*KERNELS, "bp_stereo"):
         shutil.copy(ROOT / "polybench" / f"{name}.c", folder / "polybench")
         shutil.copy(ROOT / "pragmas" / f"{name}.pragmas", folder / "pragmas")
     shutil.copy(ROOT / "polybench" / "gemm.c", folder)
+    shutil.copy(ROOT / "examples" / "stereo.py", folder / "examples")
     (folder / "nest.c").write_text(NEST)
+    for side in ("left", "right"):
+        pictures.write(folder / f"{side}.png", np.arange(48).reshape(6, 8), 255)
     np.savez(folder / "in.npz", n=8, x=np.ones(8, np.float32))
     (folder / "utilities" / "polybench.h").write_text("#define DATA_TYPE double\n")
     for place in ("gemver", "linear-algebra/blas/gemver"):

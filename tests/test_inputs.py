@@ -15,7 +15,7 @@ import pytest
 from looptune import dump, preparation
 from looptune.errors import UsageError
 from looptune.frontend import load
-from looptune.runtime.inputs import from_file, from_program
+from looptune.runtime.inputs import from_files, from_program
 from looptune.runtime.program import record
 from looptune.runtime.sizes import Problem
 from looptune.tune.evaluate import Bench, KernelLab
@@ -217,7 +217,7 @@ def test_without_gcc_the_program_cannot_run(tmp_path: Path, monkeypatch: pytest.
 
 def problem_of(folder: Path, text: str = ADD, defines: dict[str, Any] | None = None, **held: Any) -> Problem:
     np.savez(folder / "data.npz", **held)
-    return from_file(folder / "data.npz", load(written(folder, text), defines=defines), folder / "cache")
+    return from_files([str(folder / "data.npz")], load(written(folder, text), defines=defines), folder / "cache")
 
 
 def floats(*values: float) -> np.ndarray:
@@ -253,7 +253,10 @@ WRONG_FILES: dict[str, tuple[dict[str, Any], str]] = {
     "unknown names": ({"w": 1, "v": 2}, r"data.npz holds v, w: the parameters of add are n, a, x, y, z"),
     "missing names": ({"a": None, "y": None}, r"data.npz does not give a, y, which add reads"),
     "another type": ({"x": np.ones(2)}, r"x is float32, but float64 in .*data.npz"),
-    "another shape": ({"x": floats(1, 2, 3)}, r"x must have the shape \[2\], but has \[3\] in .*data.npz"),
+    "another shape": (
+        {"x": floats(1, 2, 3)},
+        r"n is 2 in .*data.npz, but the shape of x, \[3\], in .*data.npz makes it 3",
+    ),
     "an array for a number": ({"a": floats(1, 2)}, r"a is a number, but .*data.npz holds an array of \[2\]"),
     "a text for a number": ({"a": "two"}, r"a is a number, but .*data.npz holds <U3"),
     "half a size": ({"n": 2.5}, r"n is an int32, but .*data.npz holds 2.5"),
@@ -277,10 +280,12 @@ def test_sizes_must_agree(tmp_path: Path) -> None:
         problem_of(tmp_path, defines={"n": 3}, **GOOD)
     with pytest.raises(UsageError, match=r"a is 1.5 in .*data.npz, but -D a=2.0"):
         problem_of(tmp_path, defines={"a": 2}, **GOOD)
-    called = ADD + "int main(void) { float v[4]; add(4, 7, v, v, v); }\n"
-    with pytest.raises(UsageError, match=r"n is 2 in .*data.npz, but 4 in the program"):
-        problem_of(tmp_path, called, **GOOD)
-    assert problem_of(tmp_path, called.replace("add(4", "add(2"), **GOOD).values == {"n": 2, "a": 1.5}
+    called = "#ifndef N\n#define N 4\n#endif\n" + ADD + "int main(void) { float v[N]; add(N, 7, v, v, v); }\n"
+    with pytest.raises(UsageError, match=r"n is 2 in .*data.npz, but -D N=3"):
+        problem_of(tmp_path, called, {"N": 3}, **GOOD)
+    assert problem_of(tmp_path, called, **GOOD).values == {"n": 2, "a": 1.5}
+    with pytest.raises(UsageError, match=r"n is 3 in .*data.npz, but the shape of y, \[2\], in .*data.npz makes it 2"):
+        problem_of(tmp_path, called, **{**GOOD, "n": 3, "x": floats(1, 2, 3)})
 
 
 @pytest.mark.parametrize(
@@ -293,14 +298,14 @@ def test_no_npz_file_is_one_message(content: bytes | None, message: str, tmp_pat
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UsageError, match=message):
-        from_file(path, load(ADD), tmp_path)
+        from_files([str(path)], load(ADD), tmp_path)
 
 
 def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
     """What numpy.save writes has no names."""
     np.save(tmp_path / "x.npy", floats(1))
-    with pytest.raises(UsageError, match="holds one array without a name"):
-        from_file(tmp_path / "x.npy", load(ADD), tmp_path)
+    with pytest.raises(UsageError, match="holds one array without a name: say whose it is, --data NAME="):
+        from_files([str(tmp_path / "x.npy")], load(ADD), tmp_path)
 
 
 # The command.
@@ -309,7 +314,7 @@ def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": Path("data.npz"), "run_main": True}, "--data and --run-main both give the inputs: choose one"),
+        ({"data": ("data.npz",), "run_main": True}, "--data and --run-main both give the inputs: choose one"),
         ({"dump": Path("no/out.npz")}, "--dump no/out.npz: no such folder: no"),
         ({"dump": Path("shared")}, "--dump shared is a folder: give the name of a .npz file"),
     ],
@@ -339,7 +344,7 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
     x, y = np.arange(2000, dtype=np.float32), np.ones(2000, np.float32)
     np.savez(tmp_path / "data.npz", n=2000, a=0.5, x=x, y=y)
     request = preparation.Request(file, target="numba-cpu", directives=("loop 1: unroll 3",))
-    prepared = preparation.prepare(replace(request, data=tmp_path / "data.npz"))
+    prepared = preparation.prepare(replace(request, data=(str(tmp_path / "data.npz"),)))
     bench = Bench(prepared.job)
     np.testing.assert_array_equal(bench.arrays["x"], x)
     np.testing.assert_array_equal(bench.comparison.judge.expected["z"], x / 2 + 1)

@@ -1,7 +1,7 @@
-"""What a codelet is run on: random data, the arrays of a file, or what the program itself calls it with.
+"""What a codelet is run on: random data, the arrays of files, or what the program itself calls it with.
 
     random        Problem(values, shapes)                sizes.problem
-    --data FILE   names, types and shapes checked  ─┐
+    --data …      names, types and shapes checked  ─┐
     --run-main    program.record                   ─┴▶ one .npz in the cache, named by its contents ─▶ Problem(…, data)
 
 A ``Problem`` is all that checking and timing ask for, so that every run of every version has the same data.
@@ -10,9 +10,7 @@ A ``Problem`` is all that checking and timing ask for, so that every run of ever
 from __future__ import annotations
 
 import hashlib
-import math
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,37 +18,33 @@ import numpy as np
 
 from looptune.errors import UsageError
 from looptune.frontend import Unit
-from looptune.ir import Array, Codelet, Scalar, Var
+from looptune.ir import Array, Codelet, Scalar
 from looptune.runtime.program import Recorded
 from looptune.runtime.sizes import Problem, problem, shapes
-from looptune.simplify import is_integer, wrap
+from looptune.runtime.sources import Given, Number, read
 
-Number = int | float
 Held = Mapping[str, np.ndarray]
 
 
-def from_file(path: Path, unit: Unit, cache: Path) -> Problem:
-    """The problem that a .npz file describes: arrays and scalars by parameter name.
+def from_files(sources: Sequence[str], unit: Unit, cache: Path) -> Problem:
+    """The problem that the texts of --data describe: arrays and scalars by parameter name.
 
-    A size may come from the file, from the program or -D, or from the shape of an array; where two of them say it they
-    must agree. Other scalars of the file replace the program's. An array that is only written need not be there and
-    begins as zeros. UsageError for whatever does not fit.
+    A size may come from a file, from -D, from the shape of an array, or from the program; the first three must agree
+    where they say it, and the program's gives way. An array that is only written need not be there and begins as zeros.
+    UsageError for whatever does not fit.
     """
-    held = _read(path)
+    held = read(sources, unit.codelet)
     codelet = unit.codelet
-    names = [p.name for p in codelet.params]
-    unknown = sorted(held.keys() - set(names))
-    if unknown:
-        raise UsageError(f"{path} holds {', '.join(unknown)}: the parameters of {codelet.name} are {', '.join(names)}")
-    values = _values(path, unit, held)
+    values = _values(unit, held)
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     missing = [p.name for p in codelet.params if isinstance(p, Scalar) and p.name not in values]
     missing += [p.name for p in arrays if p.name not in held and p.io != "out"]
     if missing:
-        raise UsageError(f"{path} does not give {', '.join(missing)}, which {codelet.name} reads")
+        files = " and ".join(dict.fromkeys(str(given.path) for given in held.values()))
+        raise UsageError(f"{files or sources[0]} does not give {', '.join(missing)}, which {codelet.name} reads")
     sized = problem(codelet, values)
     reached = shapes(codelet, sized)
-    given = {p.name: _array(path, p, held[p.name], reached[p.name]) for p in arrays if p.name in held}
+    given = {p.name: held[p.name].fill(p, reached[p.name]) for p in arrays if p.name in held}
     given |= {p.name: np.zeros(reached[p.name], p.dtype) for p in arrays if p.name not in held}
     return _problem(codelet, values, given, cache)
 
@@ -93,62 +87,25 @@ def save(arrays: Held, path: Path) -> Path:
     return path
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    try:
-        held = np.load(path, allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            raise UsageError(f"{path} holds one array without a name: write it with numpy.savez, by parameter name")
-        with held:
-            return {name: held[name] for name in held.files}
-    except FileNotFoundError:
-        raise UsageError(f"no such file: {path}") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} is no .npz file of numbers: {error}") from error
-
-
-def _values(path: Path, unit: Unit, held: Held) -> dict[str, Number]:
-    """The scalars: the file's, the program's, and sizes that are an array's extent."""
-    values = dict(unit.values)
+def _values(unit: Unit, held: Mapping[str, Given]) -> dict[str, Number]:
+    """The scalars: the files', then sizes that are an array's extent, then the program's."""
+    said: dict[str, tuple[Number, Path]] = {}
     for p in unit.codelet.params:
         if isinstance(p, Scalar) and p.name in held:
-            number = _number(path, p, held[p.name])
-            known = values.get(p.name, number)
-            if known != number and (is_integer(p.dtype) or p.name in unit.given):
-                whose = f"-D {p.name}={known}" if p.name in unit.given else f"{known} in the program"
-                raise UsageError(f"{p.name} is {number} in {path}, but {whose}")
-            values[p.name] = number
+            said[p.name] = held[p.name].number(p), held[p.name].path
     for p in unit.codelet.params:
-        if isinstance(p, Array) and p.name in held and held[p.name].ndim == len(p.shape):
-            for extent, n in zip(p.shape, held[p.name].shape, strict=True):
-                if isinstance(extent, Var):
-                    values.setdefault(extent.name, n)
-    return values
-
-
-def _number(path: Path, p: Scalar, given: np.ndarray) -> Number:
-    if given.size != 1:
-        raise UsageError(f"{p.name} is a number, but {path} holds an array of {list(given.shape)} for it")
-    number = given.item()
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise UsageError(f"{p.name} is a number, but {path} holds {given.dtype} for it")
-    if not is_integer(p.dtype):
-        return float(number)
-    if not math.isfinite(number) or wrap(int(number), p.dtype) != number:
-        raise UsageError(f"{p.name} is an {p.dtype}, but {path} holds {number} for it")
-    return int(number)
-
-
-def _array(path: Path, p: Array, given: np.ndarray, reached: tuple[int, ...]) -> np.ndarray:
-    """``given`` in the shape of the parameter; ``reached`` is that, or for an open extent the least it must have."""
-    native = given.dtype.newbyteorder("=")
-    if native != np.dtype(p.dtype):
-        raise UsageError(f"{p.name} is {p.dtype}, but {given.dtype} in {path}")
-    shaped = given.reshape(-1) if len(p.shape) == 1 else given
-    open_ = p.shape[0] is None
-    fits = shaped.ndim == len(reached) and shaped.shape[1:] == reached[1:]
-    if not fits or (shaped.shape[0] < reached[0] if open_ else shaped.shape[0] != reached[0]):
-        want = f"at least {list(reached)}" if open_ else f"{list(reached)}"
-        raise UsageError(f"{p.name} must have the shape {want}, but has {list(given.shape)} in {path}")
-    return np.ascontiguousarray(shaped, native)
+        if isinstance(p, Array) and p.name in held:
+            given = held[p.name]
+            for name, size in given.sizes(p):
+                known, path = said.setdefault(name, (size, given.path))
+                if known != size:
+                    shape = f"the shape of {p.name}, {list(given.content.shape)}, in {given.path}"
+                    raise UsageError(f"{name} is {known} in {path}, but {shape} makes it {size}")
+    for name, (number, path) in said.items():
+        known = unit.values.get(name, number)
+        meant = [
+            m for m, text in unit.defines.items() if m.lower() == name.lower() and (m == name or text == f"{known}")
+        ]
+        if meant and known != number:
+            raise UsageError(f"{name} is {number} in {path}, but -D {meant[0]}={known}")
+    return {**unit.values, **{name: number for name, (number, _) in said.items()}}
