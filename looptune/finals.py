@@ -123,7 +123,8 @@ class Match:
     def kept(self, ready: Mapping[str, Ready], found: Times) -> Finals:
         """What there is in the database now."""
         rows = self._rows()
-        us = {name: timed(us) for name, us in found.us.items()}
+        rounds = max(map(len, found.us.values()), default=0)
+        us = {name: timed(us, rounds) for name, us in found.us.items()}
         wrong = {text: one.proof.wrong for text, one in ready.items() if one.proof.wrong} | dict(found.wrong)
         for name, outcome in us.items():
             self.store.record(rows[name], outcome)
@@ -140,7 +141,7 @@ class Match:
             case Row(outcome=Timed(times_us=times)):
                 return times
         times = place.sequential_us(self.model, self.lab.job)
-        self.store.record(row, timed(times))
+        self.store.record(row, timed(times, len(times)))
         return times
 
     def _rows(self) -> dict[str, Row]:
@@ -193,8 +194,9 @@ def _returned(reply: Reply, kind: type[_T]) -> _T:
             raise TargetError(f"the finals did not end: {other.message}")
 
 
-def timed(times_us: Sequence[float]) -> Timed:
-    stride = -(-len(times_us) // KEPT)
+def timed(times_us: Sequence[float], rounds: int) -> Timed:
+    """The times of the first of ``rounds``: of all that are compared the same ones are kept."""
+    stride = -(-rounds // KEPT)
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)
     return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals")

@@ -27,6 +27,7 @@ from looptune.tune.budget import Budget
 from looptune.tune.evaluate import Bench, KernelLab, Lineup, Times
 from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
+from looptune.tune.winner import winner
 
 SPAN = Span("x", 1, 1)
 KERNEL = """
@@ -80,6 +81,22 @@ def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_pat
     assert {len(times) for times in found.us.values()} == {5000 // 3 + 1}
     assert found.us[""][1] == pytest.approx(10.0 + 3 % 7 / 3, abs=1e-3)
     assert len(place.lineups) == 1
+
+
+def test_what_left_early_has_the_rounds_it_had(prepared: Prepared, tmp_path: Path) -> None:
+    """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
+
+    class Leaving(Asked):
+        def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
+            (race,) = races
+            us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in race.task.binaries}
+            yield 0, Returned(Times(us))
+
+    with Store.open(tmp_path / "db") as store:
+        (found,) = finals.run([match(prepared, store, "", "loop k: unroll 2")], Leaving(), 1)
+    assert {text: len(us) for text, us in found.us.items()} == {"": 1729, "loop k: unroll 2": 965}
+    assert all(a - b == pytest.approx(16.0) for a, b in zip(found.us[""], found.us["loop k: unroll 2"], strict=False))
+    assert winner(found.us, [*found.us]) == ("", ())
 
 
 def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Path) -> None:
