@@ -1,6 +1,6 @@
 """The finals: the best few versions, the default and the hand-written kernels, timed in turn on the same arrays.
 
-    built and proved, side by side ─▶ who is not proved wrong ─▶ timed, alone on the device ─▶ the winner
+    built, side by side ─▶ timed, alone on the device ─▶ the winner ─▶ proved; where it is wrong the next one has won
 
 What they took is kept in the database under the role "final", so that a command repeated after everything was measured
 answers at once.
@@ -27,6 +27,7 @@ from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
 from looptune.tune.job import Job
 from looptune.tune.serving import Raised, Returned, Sealed, seal
 from looptune.tune.store import Role, Row, Store
+from looptune.tune.winner import winner
 from looptune.tune.workers import Reply
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
@@ -41,8 +42,8 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
-    the first rounds. ``wrong``: why others have none; ``proofs``: of the versions, where they were not looked up, and
-    the seconds that building and proving took, of several kernels a share."""
+    the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
+    that they took, of several kernels a share."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -50,23 +51,19 @@ class Finals:
     proofs_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A version on its way into the finals."""
-
-    binary: Sealed
-    proof: Proved
+def built(job: Job, text: str, done: Scheduled) -> Sealed:
+    """It was verified at odd sizes when it was screened."""
+    return seal(job.target.backend().build(plans_of(replace(job, odd=None), done.codelet, text).timed))
 
 
-def ready(job: Job, text: str, done: Scheduled) -> Ready:
-    """Built and proved. It was verified at odd sizes when it was screened."""
-    binary = job.target.backend().build(plans_of(replace(job, odd=None), done.codelet, text).timed)
-    return Ready(seal(binary), proved(job, done))
+def builder() -> Callable[[Job, str, Scheduled], Sealed]:
+    """The set-up of a process that builds finalists."""
+    return built
 
 
-def readier() -> Callable[[Job, str, Scheduled], Ready]:
-    """The set-up of a process that makes finalists ready."""
-    return ready
+def prover() -> Callable[[Job, Scheduled], Proved]:
+    """The set-up of a process that proves winners."""
+    return proved
 
 
 def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
@@ -115,23 +112,37 @@ class Match:
         wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
         return None if self._impossible(times) else Finals(times, wrong)
 
-    def race(self, ready: Mapping[str, Ready]) -> Race:
-        """Of those that are not proved wrong."""
-        binaries = {text: one.binary for text, one in ready.items() if not one.proof.wrong}
+    def race(self, binaries: Mapping[str, Sealed]) -> Race:
         return Race(self.model, self.lab.measure_setups, Lineup(binaries, self.by_hand, self.seed, self.default))
 
-    def kept(self, ready: Mapping[str, Ready], found: Times) -> Finals:
+    def kept(self, found: Times) -> Finals:
         """What there is in the database now."""
-        rows = self._rows()
         rounds = max(map(len, found.us.values()), default=0)
         us = {name: timed(us, rounds) for name, us in found.us.items()}
-        wrong = {text: one.proof.wrong for text, one in ready.items() if one.proof.wrong} | dict(found.wrong)
         for name, outcome in us.items():
-            self.store.record(rows[name], outcome)
-        for name, why in wrong.items():
-            self.store.record(rows[name], WrongResult(why))
-        proofs = {text: one.proof for text, one in ready.items()}
-        return Finals({name: outcome.times_us for name, outcome in us.items()}, wrong, proofs)
+            self._record(name, outcome)
+        for name, why in found.wrong.items():
+            self._record(name, WrongResult(why))
+        return Finals({name: outcome.times_us for name, outcome in us.items()}, found.wrong)
+
+    def unproved(self, found: Finals) -> tuple[str, ...]:
+        """Of the winner and of the default, those that are to be proved yet."""
+        right = [text for text in self.texts if text in found.us]
+        if not right or self.role != "final":
+            return ()
+        matter = dict.fromkeys((winner(found.us, right)[0], *(t for t in right if t == self.default)))
+        return tuple(text for text in matter if text not in found.proofs)
+
+    def judged(self, found: Finals, text: str, proof: Proved) -> Finals:
+        """What is proved wrong has no times."""
+        if not proof.wrong:
+            return replace(found, proofs={**found.proofs, text: proof})
+        self._record(text, WrongResult(proof.wrong))
+        left = {name: us for name, us in found.us.items() if name != text}
+        return replace(found, us=left, wrong={**found.wrong, text: proof.wrong})
+
+    def _record(self, name: str, outcome: Timed | WrongResult) -> None:
+        self.store.record(self._row(name), outcome)
 
     def sequential(self, place: Place) -> tuple[float, ...]:
         """The times of the original loops on one core, kept like the others."""
@@ -162,25 +173,33 @@ class Match:
 
 
 def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
-    """All finals: the database's, where they are there. The others are made ready together by ``jobs`` processes, then
-    run, each on a device that has nothing else to do, while nothing compiles."""
+    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove the winners."""
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
-    new = [number for number in range(len(matches)) if number not in found]
-    start = time.monotonic()
-    tasks = [(matches[n].lab.job, text, matches[n].scheduled(text)) for n in new for text in matches[n].texts]
-    built = iter(place.each(readier, LIMIT_S, tasks, jobs))
-    made = {n: {text: _returned(next(built), Ready) for text in matches[n].texts} for n in new}
-    proofs_s = time.monotonic() - start
-    failed: dict[int, Reply] = {}
-    for at, reply in place.races([matches[n].race(made[n]) for n in new], LIMIT_S):
-        n = new[at]
-        if isinstance(reply, Returned):
-            found[n] = replace(matches[n].kept(made[n], _returned(reply, Times)), proofs_s=proofs_s / len(new))
-        else:
-            failed[n] = reply
-    for reply in failed.values():
-        _returned(reply, Times)
+    _race([number for number in range(len(matches)) if number not in found], matches, found, place, jobs)
+    while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
+        start = time.monotonic()
+        tasks = [(matches[n].lab.job, matches[n].scheduled(text)) for n, text in due]
+        for (n, text), reply in zip(due, place.each(prover, LIMIT_S, tasks, jobs), strict=True):
+            found[n] = matches[n].judged(found[n], text, _returned(reply, Proved))
+        share = (time.monotonic() - start) / len(due)
+        for n, _ in due:
+            found[n] = replace(found[n], proofs_s=found[n].proofs_s + share)
     return [found[number] for number in range(len(matches))]
+
+
+def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals], place: Place, jobs: int) -> None:
+    """Each on a device that has nothing else to do, while nothing compiles; kept as they end."""
+    tasks = [(matches[n].lab.job, text, matches[n].scheduled(text)) for n in new for text in matches[n].texts]
+    made = iter(place.each(builder, LIMIT_S, tasks, jobs))
+    races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
+    failed: list[Reply] = []
+    for at, reply in place.races(races, LIMIT_S):
+        if isinstance(reply, Returned):
+            found[new[at]] = matches[new[at]].kept(_returned(reply, Times))
+        else:
+            failed.append(reply)
+    for reply in failed:
+        _returned(reply, Times)
 
 
 def _returned(reply: Reply, kind: type[_T]) -> _T:

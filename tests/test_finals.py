@@ -13,7 +13,7 @@ import pytest
 from looptune import finals, mapped, places, proved
 from looptune.errors import TargetError
 from looptune.experiment import COPIES, together
-from looptune.finals import Match, Ready
+from looptune.finals import Match
 from looptune.frontend.directive import parse
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Const, Loop
@@ -57,9 +57,14 @@ class Asked(places.Here):
     rounds: int = 5000
     wrong: tuple[str, ...] = ()
     lineups: list[Lineup] = field(default_factory=list)
+    proved: list[list[str]] = field(default_factory=list)
 
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
-        return [Returned(Ready(Sealed(b""), Proved("no", "no" if text in self.wrong else ""))) for _, text, _ in tasks]
+        if setup is finals.builder:
+            return [Returned(Sealed(b"")) for _ in tasks]
+        texts = ["\n".join(f"loop {s.loop}: {s.text}" for s in done.steps) for _, done in tasks]
+        self.proved.append(texts)
+        return [Returned(Proved("no", "no" if text in self.wrong else "")) for text in texts]
 
     def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
@@ -108,14 +113,18 @@ def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Pa
     assert [*lineup.binaries] == ["loop k: unroll 2", ""]
 
 
-def test_what_is_proved_wrong_does_not_run(prepared: Prepared, tmp_path: Path) -> None:
-    """It is no finalist, says why, and is looked up as such."""
-    place = Asked(rounds=3, wrong=("loop k: unroll 2",))
+def test_what_is_proved_wrong_has_not_won(prepared: Prepared, tmp_path: Path) -> None:
+    """It says why, and is looked up as such; the next has won, if it is proved, and who cannot win is not proved."""
+    texts = ("loop i: unroll 2", "loop i: unroll 16", "loop k: unroll 128", "loop i: unroll 1024")
+    place = Asked(rounds=3, wrong=texts[:1])
     with Store.open(tmp_path / "db") as store:
-        (found,), (again,) = (finals.run([match(prepared, store, "loop k: unroll 2", "")], place, 1) for _ in range(2))
-    (lineup,) = place.lineups
-    assert [*lineup.binaries] == [""]
-    assert found.wrong == again.wrong == {"loop k: unroll 2": "no"}
+        kernel = replace(match(prepared, store, *texts), default=texts[2])
+        (found,), (again,) = (finals.run([kernel], place, 1) for _ in range(2))
+    assert len(place.lineups) == 1
+    assert found.wrong == again.wrong == {texts[0]: "no"}
+    assert found.us == again.us
+    assert found.us.keys() == found.proofs.keys() | {texts[3]} == {*texts[1:]}
+    assert place.proved == [[texts[0], texts[2]], [texts[1]], [texts[1], texts[2]]]
 
 
 def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
@@ -130,7 +139,7 @@ def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
         found = finals.run([match(k, store, "", "loop i: unroll 2") for k in kernels], place, 1)
     assert len(place.lineups) == 3
     assert [len(f.us) for f in found] == [2, 2, 2]
-    assert (found[0].proofs_s, found[1].proofs_s) == (found[2].proofs_s, 0.0)
+    assert [[*f.proofs] for f in found] == [[""]] * 3
 
 
 def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
@@ -157,7 +166,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
 def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
     lab = KernelLab(prepared.job, prepared.context)
-    ready = finals.readier()(prepared.job, "", scheduled(lab, ""))
+    binary = finals.builder()(prepared.job, "", scheduled(lab, ""))
     bench = Bench(prepared.job)
     path = prepared.request.file.with_name("by_hand.py")
     right = "def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n"
@@ -168,7 +177,7 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
         ("def cpu(:\n", 1, "SyntaxError"),
     ):
         path.write_text(f"{text}{right}")
-        times = bench.finals(Lineup({"": ready.binary}, path, 0, ""))
+        times = bench.finals(Lineup({"": binary}, path, 0, ""))
         assert times.us[""]
         assert times.wrong["hand-written"].startswith(f"by_hand.py:{line} raised {error}: ")
         assert ("library" in times.us) == ("A.nothing" in text)
@@ -177,13 +186,14 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
 def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
     lab = KernelLab(prepared.job, prepared.context)
-    ready = finals.readier()(prepared.job, "loop i: unroll 2", scheduled(lab, "loop i: unroll 2"))
+    done = scheduled(lab, "loop i: unroll 2")
+    binary, proof = finals.builder()(prepared.job, "loop i: unroll 2", done), finals.prover()(prepared.job, done)
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
-    lab.backend.load(ready.binary.opened()).run(arrays, prepared.job.problem.values, None)
+    lab.backend.load(binary.opened()).run(arrays, prepared.job.problem.values, None)
     np.testing.assert_allclose(arrays["y"], want, rtol=1e-4)
-    assert "proved equivalent to the original loops" in ready.proof.said
-    assert ready.proof.wrong == ""
+    assert "proved equivalent to the original loops" in proof.said
+    assert proof.wrong == ""
 
 
 def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
