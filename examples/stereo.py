@@ -1,12 +1,16 @@
-"""A stereo pair with known disparities.
+"""A stereo pair with known disparities, and how far off found ones are.
 
-    python examples/stereo.py render FOLDER        writes left.png, right.png and truth.png
+    python examples/stereo.py render FOLDER                       writes left.png, right.png and truth.png
+    python examples/stereo.py judge FOUND TRUTH -o PICTURE        counts the pixels that are more than 1 off, shows them
 
 A scene is a few surfaces, each with a shape and a texture over the left picture's coordinates and a disparity
 d = a + b x + c y there. A point at (x, y) of the left picture is at (x - d, y) of the right one, and where several are,
 the one of largest d, which is nearest, is seen. Both pictures are means of 3 x 3 samples a pixel, each with noise of
 its own of 1.5 grey levels. ``truth.png`` has 16 times the disparity of the left picture's pixels, which is how the
 Tsukuba pair comes with its truth.
+
+What is found is a picture, too, whose grey levels are disparities. ``judge`` leaves a border out, and draws side by
+side what was found and, in red over the truth, where it is wrong.
 """
 
 from __future__ import annotations
@@ -19,12 +23,14 @@ from pathlib import Path
 import numpy as np
 
 from looptune import pictures
+from looptune.errors import UsageError
 
 Shape = Callable[[np.ndarray, np.ndarray], np.ndarray]
 HEIGHT, WIDTH, SEED = 288, 384, 6
 SAMPLES = 3
 NOISE = 1.5
-SCALE = 16
+SCALE, BORDER = 16, 18
+RED = (200, 40, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +131,65 @@ def sampled(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return above * (1 - v) + below * v
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    rendering = commands.add_parser("render", help="write left.png, right.png and truth.png")
-    rendering.add_argument("folder", type=Path)
-    rendering.add_argument("--seed", type=int, default=SEED, help="of textures and noise")
-    arguments = parser.parse_args()
+def judge(found: np.ndarray, truth: np.ndarray, border: int) -> np.ndarray:
+    """Which pixels are more than 1 off, both in disparities, without the border."""
+    inside = np.s_[border : truth.shape[0] - border, border : truth.shape[1] - border]
+    return np.abs(found[inside] - truth[inside]) > 1
+
+
+def shown(found: np.ndarray, truth: np.ndarray, border: int) -> np.ndarray:
+    """Colours [height, over twice the width, 3]: what was found; the truth, paler in the border, wrong pixels red."""
+    most = max(found.max(), truth.max(), 1)
+    left, behind = (np.repeat((255 * d / most)[:, :, None], 3, axis=2) for d in (found, truth))
+    errors = 235 - 0.25 * behind
+    inside = errors[border : truth.shape[0] - border, border : truth.shape[1] - border]
+    inside -= 25
+    inside[judge(found, truth, border)] = RED
+    gap = np.full((truth.shape[0], max(8, border // 2), 3), 255)
+    return np.rint(np.concatenate([left, gap, errors], axis=1)).astype(np.uint8)
+
+
+def rendered(arguments: argparse.Namespace) -> None:
     left, right, truth = render(SCENE, arguments.seed)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     scaled = np.rint(SCALE * truth).astype(np.uint8)
     for name, samples in (("left", left), ("right", right), ("truth", scaled)):
         pictures.write(arguments.folder / f"{name}.png", samples, 255)
+
+
+def judged(arguments: argparse.Namespace) -> None:
+    found = pictures.read(arguments.found).grey.astype(float)
+    truth = pictures.read(arguments.truth).grey / arguments.scale
+    if found.shape != truth.shape:
+        raise UsageError(f"{arguments.found} is {list(found.shape)}, {arguments.truth} {list(truth.shape)}")
+    if 2 * arguments.border >= min(truth.shape):
+        raise UsageError(f"a border of {arguments.border} leaves nothing of {list(truth.shape)}")
+    wrong = judge(found, truth, arguments.border)
+    left_out = f", a border of {arguments.border} left out" if arguments.border else ""
+    print(f"{100 * wrong.mean():.2f} % of {wrong.size} pixels are more than 1 off{left_out}")
+    if arguments.output is not None:
+        pictures.write(arguments.output, shown(found, truth, arguments.border), 255)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    rendering = commands.add_parser("render", help="write left.png, right.png and truth.png")
+    rendering.add_argument("folder", type=Path)
+    rendering.add_argument("--seed", type=int, default=SEED, help="of textures and noise")
+    rendering.set_defaults(run=rendered)
+    judging = commands.add_parser("judge", help="count the pixels that are more than 1 off, and show them")
+    judging.add_argument("found", type=Path, help="a picture whose grey levels are disparities")
+    judging.add_argument("truth", type=Path, help="a picture whose grey levels are --scale times the disparities")
+    judging.add_argument("--scale", type=float, default=SCALE)
+    judging.add_argument("--border", type=int, default=BORDER, help="pixels on each side that are not looked at")
+    judging.add_argument("-o", "--output", type=Path, help="a PNG")
+    judging.set_defaults(run=judged)
+    arguments = parser.parse_args()
+    try:
+        arguments.run(arguments)
+    except UsageError as error:
+        parser.error(error.message)
 
 
 if __name__ == "__main__":

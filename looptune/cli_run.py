@@ -73,7 +73,10 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 )
 @click.option("--run-main", is_flag=True, help="Inputs: what the program, compiled by gcc, calls the codelet with.")
 @click.option(
-    "--dump", metavar="FILE", type=click.Path(path_type=Path), help="Write the arrays the best version leaves, as .npz."
+    "--dump",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Write the arrays the best version leaves, as .npz; or one of them as .png, .pgm or .npy.",
 )
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
@@ -127,7 +130,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
                 for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
                     warn(warning)
                 found = run_all(every, store, _progress(quiet or as_json), place)
-            dump_outputs(every[0], found[0])
+            for message in dump_outputs(every[0], found[0]):
+                warn(message)
             for one, result in zip(every, found, strict=True):
                 _show(result, _failed(one, result), reports, say)
             results += found

@@ -117,8 +117,11 @@ def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
     return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
 
 
-def dump_outputs(prepared: Prepared, result: Result) -> None:
-    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated."""
-    if prepared.request.dump is not None and result.versions.get("timed") and not result.interrupted:
-        best = result.directives if prepared.request.sweep else prepared.annotated.text
-        dump.write(KernelLab(prepared.job, prepared.context), best, prepared.request.dump)
+def dump_outputs(prepared: Prepared, result: Result) -> list[str]:
+    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated; returns what
+    there is to say of them."""
+    files = dump.wanted(prepared.request.dump, prepared.job.codelet)
+    if not files or not result.versions.get("timed") or result.interrupted:
+        return []
+    best = result.directives if prepared.request.sweep else prepared.annotated.text
+    return dump.write(KernelLab(prepared.job, prepared.context), best, files)

@@ -72,7 +72,7 @@ class Request:
     directives: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     run_main: bool = False
-    dump: Path | None = None
+    dump: tuple[str, ...] = ()
     cluster: str | None = None
     devices: str | None = None
     command: str = ""
@@ -194,8 +194,7 @@ def _load(request: Request, **more: None) -> Unit:
 
 def _problem(request: Request, unit: Unit) -> Problem:
     """The sizes and the data: random, of files, or the program's own."""
-    if request.dump is not None:
-        dump.check_writable(request.dump)
+    dump.wanted(request.dump, unit.codelet)
     if request.data and request.run_main:
         raise UsageError("--data and --run-main both give the inputs: choose one")
     if request.data:

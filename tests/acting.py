@@ -78,7 +78,7 @@ def read(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
 
 
 def arguments_read(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
-    """A script of benchmarks/ up to where it has read its arguments."""
+    """A script up to where it has read its arguments."""
     parse = argparse.ArgumentParser.parse_args
 
     def stop(parser: argparse.ArgumentParser, *given: object) -> None:
@@ -150,6 +150,7 @@ STOPS = (
     Stop("looptune run .*--target (.*cuda|opencl)", read, "they need a GPU, or OpenCL; test_gpu, test_opencl"),
     Stop("looptune run ", measured_not, "measuring takes seconds; the tutorial and test_cli measure"),
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
+    Stop("python examples/stereo.py judge", arguments_read, "what it judges is not measured; test_stereo does"),
     Stop("python -m pytest ", tests_named, "these tests are run anyway"),
     Stop("make ", planned, "they make an environment, and run this"),
     Stop("pip install -e examples/", brought, "installing builds a package; installed.py writes the metadata alone"),

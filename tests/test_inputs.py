@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from looptune import dump, preparation
+from looptune.dump import Wanted
 from looptune.errors import UsageError
 from looptune.frontend import load
 from looptune.runtime.inputs import from_files, from_program
@@ -315,8 +316,13 @@ def test_one_array_is_not_a_file_of_arrays(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"data": ("data.npz",), "run_main": True}, "--data and --run-main both give the inputs: choose one"),
-        ({"dump": Path("no/out.npz")}, "--dump no/out.npz: no such folder: no"),
-        ({"dump": Path("shared")}, "--dump shared is a folder: give the name of a .npz file"),
+        ({"dump": ("no/out.npz",)}, "--dump no/out.npz: no such folder: no"),
+        ({"dump": ("shared",)}, "--dump shared is a folder: give the name of a file"),
+        ({"dump": ("y=no/y.npy",)}, "--dump y=no/y.npy: no such folder: no"),
+        ({"dump": ("out.png",)}, "--dump out.png: say which array, --dump NAME=out.png"),
+        ({"dump": ("out.npz", "a=a.npy")}, "--dump a=a.npy: add gives back y, z"),
+        ({"dump": ("y=y.npz",)}, "--dump y=y.npz: one array goes to a file in .png, .pgm or .npy"),
+        ({"dump": ("y=y.png",)}, "--dump y=y.png: a picture has two dimensions, y has 1"),
     ],
 )
 def test_options_are_checked_before_anything_runs(
@@ -349,7 +355,7 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_array_equal(bench.arrays["x"], x)
     np.testing.assert_array_equal(bench.comparison.judge.expected["z"], x / 2 + 1)
     np.testing.assert_array_equal(bench.pairs()["y"][1], y)
-    dump.write(KernelLab(prepared.job, prepared.context), prepared.annotated.text, tmp_path / "out.npz")
+    dump.write(KernelLab(prepared.job, prepared.context), prepared.annotated.text, [Wanted(tmp_path / "out.npz", None)])
     with np.load(tmp_path / "out.npz") as held:
         assert sorted(held.files) == ["y", "z"]
         np.testing.assert_array_equal(held["z"], x / 2 + 1)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command import looptune
-from documents import ROOT
 
-from looptune import pictures, preparation
+from looptune import dump, pictures
 from looptune.errors import UsageError
 from looptune.frontend import load
 from looptune.runtime.inputs import from_files
@@ -123,39 +121,27 @@ def test_shapes_and_types_that_no_picture_has(folder: Path) -> None:
         arrays_of("a=a.png", "b=b.ppm", dtype="signed char")
 
 
-def test_belief_propagation_takes_a_rendered_pair(folder: Path) -> None:
-    """The example's pictures are the codelet's inputs, at their size and with the program's iterations."""
-    stereo = runpy.run_path(str(ROOT / "examples" / "stereo.py"))
-    left, right, truth = stereo["render"](stereo["SCENE"], stereo["SEED"])
-    for name, samples in (("left", left), ("right", right)):
-        pictures.write(Path(f"{name}.png"), samples[:90, :70], 255)
-    data = ("left=left.png", "right=right.png")
-    request = preparation.Request(ROOT / "polybench" / "bp_stereo.c", target="numba-cpu", data=data)
-    prepared = preparation.prepare(request)
-    assert prepared.job.problem.values == {"height": 90, "width": 70, "iterations": 250}
-    arrays = prepared.job.problem.arrays(prepared.unit.codelet, 0)
-    np.testing.assert_array_equal(arrays["left"], left[:90, :70])
-    assert arrays["sent"].shape == (4, 2, 15, 90, 35)
-    assert (truth.min(), truth.max()) == (0, 14)
-
-
-def test_the_rendered_pair_shows_one_scene() -> None:
-    """At whole disparities a left pixel is the right one so far to the left, but for noise, edges, what is hidden."""
-    stereo = runpy.run_path(str(ROOT / "examples" / "stereo.py"))
-    left, right, truth = stereo["render"](stereo["SCENE"], stereo["SEED"])
-    y, x = np.indices(truth.shape)
-    for whole, most_apart in ((0, 0.1), (5, 0.05), (9, 0.05), (12, 0.2), (14, 0.05)):
-        inside = (truth == whole) & (x >= whole)
-        apart = np.abs(left[inside].astype(int) - right[y[inside], x[inside] - whole])
-        assert inside.sum() > 1000
-        assert np.mean(apart > 8) < most_apart, whole
-    again = stereo["render"](stereo["SCENE"], stereo["SEED"])
-    assert all(np.array_equal(a, b) for a, b in zip((left, right, truth), again, strict=True))
-
-
 def test_the_command_takes_pictures_and_says_what_is_wrong(folder: Path) -> None:
     """Exit code 2 and one line."""
     Path("d.c").write_text(DIFFERENCE.replace("TYPE", "float"))
     ran = looptune("run", "d.c", "--data", "a=a.png", "--data", "b=other.png", cwd=folder)
     assert ran.code == 2
     assert ran.err == "error: w is 4 in a.png, but the shape of b, [3, 3], in other.png makes it 3\n"
+
+
+# What comes out.
+
+
+def test_arrays_come_out_as_files(folder: Path) -> None:
+    """As grey levels, which are read again as they were, or as they are; what is no level is cut, and counted."""
+    arrays = {"c": np.array([[0, 7], [254.4, 255]], np.float32), "d": np.array([[-3, 300, np.nan]])}
+    for name in ("c.png", "c.pgm"):
+        assert dump._write(dump.Wanted(Path(name), "c"), arrays) == ""
+        np.testing.assert_array_equal(pictures.read(Path(name)).levels, [[0, 7], [254, 255]])
+    said = dump._write(dump.Wanted(Path("d.png"), "d"), arrays)
+    assert said == "d.png: 3 of 3 values of d are beyond the levels 0 to 255"
+    assert pictures.read(Path("d.png")).levels.tolist() == [[0, 255, 0]]
+    dump._write(dump.Wanted(Path("d.npy"), "d"), arrays)
+    np.testing.assert_array_equal(np.load("d.npy"), arrays["d"])
+    with pytest.raises(UsageError, match=r"cannot write no/d\.npy"):
+        dump._write(dump.Wanted(Path("no/d.npy"), "d"), arrays)

@@ -84,10 +84,10 @@ def test_every_kind_of_pgm_gives_its_samples(kind: bytes, white: int) -> None:
 @pytest.mark.parametrize("white", [1, 3, 15, 255, 65535])
 def test_what_is_written_is_read_again(white: int, tmp_path: Path) -> None:
     """Grey and, with 8 bits and 16, colour."""
-    for shape in ((5, 7), (5, 7, 3)) if white > 15 else ((5, 7),):
+    for name, shape in (("a.png", (5, 7)), ("a.pgm", (5, 7)), *([("a.png", (5, 7, 3))] if white > 15 else [])):
         samples = RNG.integers(white + 1, size=shape)
-        pictures.write(tmp_path / "a.png", samples, white)
-        found = pictures.read(tmp_path / "a.png")
+        pictures.write(tmp_path / name, samples, white)
+        found = pictures.read(tmp_path / name)
         np.testing.assert_array_equal(found.samples.reshape(shape), samples)
         assert found.white == white
 

@@ -1,4 +1,4 @@
-"""Pictures as arrays of grey levels: PNG, and PGM or PPM, text or binary; written as PNG.
+"""Pictures as arrays of grey levels: PNG, and PGM or PPM, text or binary; written as PNG or PGM.
 
     file ─ read ─▶ Picture: samples as the file has them ─ grey ─▶ one channel ─ levels ─▶ 0 is black, 255 is white
 
@@ -16,6 +16,8 @@ from looptune.errors import UsageError
 from looptune.pictures import netpbm, png
 
 KINDS = "PNG, PGM or PPM"
+WRITTEN = (".png", ".pgm")
+"""Suffixes of what ``write`` writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,13 @@ def read(path: Path) -> Picture:
 
 
 def write(path: Path, samples: np.ndarray, white: int) -> None:
-    """A PNG of integers [height, width] or [height, width, 3] from 0 to ``white``, which is 1, 3, 15, 255 or 65535;
-    UsageError where it cannot be written."""
+    """A picture of integers from 0 to ``white``; UsageError where it cannot be written.
+
+    A name in ``.pgm`` is a binary PGM of [height, width], any other a PNG of [height, width] or [height, width, 3], of
+    which white is 1, 3, 15, 255 or 65535.
+    """
+    encode = netpbm.encode if path.suffix == ".pgm" else png.encode
     try:
-        path.write_bytes(png.encode(samples, white))
+        path.write_bytes(encode(samples, white))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -26,6 +26,13 @@ def decode(data: bytes) -> tuple[np.ndarray, int]:
     return samples.reshape(shape), white
 
 
+def encode(samples: np.ndarray, white: int) -> bytes:
+    """A binary PGM of integers [height, width] from 0 to ``white``."""
+    assert ((samples >= 0) & (samples <= white)).all(), f"samples from {samples.min()} to {samples.max()}"
+    height, width = samples.shape
+    return b"P5\n%d %d\n%d\n" % (width, height, white) + samples.astype(_sample(white)).tobytes()
+
+
 def _numbers(text: bytes, count: int, white: int) -> np.ndarray:
     words = re.sub(rb"#[^\n]*", b"", text).split()[:count]
     wrong = next((word for word in words if not word.isdigit() or len(word) > 9), None)
@@ -35,8 +42,12 @@ def _numbers(text: bytes, count: int, white: int) -> np.ndarray:
 
 
 def _bytes(content: bytes, count: int, white: int) -> np.ndarray:
-    sample = np.dtype(np.uint8 if white < 256 else ">u2")
+    sample = _sample(white)
     return _enough(np.frombuffer(content[: len(content) // sample.itemsize * sample.itemsize], sample)[:count], count)
+
+
+def _sample(white: int) -> np.dtype:
+    return np.dtype(np.uint8 if white < 256 else ">u2")
 
 
 def _enough(samples: np.ndarray, count: int) -> np.ndarray:
