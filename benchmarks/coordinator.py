@@ -218,7 +218,7 @@ def of_many(points: int, name: str, strategy: type[Strategy], jobs: int) -> str:
 
 
 def main() -> None:
-    names = sorted(path.stem for path in (ROOT / "pragmas").glob("*.pragmas"))
+    names = sorted(path.stem for path in (ROOT / "polybench").glob("*.c"))
     options = argparse.ArgumentParser(description="the coordinator's own cost")
     options.add_argument("kernels", nargs="*", metavar="KERNEL", choices=[[], *names])
     options.add_argument("--points", type=int, default=1_000_000, metavar="N", help="0: without the second table")

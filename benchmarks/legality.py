@@ -126,7 +126,7 @@ def _legal(analysis: Analysis, space: Sequence[Configuration], values: dict[str,
 
 
 def main() -> None:
-    names = sorted(path.stem for path in (ROOT / "pragmas").glob("*.pragmas"))
+    names = sorted(path.stem for path in (ROOT / "polybench").glob("*.c"))
     options = argparse.ArgumentParser(description="CPU time of dependences, judging and proofs")
     options.add_argument("kernels", nargs="*", metavar="KERNEL", choices=[[], *names])
     options.add_argument("--proofs", type=int, default=10, metavar="N")

@@ -55,6 +55,7 @@ int main(void)
 def furnish(folder: Path) -> None:
     for place in ("polybench", "pragmas", "examples", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
         (folder / place).mkdir(parents=True)
+    shutil.copy(ROOT / "pragmas" / "jiang-snir.pragmas", folder / "pragmas")
     for name in (*KERNELS, "bp_stereo"):
         shutil.copy(ROOT / "polybench" / f"{name}.c", folder / "polybench")
         shutil.copy(ROOT / "pragmas" / f"{name}.pragmas", folder / "pragmas")
@@ -69,7 +70,7 @@ def furnish(folder: Path) -> None:
         (folder / place / "gemver.c").write_text(GEMVER)
     database = folder / ".looptune" / "results.sqlite"
     fill(database)
-    for copy in ("a.sqlite", "b.sqlite", "results.sqlite"):
+    for copy in ("a.sqlite", "all.sqlite", "b.sqlite", "results.sqlite"):
         shutil.copy(database, folder / copy)
 
 

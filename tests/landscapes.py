@@ -3,13 +3,14 @@
 bowl      1 + how far each number is from the best one, in doublings, + a step for each word that is not the best
 rugged    the bowl times 1 .. 1 + RUGGED, by a hash of the text
 holes     the rugged one, of which a share cannot be timed
+product   a matrix product on a GPU of 132 multiprocessors: waves of blocks, occupancy, shared memory and its bandwidth
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from math import log2
+from math import ceil, log2
 
 from looptune.tune.space import Configuration, Space, parse
 from looptune.tune.strategies import Strategy
@@ -53,6 +54,33 @@ def rugged(configuration: Configuration) -> float:
 
 def holes(configuration: Configuration) -> float | None:
     return None if _share(f"hole {configuration.text}") < HOLES else rugged(configuration)
+
+
+def product(configuration: Configuration, n: int = 1024, noise: float = 0.0) -> float | None:
+    """Microseconds of C = A B with n x n elements, up to so much more by a hash; None where a block has no room."""
+    at = {name: value for name, value in coordinates(configuration)[0].items() if not isinstance(value, str)}
+    rows, columns, vector = at.get("unroll(i)", 1), at.get("unroll(j)", 1), at.get("runs(j)", 1)
+    depth, buffers, parts = at.get("tile(k)"), at.get("buffers(k)", 1), at.get("split(k)", 1)
+    threads = at["blocksize"] * at["blocksize.2"]
+    high, wide = rows * at["blocksize.2"], columns * at["blocksize"]
+    registers = rows * columns + 2 * (rows + columns) + 28
+    shared_bytes = 0 if depth is None else 4 * (high + wide) * depth * buffers
+    if shared_bytes > 48 * 1024 or registers * threads > 65536:
+        return None
+    room = min(65536 // (registers * threads), 2048 // threads, 228 * 1024 // max(shared_bytes, 1))
+    busiest = ceil(ceil(n / high) * ceil(n / wide) * parts / 132)
+    warps = threads / 32
+    hidden = min(1.0, min(room, busiest) * warps * min(rows * columns, 16) / 80)
+    if depth is None:
+        issued = (rows * columns + rows + columns + 2 + 4 / at.get("unroll(k)", 1)) / 4
+        cycles = max(issued / hidden, 2 * columns + rows, (high + wide) / 12 / warps)
+    else:
+        issued = (rows * columns + rows / 4 + columns / vector + 3) / 4
+        waiting = 15 * warps / (depth * buffers * min(room, busiest) ** 0.5)
+        cycles = max(issued / hidden, columns + rows / 4, (high + wide) / 6 / warps) + waiting
+    us = 4.0 + busiest * warps * n / parts * cycles / 1755 + (6 if parts > 1 else 0)
+    cleaned = 25.0 if "box(i)" not in at and (n % rows or n % columns) else 0.0
+    return (us + cleaned) * (1 + noise * _share(configuration.text))
 
 
 def _share(text: str) -> float:

@@ -32,7 +32,7 @@ from looptune.schedule import schedule
 from looptune.tune.space import parse
 
 ROOT = Path(__file__).parent.parent
-KERNELS = sorted(path.stem for path in (ROOT / "pragmas").glob("*.pragmas"))
+KERNELS = sorted(path.stem for path in (ROOT / "polybench").glob("*.c"))
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 SPREAD = 1
 """Of each kernel's space."""

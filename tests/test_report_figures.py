@@ -126,7 +126,7 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
         fill(store, times={"": 100.0}, finals={})
     found = every.figures([one(tmp_path / "db")])
     assert {f.name for f in found if f.draw is not None} == {"speedups"}
-    assert {f.name for f in found} == {"speedups", "factors", "orders", "sensitivity", "roofline"}
+    assert {f.name for f in found} == {"speedups", "factors", "orders", "sensitivity", "blocks", "roofline"}
     assert all((f.draw is None) == bool(f.missing) for f in found)
 
 

@@ -24,7 +24,12 @@ from looptune.simplify import is_integer
 from looptune.tune.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
-KERNELS = sorted(path.stem for path in (ROOT / "pragmas").glob("*.pragmas"))
+PROGRAMS = {
+    **{path.stem: path for path in sorted((ROOT / "polybench").glob("*.c"))},
+    "jiang-snir": ROOT / "polybench" / "gemm.c",
+}
+"""The C file that a space file is for."""
+KERNELS = list(PROGRAMS)
 
 VERSIONS: Mapping[str, int] = {
     "2dconv": 198, "2mm": 163, "3dconv": 137, "3mm": 116, "atax": 130, "bicg": 490, "corr": 152, "covar": 145,
@@ -52,6 +57,8 @@ BEST: Mapping[str, Sequence[str]] = {
 """What the paper found best for CUDA, besides what the C files say."""
 
 SPLITTING = {"unroll", "tile", "distribute"}
+MOST = {"jiang-snir": 3000}
+"""Versions of a space that is searched with a strategy; of the others 850, which a sweep tries all."""
 SPREAD = 40
 COMPUTED = 6
 SIZES = (5, 7, 6, 4, 3)
@@ -71,7 +78,7 @@ def configurations(kernel: str) -> tuple[Configuration, ...]:
 
 @cache
 def analysis(kernel: str, dtype: str | None = None) -> Analysis:
-    return Analysis(load(ROOT / "polybench" / f"{kernel}.c", dtype=dtype).codelet)
+    return Analysis(load(PROGRAMS[kernel], dtype=dtype).codelet)
 
 
 def scheduled(known: Analysis, lines: Sequence[str]) -> Codelet:
@@ -108,7 +115,7 @@ def test_a_space_has_the_size_it_says(kernel: str) -> None:
     count = len({c.text for c in configurations(kernel)})
     assert f" {count} versions." in space_text(kernel).partition("\n\n")[0]
     on_a_gpu = {c.text for c in parse(space_text(kernel), kernel).on("gpu")}
-    assert VERSIONS.get(kernel, 0) <= len(on_a_gpu) <= count <= 850
+    assert VERSIONS.get(kernel, 0) <= len(on_a_gpu) <= count <= MOST.get(kernel, 850)
 
 
 @pytest.mark.parametrize("kernel", sorted(VERSIONS))

@@ -27,6 +27,8 @@ Coordinates = dict[str, Scalar]
 _PLACE = re.compile(r"(?:(loop|nest)\s+([\w.]+)|codelet)\s*:\s*", re.IGNORECASE)
 _EXTENTS = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_OWN_WORD = re.compile(r",\s*([A-Za-z_]\w*)\s+$")
+"""What stands before a number that a word inside of a directive has: ``runs`` of ``unroll 8, split, runs 4``."""
 
 
 def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, str]]:
@@ -47,8 +49,9 @@ def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, st
         text = _EXTENTS.sub(" x ", line if place is None else line[place.end() :])
         shape = _NUMBER.sub("#", text)
         named = {where: f"{found[where]}; {shape}" if where in found else shape}
-        plain = _quantity(text, group)
-        for number in _NUMBER.findall(text):
+        for match in _NUMBER.finditer(text):
+            number, own = match[0], _OWN_WORD.search(text[: match.start()])
+            plain = _quantity(text if own is None else own[1], group)
             count = 1 + sum(n == plain or n.startswith(f"{plain}.") for n in (*found, *named))
             named[plain if count == 1 else f"{plain}.{count}"] = int(number)
         found |= named
@@ -57,7 +60,7 @@ def coordinates(configuration: Configuration) -> tuple[Coordinates, dict[str, st
 
 
 def _quantity(text: str, group: str) -> str:
-    """What the numbers of a directive are called: ``unroll(i)``, ``blocksize``."""
+    """What a number of a directive is called: ``unroll(i)``, ``blocksize``."""
     words = re.findall(r"[A-Za-z_]\w*", text)
     word = "blocksize" if "blocksize" in words else words[0] if words else "number"
     return word if group == "codelet" else f"{word}({group})"

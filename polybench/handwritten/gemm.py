@@ -3,10 +3,12 @@
 Parameters as in ``polybench/gemm.c``: ni, nj, nk, alpha, beta, C[ni][nj], A[ni][nk], B[nk][nj].
 ``cpu`` and ``cuda`` take the element type and return a function that updates C in place. ``kernels`` lists the CUDA
 kernels behind ``cuda``, each as a Python function and the types it is called with, to be compiled without a GPU.
+``library_cpu`` and ``library_cuda`` are the BLAS of NumPy and cuBLAS, where it is installed.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +54,56 @@ def _accumulate(c_row: Any, alpha: Any, a_row: Any, b: Any, left: int, right: in
         a0, b0 = alpha * a_row[k], b[k, left:right]
         for j in range(c_row.size):
             c_row[j] += a0 * b0[j]
+
+
+def library_cpu(dtype: str) -> Callable[..., None]:
+    """The BLAS that NumPy was built with."""
+
+    def gemm(ni: int, nj: int, nk: int, alpha: float, beta: float, c: Any, a: Any, b: Any) -> None:
+        c *= beta
+        c += alpha * (a @ b)
+
+    return gemm
+
+
+def library_cuda(dtype: str) -> Callable[..., None] | None:
+    """cuBLAS in full precision, without TF32; None where it is not installed.
+
+    It takes matrices by columns, and ours by rows are such matrices transposed: C' = alpha * B' @ A' + beta * C'.
+    """
+    blas = cublas()
+    if blas is None:
+        return None
+    real = ctypes.c_float if dtype == "float32" else ctypes.c_double
+    multiply = blas.cublasSgemm_v2 if dtype == "float32" else blas.cublasDgemm_v2
+    handle = ctypes.c_void_p()
+    _done(blas.cublasCreate_v2(ctypes.byref(handle)))
+
+    def gemm(ni: int, nj: int, nk: int, alpha: float, beta: float, c: Any, a: Any, b: Any, stream: Any = 0) -> None:
+        if ni == 0 or nj == 0:
+            return
+        c_at, a_at, b_at = (ctypes.c_void_p(x.__cuda_array_interface__["data"][0]) for x in (c, a, b))
+        factor, kept = ctypes.byref(real(alpha)), ctypes.byref(real(beta))
+        _done(blas.cublasSetStream_v2(handle, ctypes.c_void_p(int(stream))))
+        _done(multiply(handle, 0, 0, nj, ni, nk, factor, b_at, nj, a_at, max(nk, 1), kept, c_at, nj))
+
+    return gemm
+
+
+def cublas() -> ctypes.CDLL | None:
+    """From wherever NVIDIA's own finder of libraries knows it to be: a wheel, conda, the CUDA toolkit."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        path = load_nvidia_dynamic_lib("cublas").abs_path
+        return None if path is None else ctypes.CDLL(path)
+    except (ImportError, RuntimeError, OSError):
+        return None
+
+
+def _done(status: int) -> None:
+    if status != 0:
+        raise RuntimeError(f"cuBLAS answered with status {status}")
 
 
 def cuda(dtype: str) -> Callable[..., None]:

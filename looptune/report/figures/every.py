@@ -10,6 +10,8 @@ from typing import Any
 
 from looptune.report import summary
 from looptune.report.figures import draw, style
+from looptune.report.figures.blocks import blocks
+from looptune.report.figures.draw_blocks import register_blocks
 from looptune.report.figures.draw_roof import rooflines
 from looptune.report.figures.families import factors, orders
 from looptune.report.figures.roofline import roofs
@@ -79,6 +81,12 @@ def _of_versions(studies: Sequence[Study]) -> list[Figure]:
             "no parameter has two values",
             "The best time with each value of a parameter, all others free, over the best time of all, from the "
             "screening; for each kernel the parameters that matter most.",
+        ),
+        _figure(
+            "blocks", "Register blocks", _known(blocks, studies), register_blocks,
+            "no two loops are unrolled and jammed together in several ways",
+            "The best time with each block of iterations that a thread runs side by side, all else free, over the "
+            "best time of all, from the screening; dark is near the best, white four times it and more.",
         ),
         _figure(
             "roofline", "Roofline", roofs(studies), rooflines,

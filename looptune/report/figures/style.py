@@ -47,6 +47,13 @@ def plain(axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
+def shades(colours: Sequence[str]) -> Any:
+    """A function from 0 .. 1 to what lies between these colours."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("shades", colours)
+
+
 def ratio_axis(axes: Any, values: Iterable[float], *, one: bool = True, room: float = 0.06) -> None:
     """A logarithmic y axis of ratios around these, with ticks that say 0.5x, 1x, 20x, few of them; ``one``: 1 has to be
     seen; ``room``: the share of the axis left free at either end. Noise is not blown up: it spans a quarter."""

@@ -7,9 +7,11 @@
                      all values:    loop 1, loop 2, …      quantities, from the best of those
 
 After Jiang and Snir, "Automatic Tuning Matrix Multiplication Performance on Graphics Hardware", PACT 2005, whose
-phases were those of one kernel: here a phase is a loop, their order the seed's. Rounds are repeated until one brings
-nothing; then the search begins again at RESTARTS random points. On a unimodal quantity with n values Algorithm 1 asks
-O(log^2 n) times.
+phases were those of one kernel: here a phase is a loop, the last written first. What the inner loop is made into
+decides whether memory, a cache or registers bound it, and so which blocks of the outer loops are good; the other way
+round a block is chosen for a loop that does not stay. Rounds are repeated until one brings nothing; then the search
+begins again, RESTARTS times: at the best with two loops drawn anew, and at a random point, in turn. On a unimodal
+quantity with n values Algorithm 1 asks O(log^2 n) times.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from looptune.tune.strategies.base import Best, Search, Sequential
 Probe = Callable[[int], Generator[int, float, float]]
 """The cost at a position."""
 
-RESTARTS = 10
+RESTARTS = 20
+REDRAWN = 2
+"""Loops that a restart near the best changes."""
 
 
 def unimodal(probe: Probe, at: int, low: int, high: int) -> Generator[int, float, Best]:
@@ -58,13 +62,25 @@ class JiangSnir(Sequential):
     name: ClassVar[str] = "jiang-snir"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.starts(), RESTARTS):
+        for start in self.from_each(self.view.starts(), 0):
             yield from self._rounds(start)
+        for k in range(RESTARTS if self.view.size else 0):
+            yield from self._rounds(self._beside() if k % 2 == 0 else self.rng.randrange(self.view.size))
+
+    def _beside(self) -> int:
+        """The best with some loops as a random point has them, or what comes nearest to that and is not known."""
+        best = min(self.costs, key=lambda point: (self.costs[point], point))
+        other = self.view.towards(self.rng.randrange(self.view.size), best)
+        groups = self.view.groups(best)
+        redrawn = {k for group in self.rng.sample(groups, min(REDRAWN, len(groups))) for k in group}
+        pairs = zip(self.view.digits(best), self.view.digits(other), strict=True)
+        digits = [theirs if k in redrawn else ours for k, (ours, theirs) in enumerate(pairs)]
+        point = self.view.nearest(best, digits, self.costs, self.rng)
+        return best if point is None else point
 
     def _rounds(self, start: int) -> Search:
         best = start, (yield start)
-        groups = self.view.groups(start)
-        self.rng.shuffle(groups)
+        groups = self.view.groups(start)[::-1]
         while True:
             before = best[1]
             for whole in (False, True):

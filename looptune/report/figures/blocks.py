@@ -1,0 +1,90 @@
+"""What a thread computes of two jammed loops: the best time with each block of iterations, over the best of all.
+
+    loop i: unroll 4, jam                        row 4
+    loop j: unroll 8, split, runs 4, jam         column 8 of `split, runs 4`          cell = min { time } / best time
+
+Of the loops that are unrolled and jammed together, the two with the most such cells; loops that go by their numbers
+have to follow each other, as one directly in the other does. After Jiang and Snir, "Automatic Tuning Matrix
+Multiplication Performance on Graphics Hardware", PACT 2005, who asked the same of their blocks, `mrt`, and packings,
+`mc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from looptune.report.study import Study
+
+_NUMBER = re.compile(r"loop (\d+)(?:\.\d+)?")
+_UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How many iterations, and how the copies lie: ``contiguous``, ``split``, ``split, runs 4``."""
+
+    scheme: str
+    factor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """``rows`` and ``columns`` are the two loops' places; ``cells``: factor of the first, column to ratio."""
+
+    kernel: str
+    rows: str
+    columns: str
+    cells: Mapping[tuple[int, Column], float]
+
+    @property
+    def across(self) -> list[Column]:
+        return sorted({column for _, column in self.cells}, key=lambda c: (c.scheme, c.factor))
+
+    @property
+    def down(self) -> list[int]:
+        return sorted({row for row, _ in self.cells})
+
+
+def blocks(study: Study) -> Blocks | None:
+    """None where no two loops are jammed together, or only in one way each."""
+    times = study.screened()
+    best_us = min(times.values(), default=1.0)
+    found: dict[tuple[str, str], dict[tuple[int, Column], float]] = {}
+    for text, us in times.items():
+        for (rows, here), (columns, there) in combinations(jammed(text).items(), 2):
+            if _may_nest(rows, columns):
+                cells, cell = found.setdefault((rows, columns), {}), (here.factor, there)
+                cells[cell] = min(us / best_us, cells.get(cell, us / best_us))
+    made = [Blocks(study.kernel, rows, columns, cells) for (rows, columns), cells in found.items()]
+    both = [b for b in made if len(b.down) > 1 and len(b.across) > 1]
+    return max(both, key=lambda b: len(b.cells), default=None)
+
+
+def _may_nest(outer: str, inner: str) -> bool:
+    """
+    >>> _may_nest("loop i", "loop j"), _may_nest("loop 1", "loop 4"), _may_nest("loop 7.2", "loop 8")
+    (True, False, True)
+    """
+    numbers = [_NUMBER.fullmatch(place) for place in (outer, inner)]
+    known = [int(match[1]) for match in numbers if match is not None]
+    return len(known) < 2 or known[1] == known[0] + 1
+
+
+def jammed(text: str) -> dict[str, Column]:
+    """Place to how its loop is unrolled, of each loop whose copies are jammed.
+
+    >>> jammed("loop i: unroll 4, jam\\nloop j: unroll 8, split, runs 4, jam\\nloop k: unroll 2")
+    {'loop i': Column(scheme='contiguous', factor=4), 'loop j': Column(scheme='split, runs 4', factor=8)}
+    """
+    found: dict[str, Column] = {}
+    for line in text.splitlines():
+        place, _, what = (part.strip() for part in line.partition(":"))
+        match = _UNROLL.fullmatch(what)
+        words = [] if match is None else [w.strip().lower() for w in match[2].split(",")]
+        if match is not None and "jam" in words:
+            lie = ["split" if "split" in words else "contiguous", *(w for w in words if w.startswith("runs "))]
+            found[place] = Column(", ".join(lie), int(match[1]))
+    return found
