@@ -97,7 +97,7 @@ def _write(one: Wanted, arrays: Mapping[str, np.ndarray]) -> str:
     array = arrays[one.array]
     if one.is_picture:
         levels = np.rint(np.nan_to_num(array, posinf=255, neginf=0)).clip(0, 255).astype(np.uint8)
-        pictures.write(one.path, levels, 255)
+        pictures.write(one.path, levels)
         cut = np.count_nonzero(~((array > -1) & (array < 256)))
         return f"{one.path}: {cut} of {array.size} values of {one.array} are beyond the levels 0 to 255" if cut else ""
     try:

@@ -63,7 +63,7 @@ def furnish(folder: Path) -> None:
     shutil.copy(ROOT / "examples" / "stereo.py", folder / "examples")
     (folder / "nest.c").write_text(NEST)
     for side in ("left", "right"):
-        pictures.write(folder / f"{side}.png", np.arange(48).reshape(6, 8), 255)
+        pictures.write(folder / f"{side}.png", np.arange(48).reshape(6, 8))
     np.savez(folder / "in.npz", n=8, x=np.ones(8, np.float32))
     (folder / "utilities" / "polybench.h").write_text("#define DATA_TYPE double\n")
     for place in ("gemver", "linear-algebra/blas/gemver"):

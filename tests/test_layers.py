@@ -51,8 +51,8 @@ OWNERS = {
     "dask": (),
 }
 
-OPTIONAL = ("matplotlib", "optuna", "pyatf")
-"""Of the extras ``plot`` and ``search``."""
+OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
+"""Of the extras ``plot``, ``pictures`` and ``search``."""
 
 COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_report", "cli_run")
 """Each imports what a command needs when it runs."""

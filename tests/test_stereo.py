@@ -13,6 +13,7 @@ import numpy as np
 import oracle
 import pytest
 from documents import ROOT
+from PIL import Image
 
 from looptune import pictures
 from looptune.analysis import Analysis
@@ -40,12 +41,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def samples(path: Path) -> np.ndarray:
-    return pictures.read(path).samples
+    return np.asarray(Image.open(path))
 
 
 def test_the_rendered_pair_shows_one_scene(pair: Path) -> None:
     """At whole disparities a left pixel is the right one so far to the left, but for noise, edges, what is hidden."""
-    left, right, truth = (samples(pair / f"{name}.png")[:, :, 0].astype(int) for name in ("left", "right", "truth"))
+    left, right, truth = (samples(pair / f"{name}.png").astype(int) for name in ("left", "right", "truth"))
     assert left.shape == (288, 384)
     assert (truth.min(), truth.max()) == (0, 14 * 16)
     y, x = np.indices(truth.shape)
@@ -70,8 +71,8 @@ def test_wrong_pixels_are_counted_and_red(tmp_path: Path, capsys: pytest.Capture
     found = np.full((12, 10), 3)
     found[0, :] = 9
     found[5, 4:7] = 4
-    pictures.write(tmp_path / "truth.png", truth, 255)
-    pictures.write(tmp_path / "found.pgm", found, 255)
+    pictures.write(tmp_path / "truth.png", truth)
+    pictures.write(tmp_path / "found.pgm", found)
     files = (tmp_path / "found.pgm", tmp_path / "truth.png")
     ran("judge", *files, "--border", "2", "-o", tmp_path / "result.png")
     assert capsys.readouterr().out == "6.25 % of 48 pixels are more than 1 off, a border of 2 left out\n"
@@ -95,8 +96,8 @@ def test_what_cannot_be_judged_is_said(
 ) -> None:
     """Exit code 2 and one line."""
     monkeypatch.chdir(tmp_path)
-    pictures.write(Path("truth.png"), np.zeros((12, 10), int), 255)
-    pictures.write(Path("small.png"), np.zeros((2, 2), int), 255)
+    pictures.write(Path("truth.png"), np.zeros((12, 10), int))
+    pictures.write(Path("small.png"), np.zeros((2, 2), int))
     with pytest.raises(SystemExit) as ended:
         ran("judge", *words)
     assert ended.value.code == 2
@@ -108,7 +109,7 @@ def test_tuned_versions_find_what_the_sequential_program_finds(pair: Path, tmp_p
     """On a part of the pair: to the pixel, so that all have one error against the truth, and it is small."""
     part = np.s_[110:176, 30:120]
     for name in ("left", "right"):
-        pictures.write(tmp_path / f"{name}.png", samples(pair / f"{name}.png")[part][:, :, 0], 255)
+        pictures.write(tmp_path / f"{name}.png", samples(pair / f"{name}.png")[part])
     program = ROOT / "polybench" / "bp_stereo.c"
     unit = load(program, defines={"ITERATIONS": 16})
     data = [f"{name}={tmp_path}/{name}.png" for name in ("left", "right")]
@@ -118,7 +119,7 @@ def test_tuned_versions_find_what_the_sequential_program_finds(pair: Path, tmp_p
     text = program.read_text().replace("static void bp_stereo", "void bp_stereo")
     found = {"sequential": oracle.by_gcc(text, unit.codelet, given, tmp_path)}
     found |= c_blocks.run([c_blocks.Case(name, made, unit.codelet, given) for name, made in versions(unit)], tmp_path)
-    truth = samples(pair / "truth.png")[part][:, :, 0] / STEREO["SCALE"]
+    truth = samples(pair / "truth.png")[part] / STEREO["SCALE"]
     errors = {name: STEREO["judge"](left["disparity"], truth, 18).mean() for name, left in found.items()}
     assert len(errors) == 3
     assert set(errors.values()) == {errors["sequential"]}, errors

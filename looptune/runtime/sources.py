@@ -109,7 +109,7 @@ def _read(text: str) -> Mapping[str, Given]:
     path = Path(rest)
     start = _start(path)
     if pictures.is_picture(start):
-        return {name: Given(path, pictures.read(path).levels, levels=True)}
+        return {name: Given(path, pictures.read(path), levels=True)}
     if start.startswith(ZIP):
         raise UsageError(f"--data {text}: a .npz file has its names inside: --data {path}")
     if not start.startswith(NUMPY):
