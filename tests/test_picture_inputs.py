@@ -79,6 +79,14 @@ def test_flat_arrays_and_borders_are_filled_too(folder: Path) -> None:
     assert (found["h"], found["w"], found["b"].shape) == (1, 2, (1, 1))
 
 
+def test_a_picture_is_not_taken_for_a_smaller_one(folder: Path) -> None:
+    """Where no extent says the sizes, and those at hand reach a part of the picture; a row or so less is a stencil."""
+    flat = "void f(int h, int w, float *a) { for (int i = 1; i < h * w - 1; i++) a[i - 1] = a[i]; }\n"
+    assert arrays_of("a=a.png", text=flat, h=3, w=4)["a"].shape == (12,)
+    with pytest.raises(UsageError, match=r"a\.png has 12 pixels for a, the loops reach 5: say its sizes with -D"):
+        arrays_of("a=a.png", text=flat, h=2, w=3)
+
+
 def test_sizes_of_the_program_give_way_and_given_ones_do_not(folder: Path) -> None:
     """The program calls it with 9 x 8; with -D the user says so."""
     assert arrays_of("a=a.png", "b=b.ppm", CALLED=None)["w"] == 4

@@ -279,7 +279,7 @@ def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
             "table-best.json"
         }
         drawn = {p.name.partition(".")[0] for p in (w.page.parent / "figures").iterdir()}
-        own = {"speedups", "roofline", "factors", "orders", "sensitivity"}
+        own = {"speedups", "times", "roofline", "factors", "orders", "sensitivity"}
         assert drawn == ({"speedups", "transfer"} if w.page.parent.name == "across" else own)
 
 

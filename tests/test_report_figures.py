@@ -7,18 +7,22 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from stored import BEST, GPU, OTHER, TIMES, database, fill, one
+from stored import BEST, GPU, OTHER, TIMES, database, fill, one, result
 
 from looptune import studies
 from looptune.report import site
 from looptune.report.figures import every
 from looptune.report.figures.draw import spread_labels
+from looptune.report.figures.draw_entries import bars
+from looptune.report.figures.entries import entries
 from looptune.report.figures.families import Curve, factors, orders
 from looptune.report.figures.roofline import roofs
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
 from looptune.report.inline import Picture, inlined
-from looptune.report.study import alike
+from looptune.report.result import Entry
+from looptune.report.study import Study, alike
+from looptune.runtime.timing import Summary
 from looptune.tune.store import Row, Store
 
 
@@ -76,6 +80,46 @@ def test_sensitivity_is_the_best_with_each_value_over_the_best(tmp_path: Path) -
     assert found.left_out == 0
 
 
+def test_times_are_bars_over_the_default(tmp_path: Path) -> None:
+    """Those that were timed, in their order; a sequential program that would leave the others no room is broken."""
+    (panel,) = entries([one(database(tmp_path / "db"))])
+    assert (panel.kernel, panel.about) == ("gemm", "512, float32")
+    assert [(bar.name, bar.time_us) for bar in panel.bars] == [
+        ("sequential", 100_000.0), ("default", 100.0), ("hand-written", 20.0), ("tuned", 25.0),
+    ]  # fmt: skip
+    assert [bar.ratio for bar in panel.bars] == [0.001, 1.0, 5.0, 4.0]
+    assert [bar.broken for bar in panel.bars] == [True, False, False, False]
+    assert all(bar.low < bar.ratio < bar.high for bar in panel.bars)
+    assert panel.bars[0].shown == pytest.approx(5**-0.5)
+
+
+@pytest.mark.parametrize(("alone_us", "broken"), [(299.0, False), (301.0, True), (10.1, False), (6.6, True)])
+def test_a_bar_is_broken_where_it_is_far_from_the_others(alone_us: float, broken: bool) -> None:
+    """Three times slower than all of them, or faster; it is still the longest."""
+    times = {"sequential": alone_us, "default": 100.0, "hand-written": 20.0, "tuned": 25.0}
+    made = tuple(Entry(name, Summary(us, us, us, 31), None, "") for name, us in times.items())
+    (panel,) = entries([Study(GPU, result(entries=made), ())])
+    bar, *others = panel.bars
+    assert bar.broken == broken
+    assert bar.shown < min(o.ratio for o in others) or bar.shown > max(o.ratio for o in others)
+
+
+def test_a_kernel_without_a_default_has_no_bars() -> None:
+    """Nor has one of which only the default was timed."""
+    default, _, tuned = result().entries
+    for some in ((), (default,), (tuned,)):
+        assert entries([Study(GPU, result(entries=some), ())]) == []
+
+
+def test_a_panel_says_names_times_and_ratios(tmp_path: Path) -> None:
+    """Each bar its name and its time below, its ratio at the end."""
+    pytest.importorskip("matplotlib")
+    (axes,) = bars(entries([one(database(tmp_path / "db"))])).axes
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["sequential\n100 ms", "default\n100 us", "hand-written\n20 us", "tuned\n25 us"]
+    assert {text.get_text() for text in axes.texts} == {"512, float32", "0.001", "1", "5", "4"}
+
+
 def test_a_transfer_costs_the_time_there_over_that_of_the_best_there(tmp_path: Path) -> None:
     """From the finals where both ran there, else from the screening; nothing where it was not measured."""
     with Store.open(tmp_path / "db") as store:
@@ -125,8 +169,8 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
     with Store.open(tmp_path / "db") as store:
         fill(store, times={"": 100.0}, finals={})
     found = every.figures([one(tmp_path / "db")])
-    assert {f.name for f in found if f.draw is not None} == {"speedups"}
-    assert {f.name for f in found} == {"speedups", "factors", "orders", "sensitivity", "blocks", "roofline"}
+    assert {f.name for f in found if f.draw is not None} == {"speedups", "times"}
+    assert {f.name for f in found} == {"speedups", "times", "factors", "orders", "sensitivity", "blocks", "roofline"}
     assert all((f.draw is None) == bool(f.missing) for f in found)
 
 

@@ -24,6 +24,8 @@ from looptune.ir import Array, Bin, Codelet, Const, Expr, Scalar, Var
 from looptune.simplify import is_integer, wrap
 
 Number = int | float
+USED = 0.75
+"""Of a picture, the least that the loops have to reach: less means that their sizes are not the picture's."""
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 
 
@@ -65,6 +67,9 @@ class Given:
             raise UsageError(
                 f"{p.name} must have the shape {want}, but has {list(self.content.shape)} in {self.path}", p.span
             )
+        if self.levels and open_ and reached[0] < USED * shaped.shape[0]:
+            size = f"{self.path} has {self.content.size} pixels for {p.name}"
+            raise UsageError(f"{size}, the loops reach {math.prod(reached)}: say its sizes with -D", p.span)
         return self._leveled(shaped, p) if self.levels else self._native(shaped, p)
 
     def _shaped(self, p: Array) -> np.ndarray:

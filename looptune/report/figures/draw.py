@@ -90,9 +90,14 @@ def _cross(axes: Any, k: float) -> Any:
 
 def _value(axes: Any, x: float, ratio: float) -> None:
     """The number at the end of a bar that begins at 1."""
+    value_at(axes, x, ratio, ratio)
+
+
+def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
+    """The number beyond ``end``, which is where the bar ends, or what is drawn over it."""
     up = ratio >= 1
     text = f"{ratio:.0f}" if ratio >= 99.5 else f"{ratio:.3g}" if ratio >= 0.1 else f"{ratio:.2g}"
-    axes.annotate(text, (x, ratio), (0, 2 if up else -2), textcoords="offset points", ha="center",
+    axes.annotate(text, (x, end), (0, 2 if up else -2), textcoords="offset points", ha="center",
                   va="bottom" if up else "top", fontsize=6.5, color=INK)  # fmt: skip
 
 

@@ -12,7 +12,9 @@ from looptune.report import summary
 from looptune.report.figures import draw, style
 from looptune.report.figures.blocks import blocks
 from looptune.report.figures.draw_blocks import register_blocks
+from looptune.report.figures.draw_entries import bars
 from looptune.report.figures.draw_roof import rooflines
+from looptune.report.figures.entries import entries
 from looptune.report.figures.families import factors, orders
 from looptune.report.figures.roofline import roofs
 from looptune.report.figures.sensitivity import sensitivity
@@ -43,7 +45,9 @@ class Drawn:
 def figures(studies: Sequence[Study]) -> list[Figure]:
     """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
     several = len({s.device for s in studies}) > 1
-    return [_speedups(studies), _transfers(studies)] if several else [_speedups(studies), *_of_versions(studies)]
+    if several:
+        return [_speedups(studies), _transfers(studies)]
+    return [_speedups(studies), _times(studies), *_of_versions(studies)]
 
 
 def _speedups(studies: Sequence[Study]) -> Figure:
@@ -52,6 +56,15 @@ def _speedups(studies: Sequence[Study]) -> Figure:
         "speedups", "Speed-up over the default", compared, draw.speedups,
         "no kernel has both a default and a tuned time",
         "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+    )  # fmt: skip
+
+
+def _times(studies: Sequence[Study]) -> Figure:
+    return _figure(
+        "times", "Each kernel's times over its default", entries(studies), bars,
+        "of no kernel both the default and something else was timed",
+        "The original loops on one core, the default, what others wrote and the tuned version, from the finals; under "
+        "the names the medians, and thin lines from quartile to quartile. A broken bar is longer than it is drawn.",
     )  # fmt: skip
 
 
