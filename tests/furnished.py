@@ -56,6 +56,7 @@ def furnish(folder: Path) -> None:
     for place in ("polybench", "pragmas", "examples", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
         (folder / place).mkdir(parents=True)
     shutil.copy(ROOT / "pragmas" / "jiang-snir.pragmas", folder / "pragmas")
+    shutil.copytree(ROOT / "gatlas", folder / "gatlas")
     for name in (*KERNELS, "bp_stereo"):
         shutil.copy(ROOT / "polybench" / f"{name}.c", folder / "polybench")
         shutil.copy(ROOT / "pragmas" / f"{name}.pragmas", folder / "pragmas")

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 PROGRAMS = {
     **{path.stem: path for path in sorted((ROOT / "polybench").glob("*.c"))},
     "jiang-snir": ROOT / "polybench" / "gemm.c",
+    "product": ROOT / "gatlas" / "product.c",
 }
 """The C file that a space file is for."""
 KERNELS = list(PROGRAMS)
@@ -68,7 +69,8 @@ kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def space_text(kernel: str) -> str:
-    return (ROOT / "pragmas" / f"{kernel}.pragmas").read_text()
+    beside = PROGRAMS[kernel].with_name(f"{kernel}.pragmas")
+    return (beside if beside.exists() else ROOT / "pragmas" / f"{kernel}.pragmas").read_text()
 
 
 @cache

@@ -1,0 +1,184 @@
+"""The products of GATLAS: every case is the product it says, in C, in its space's versions, and in the chart."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from functools import cache
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import oracle
+import pytest
+import stores
+
+from looptune import targets
+from looptune.analysis import Analysis
+from looptune.api import CACHE
+from looptune.backends.text import ident
+from looptune.bake import bake
+from looptune.errors import LooptuneError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapping import plan
+from looptune.plans import Plan
+from looptune.schedule import schedule
+from looptune.tune.space import Configuration, parse
+
+ROOT = Path(__file__).parent.parent
+FILE, SPACE = ROOT / "gatlas" / "product.c", ROOT / "gatlas" / "product.pragmas"
+CASES = [
+    tuple(name for name, given in zip(("TRANS_A", "TRANS_B", "NO_ALPHA_BETA"), on, strict=True) if given)
+    for on in product((False, True), repeat=3)
+]
+SIZES = {"NI": 5, "NJ": 7, "NK": 6}
+cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case) or "NN")
+
+
+@cache
+def analysis(case: tuple[str, ...]) -> Analysis:
+    return Analysis(load(FILE, defines=dict.fromkeys(case)).codelet)
+
+
+@cache
+def space() -> tuple[Configuration, ...]:
+    return tuple(parse(SPACE.read_text(), SPACE.name))
+
+
+def sample(count: int, begin: int = 0) -> list[Configuration]:
+    return list(space()[begin :: len(space()) // count])
+
+
+def planned(case: tuple[str, ...], configuration: Configuration, sizes: dict[str, int]) -> Plan:
+    done = schedule(analysis(case), parse_lines(configuration.lines)).codelet
+    return plan(bake(done, sizes), blocks=True)
+
+
+def element(shape: tuple[int, int], seed: int) -> np.ndarray:
+    """What the program's ``init`` makes."""
+    i, j = np.indices(shape)
+    return ((i * 7 + j * 3 + seed) % 11) / 11
+
+
+@every_case
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_the_program_prints_the_product(case: tuple[str, ...], tmp_path: Path) -> None:
+    """Compiled without a warning, at three sizes that differ: NumPy's product of the same matrices."""
+    macros = [f"-D{name}" for name in case] + [f"-D{name}={value}" for name, value in SIZES.items()]
+    options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-DDUMP", "-DDATA_TYPE=double"]
+    subprocess.run(["gcc", *options, *macros, FILE, "-o", tmp_path / "p"], check=True, timeout=60)
+    printed = subprocess.run([tmp_path / "p"], check=True, capture_output=True, text=True, timeout=60).stdout
+    got = np.array([[float(x) for x in line.split()] for line in printed.splitlines()[: SIZES["NI"]]])
+    ni, nj, nk = SIZES.values()
+    a = element((nk, ni), 2).T if "TRANS_A" in case else element((ni, nk), 2)
+    b = element((nj, nk), 3).T if "TRANS_B" in case else element((nk, nj), 3)
+    want = a @ b if "NO_ALPHA_BETA" in case else 1.5 * (a @ b) + 0.5 * element((ni, nj), 1)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_cases_are_kernels_of_their_own() -> None:
+    """In a database none is taken for another."""
+    assert len({analysis(case).codelet.name for case in CASES}) == len(CASES)
+
+
+@every_case
+def test_every_case_has_the_whole_space(case: tuple[str, ...]) -> None:
+    """Versions from all over it are legal: other ones of each case."""
+    for configuration in sample(8, 5 * CASES.index(case)):
+        planned(case, configuration, {"ni": 40, "nj": 36, "nk": 33})
+
+
+@cuda
+@pytest.mark.parametrize("case", CASES[::3], ids=lambda case: "-".join(case) or "NN")
+def test_versions_compile_for_a_gpu(case: tuple[str, ...]) -> None:
+    """An order and a shared tile of a case; what a thread holds stays in registers."""
+    orders, shared = space()[130 + CASES.index(case)], space()[-2]
+    for configuration in (orders, shared):
+        made = planned(case, configuration, {"ni": 1024, "nj": 512, "nk": 256})
+        used = targets.backend("cuda-c", CACHE).build(made).resources
+        assert all(r.local_bytes == 0 and 0 < r.registers <= 255 for r in used), configuration.text
+
+
+@cuda
+@pytest.mark.simulator
+def test_a_sample_computes_the_product_in_the_simulator(tmp_path: Path) -> None:
+    """Three versions of each case at sizes that blocks leave something of, against the interpreter: the same bits."""
+    batch, expected = [], {}
+    size = {"ni": 5, "nj": 6, "nk": 5}
+    backend = targets.backend("numba-cuda", CACHE)
+    for number, case in enumerate(CASES):
+        codelet = analysis(case).codelet
+        given = oracle.arguments(codelet, {**size, "alpha": 2, "beta": 3})
+        for name, array in oracle.arrays(given).items():
+            given[name] = np.rint(array)
+        want = oracle.interpreted(codelet, given)
+        for configuration in [*sample(2, 31 * number), space()[-1 - 5 * number]]:
+            name = f"{case} {configuration.text}"
+            source = backend.emit(planned(case, configuration, size))
+            batch.append(oracle.Emitted(name, source, ident(codelet.name), given))
+            expected[name] = want
+    results = oracle.simulated(batch, tmp_path)
+    off = {name: r if isinstance(r, str) else oracle.off(expected[name], r) for name, r in results.items()}
+    assert {name: why for name, why in off.items() if why is not None} == {}
+    assert len(off) == len(batch)
+
+
+@cache
+def chart() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gatlas_chart", ROOT / "benchmarks" / "gatlas.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_chart_goes_over_cases_and_sizes() -> None:
+    """Every size of a case, then the next case; a size is a number or three."""
+    found = [(c.name, c.macros, c.m, c.n, c.k) for c in chart().cases(["nn", "tn"], True, "256,8x12x20")]
+    assert found == [
+        ("nn", ("NO_ALPHA_BETA",), 256, 256, 256),
+        ("nn", ("NO_ALPHA_BETA",), 8, 12, 20),
+        ("tn", ("TRANS_A", "NO_ALPHA_BETA"), 256, 256, 256),
+        ("tn", ("TRANS_A", "NO_ALPHA_BETA"), 8, 12, 20),
+    ]
+
+
+def test_a_line_of_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the database has is not swept again: timed three ways; tab-separated, as wide as its head."""
+    unit = load(FILE, defines={"TRANS_A": None, "NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
+    at = stores.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
+    stores.keep(tmp_path / "db", at, {"": 9.0, "loop k: unroll 4": 5.0})
+    options = ["--case", "tn", "--sizes", "8x12x20", "--target", "numba-cpu", "--db", str(tmp_path / "db")]
+    made = tmp_path / "chart.tsv"
+    assert chart().main([*options, "-o", str(made)]) == 0
+    printed = capsys.readouterr().out
+    assert made.read_text() == printed
+    head, line = (text.split("\t") for text in printed.splitlines())
+    assert head == list(chart().HEAD)
+    assert line[:4] == ["tn", "8", "12", "20"]
+    assert line[-1] == "loop k: unroll 4"
+    assert len(line) == len(head)
+    assert all(float(cell) > 0 for cell in line[4:10:2])
+
+
+def test_a_wrong_product_is_found() -> None:
+    """Paranoid: one element a thousandth off is an error, rounding is none."""
+    case = next(chart().cases(["tt"], True, "6x5x4"))
+    rng = np.random.default_rng(0)
+    given = {
+        "A": rng.random((4, 6), np.float32),
+        "B": rng.random((5, 4), np.float32),
+        "C": np.zeros((6, 5), np.float32),
+    }
+    right = given["A"].T @ given["B"].T
+    assert chart().paranoid(case, given, right, {}) < 1e-6
+    right[3, 2] *= 1.001
+    with pytest.raises(LooptuneError, match="tt at 6x5x4 is wrong"):
+        chart().paranoid(case, given, right, {})
