@@ -2,7 +2,7 @@
 
     structure fixed:  each quantity through its values, the best kept        unroll 2, 4, 8 …, block 8, 16, 32 …
     quantities fixed: each word through its variants, the best kept          split or contiguous, orders, tile or unroll
-    again until neither brings anything; then from a random point
+    again until neither brings anything; then in the next part that such moves connect, then from a random point
 
 A quantity with more than MOST values is gone through in MOST even steps, and again, finer, in the next turn. After
 Jang, "GPU Automatically Tuned Linear Algebra Software", with the axes of any space for those of one kernel.
@@ -23,7 +23,7 @@ class GatlasNested(Sequential):
     name: ClassVar[str] = "gatlas-nested"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.parts(), RESTARTS):
+        for start in self.from_each(self.view.starts(), RESTARTS):
             yield from self._alternate(start)
 
     def _alternate(self, start: int) -> Search:
