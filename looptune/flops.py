@@ -32,7 +32,7 @@ def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     changed = written(body)
     try:
         return _run(body, sizes, lambda assign: operations(assign, changed))
-    except (_OfData, _TooMany):
+    except (OfData, _TooMany):
         return None
 
 
@@ -42,12 +42,12 @@ def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> in
         return min(limit, _run(body, sizes, lambda _: 1))
     except _TooMany:
         return limit
-    except _OfData:
+    except OfData:
         return None
 
 
-class _OfData(Exception):
-    """What runs depends on data."""
+class OfData(Exception):
+    """A value depends on data."""
 
 
 class _TooMany(Exception):
@@ -113,7 +113,7 @@ def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
             holds = _values(cond, points) != 0
             return _block(then, points.at(holds), cost) + _block(other, points.at(~holds), cost)
         case While():
-            raise _OfData
+            raise OfData
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -136,27 +136,32 @@ def _asked(body: Sequence[Stmt]) -> set[str]:
 
 def _values(e: Expr, points: _Points) -> np.ndarray:
     """An integer expression at each of the points."""
+    return np.broadcast_to(evaluate(e, points.env), points.times.shape)
+
+
+def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An integer expression of names that have many values at once; shapes are broadcast. OfData where it is none."""
     match e:
         case Const(v):
-            return np.full(points.times.size, int(v), np.int64)
-        case Var(name) if name in points.env:
-            return points.env[name]
+            return np.asarray(int(v), np.int64)
+        case Var(name) if name in env:
+            return env[name]
         case Cast(_, arg):
-            return _values(arg, points)
+            return evaluate(arg, env)
         case Un(op, arg) if op in ("-", "!", "~"):
-            of = _values(arg, points)
+            of = evaluate(arg, env)
             return -of if op == "-" else ~of if op == "~" else (of == 0).astype(np.int64)
         case Select(cond, then, other):
-            return np.where(_values(cond, points) != 0, _values(then, points), _values(other, points))
+            return np.where(evaluate(cond, env) != 0, evaluate(then, env), evaluate(other, env))
         case Bin(op, lhs, rhs) if op in _OPERATIONS:
-            return np.asarray(_OPERATIONS[op](_values(lhs, points), _values(rhs, points))).astype(np.int64)
-    raise _OfData
+            return np.asarray(_OPERATIONS[op](evaluate(lhs, env), evaluate(rhs, env))).astype(np.int64)
+    raise OfData
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """C's, toward zero."""
     if not b.all():
-        raise _OfData
+        raise OfData
     return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
 
 
