@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from looptune import dump, finals, flops, plugins, transforms
+from looptune import dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
-from looptune.bind import originals
 from looptune.defaults import DATABASE, TIMEOUT_S
-from looptune.errors import DirectiveError, UsageError
-from looptune.frontend import Unit, directive, load
+from looptune.errors import UsageError
+from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Codelet, Scalar
+from looptune.ir import Array, Scalar
 from looptune.places import HERE, Place
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
@@ -26,14 +25,12 @@ from looptune.suggest import advised
 from looptune.targets import Model
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
-from looptune.tune.derive import derive
 from looptune.tune.evaluate import Job, KernelLab
-from looptune.tune.readers import t1
 from looptune.tune.source import source_hash
-from looptune.tune.space import Configuration, Space, parse
+from looptune.tune.space import Configuration, Space
 from looptune.tune.store import Context, packed
 from looptune.tune.workers import default_jobs
-from looptune.tune.written import decided, written
+from looptune.tune.written import decided
 from looptune.version import LOWERING, toolchain
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
@@ -239,40 +236,7 @@ def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
     if not request.sweep:
         decided(unit, parse_lines(request.directives))
         return Space(())
-    path = request.space if request.space is not None else _space_file(request.file)
-    if path is None:
-        own = written(unit)
-        return parse(derive(lab.analysis), "<derived>") if own is None else own
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
-    problem_file = path.suffix == ".json"
-    name = f"{path} as a space file" if problem_file else str(path)
-    space = parse(t1.space_text(path, text) if problem_file else text, name)
-    _check_space(space, lab.job.codelet)
-    return space.on("gpu" if lab.job.target.bakes else "cpu")
-
-
-def _check_space(space: Space, codelet: Codelet) -> None:
-    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
-    for line in (line for section in space.sections for line in section.lines):
-        for address in line.addresses:
-            originals(codelet, address.where, address.loop, line.span)
-        for text in (line.template.pick(index) for index in line.template.cover()):
-            if not text.strip():
-                continue
-            said = directive.parse(text, line.span)
-            try:
-                transforms.find(said).parse(said)
-            except DirectiveError as error:
-                raise DirectiveError(error.message, line.span) from error
-
-
-def _space_file(file: Path) -> Path | None:
-    """``pragmas/<name>.pragmas`` beside the C file's folder, or ``<name>.pragmas`` beside the file."""
-    places = (file.parent.parent / "pragmas" / f"{file.stem}.pragmas", file.with_suffix(".pragmas"))
-    return next((p for p in places if p.exists()), None)
+    return spaces.of(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.bakes)
 
 
 def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:

@@ -1,0 +1,55 @@
+"""The space that a file is swept over: a space file's, its own pragmas', or one derived from its loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from looptune import transforms
+from looptune.analysis import Analysis
+from looptune.bind import originals
+from looptune.errors import DirectiveError, UsageError
+from looptune.frontend import Unit, directive
+from looptune.ir import Codelet
+from looptune.tune.derive import derive
+from looptune.tune.readers import t1
+from looptune.tune.space import Space, parse
+from looptune.tune.written import written
+
+
+def of(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
+    """Of ``file``: what the space file or T1 problem ``given`` says, else the file beside it, else its pragmas, else
+    derived. UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it."""
+    path = given if given is not None else space_file(file)
+    if path is None:
+        own = written(unit)
+        return parse(derive(analysis), "<derived>") if own is None else own
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+    problem_file = path.suffix == ".json"
+    name = f"{path} as a space file" if problem_file else str(path)
+    space = parse(t1.space_text(path, text) if problem_file else text, name)
+    _check(space, analysis.codelet)
+    return space.on("gpu" if gpu else "cpu")
+
+
+def _check(space: Space, codelet: Codelet) -> None:
+    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
+    for line in (line for section in space.sections for line in section.lines):
+        for address in line.addresses:
+            originals(codelet, address.where, address.loop, line.span)
+        for text in (line.template.pick(index) for index in line.template.cover()):
+            if not text.strip():
+                continue
+            said = directive.parse(text, line.span)
+            try:
+                transforms.find(said).parse(said)
+            except DirectiveError as error:
+                raise DirectiveError(error.message, line.span) from error
+
+
+def space_file(file: Path) -> Path | None:
+    """``pragmas/<name>.pragmas`` beside the C file's folder, or ``<name>.pragmas`` beside the file."""
+    places = (file.parent.parent / "pragmas" / f"{file.stem}.pragmas", file.with_suffix(".pragmas"))
+    return next((p for p in places if p.exists()), None)
