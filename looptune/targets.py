@@ -15,7 +15,7 @@ from typing import Any
 
 from looptune import plugins
 from looptune.backends import cuda_c_text, opencl_text
-from looptune.backends.base import Backend
+from looptune.backends.base import Backend, Resources
 from looptune.backends.kernel_text import check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
@@ -264,6 +264,14 @@ def ptx(name: str, plan: Plan, arch: str) -> str:
     _check_arch(arch)
     text: str = kind(arch).ptx(plan)
     return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
+
+
+def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
+    """What each kernel takes on this architecture, by the compiler; nothing where that is not installed, or does not
+    know the architecture."""
+    if not cuda_installed() or arch not in importlib.import_module("looptune.backends.numba_cuda").architectures():
+        return ()
+    return backend("numba-cuda", cache, arch).build(plan).resources
 
 
 def each(cache: Path) -> tuple[Target, ...]:

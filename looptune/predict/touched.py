@@ -1,0 +1,98 @@
+"""How many sectors a set of accesses touches: unions of intervals that repeat at strides.
+
+    A[i][k - 1], A[i][k], A[i][k + 1]   for 8 i, 512 k     ==>     8 intervals of 514 elements, 65 sectors each
+
+An access is ``base + sum of coefficient * counter`` in elements, rows one after the other; each counter runs over
+0 .. count. Coefficients are taken ascending, so that what is next to each other is joined first. Where too many
+intervals would be looked at, a counter's last values are supposed to add what the ones before them add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+SECTOR = 32
+"""Bytes that a cache of a GPU fetches at once."""
+MOST = 512
+"""Intervals looked at side by side."""
+
+Terms = tuple[tuple[str, int], ...]
+"""Counters with their coefficients, none of which is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an access is: ``width`` elements from ``base + terms``, in elements of the array."""
+
+    terms: Terms
+    base: int
+    width: int = 1
+
+    def along(self, counter: str) -> int:
+        return dict(self.terms).get(counter, 0)
+
+
+def sectors(places: Iterable[Place], counts: Mapping[str, float], itemsize: int, unit: int = SECTOR) -> float:
+    """Of one array, while the counters in ``counts`` run so often and the others stay; ``unit``: bytes counted in."""
+    groups: dict[Terms, list[Place]] = {}
+    for p in places:
+        terms = tuple(sorted((name, c) for name, c in p.terms if counts.get(name, 1) > 1))
+        groups.setdefault(terms, []).append(p)
+    return sum(_group(terms, group, counts, itemsize, unit) for terms, group in groups.items())
+
+
+def _group(
+    terms: Terms, group: Sequence[Place], counts: Mapping[str, float], itemsize: int, unit: int
+) -> float:  # fmt: skip
+    """Of places that differ in their bases alone."""
+    starts = np.array([p.base for p in group], np.int64)
+    ends = starts + np.array([p.width for p in group], np.int64)
+    runs = [(abs(c), max(1, round(counts[name])), min(0, c)) for name, c in terms]
+    back = sum(down * (count - 1) for _, count, down in runs)
+    starts, ends = joined(starts + back, ends + back)
+    scale = 1.0
+    for stride, count, _ in sorted(runs):
+        starts, ends, more = _repeated(starts, ends, stride, count)
+        scale *= more
+    low, high = joined(starts * itemsize // unit, -(-ends * itemsize // unit))
+    return scale * float((high - low).sum())
+
+
+def _repeated(
+    starts: np.ndarray, ends: np.ndarray, stride: int, count: int
+) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
+    """The intervals at ``count`` places ``stride`` apart; and by how much more of them there is than that."""
+    if len(starts) == 1 and stride <= ends[0] - starts[0]:
+        return starts, ends + stride * (count - 1), 1.0
+    looked = min(count, max(4, MOST // len(starts)))
+    whole = _shifted(starts, ends, stride, looked)
+    if looked == count:
+        return *whole, 1.0
+    size, half = _size(*whole), _size(*_shifted(starts, ends, stride, looked // 2))
+    growth = (size - half) / (looked - looked // 2)
+    return *whole, (size + growth * (count - looked)) / size
+
+
+def _shifted(starts: np.ndarray, ends: np.ndarray, stride: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    by = stride * np.arange(count)[:, None]
+    return joined((starts[None, :] + by).ravel(), (ends[None, :] + by).ravel())
+
+
+def _size(starts: np.ndarray, ends: np.ndarray) -> int:
+    return int((ends - starts).sum())
+
+
+def joined(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Half-open intervals in order, those that overlap or touch as one.
+
+    >>> joined(np.array([4, 0]), np.array([6, 4]))
+    (array([0]), array([6]))
+    """
+    order = np.argsort(starts, kind="stable")
+    starts, reach = starts[order], np.maximum.accumulate(ends[order])
+    first = np.concatenate([[True], starts[1:] > reach[:-1]])
+    last = np.concatenate([np.flatnonzero(first)[1:] - 1, [len(starts) - 1]])
+    return starts[first], reach[last]
