@@ -18,6 +18,7 @@ import click
 from looptune.cli_build import build
 from looptune.cli_db import database, failures
 from looptune.cli_export import export
+from looptune.cli_model import model
 from looptune.cli_report import report
 from looptune.cli_run import RESUMES, STOPPED, run
 from looptune.defaults import DATABASE
@@ -241,7 +242,7 @@ def doctor() -> int:
 
 
 for command in (
-    run, check, transform, emit, report, build, export, failures, database, simulate, devices, doctor,
+    run, check, model, transform, emit, report, build, export, failures, database, simulate, devices, doctor,
 ):  # fmt: skip
     cli.add_command(command)
 
