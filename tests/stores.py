@@ -40,5 +40,5 @@ def keep(path: Path, at: Context, times_us: Mapping[str, float], role: Role = "f
         store.enlist(sweep, "looptune run f.c")
         for text, us in times_us.items():
             runs = tuple(us * (1 + k / 1000) for k in range(5))
-            store.record(Row(at, text, role, sweep), timed(runs))
+            store.record(Row(at, text, role, sweep), timed(runs, len(runs)))
     return path
