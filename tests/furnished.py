@@ -55,7 +55,8 @@ int main(void)
 def furnish(folder: Path) -> None:
     for place in ("polybench", "pragmas", "examples", "utilities", "gemver", "linear-algebra/blas/gemver", ".looptune"):
         (folder / place).mkdir(parents=True)
-    shutil.copy(ROOT / "pragmas" / "jiang-snir.pragmas", folder / "pragmas")
+    for system in ("hall-carr-hart", "jiang-snir"):
+        shutil.copy(ROOT / "pragmas" / f"{system}.pragmas", folder / "pragmas")
     shutil.copytree(ROOT / "gatlas", folder / "gatlas")
     for name in (*KERNELS, "bp_stereo"):
         shutil.copy(ROOT / "polybench" / f"{name}.c", folder / "polybench")

@@ -26,6 +26,7 @@ from looptune.tune.space import Configuration, parse
 ROOT = Path(__file__).parent.parent
 PROGRAMS = {
     **{path.stem: path for path in sorted((ROOT / "polybench").glob("*.c"))},
+    "hall-carr-hart": ROOT / "polybench" / "gemm.c",
     "jiang-snir": ROOT / "polybench" / "gemm.c",
     "product": ROOT / "gatlas" / "product.c",
 }

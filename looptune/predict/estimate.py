@@ -57,6 +57,17 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
+class Total:
+    """Of all launches: instructions of warps, in float or double and others, and bytes as in ``Bytes``."""
+
+    float_warps: float
+    other_warps: float
+    requested: float
+    l2: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A plan on one chip; ``launched`` in the plan's order."""
 
@@ -67,6 +78,19 @@ class Estimate:
     @property
     def time_us(self) -> float:
         return sum(one.time_us for one in self.launched)
+
+    @property
+    def launches(self) -> float:
+        return sum(one.launches for one in self.launched)
+
+    @property
+    def total(self) -> Total:
+        each = [(one, one.launches, one.counted.nest.all_instructions) for one in self.launched]
+        return Total(
+            sum(n * (i.fp32 + i.fp64) for _, n, i in each), sum(n * i.other for _, n, i in each),
+            sum(n * one.moved.requested for one, n, _ in each), sum(n * one.moved.l2 for one, n, _ in each),
+            sum(n * one.memory_bytes for one, n, _ in each),
+        )  # fmt: skip
 
     @property
     def bound(self) -> str:

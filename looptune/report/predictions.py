@@ -8,10 +8,11 @@ kernel gemm_0: 16 x 64 x 1 blocks of 32 x 8 threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from looptune.predict.chips import Chip
-from looptune.predict.estimate import Launched
+from looptune.predict.estimate import Estimate, Launched
 from looptune.predict.predicted import Predicted, Ranking, Version
 from looptune.predict.program import Use
 from looptune.predict.touched import SECTOR
@@ -40,11 +41,21 @@ def text(p: Predicted) -> str:
     lines += [f"on {_chip(chip)}", f"work: {_work(p)}", ""]
     for alike in _alike(made.launched):
         lines += [*_launched(alike, p.registers.get(alike[0].kernel.name)), ""]
+    lines += _total(made)
     lines.append(f"predicted {time_text(made.time_us)}, bound by {made.bound}" if made.bound else "nothing is launched")
     if p.measured_us is not None:
         lines.append(f"measured  {time_text(p.measured_us)}: predicted / measured {made.time_us / p.measured_us:.2f}")
     lines += [f"note: {note}" for note in dict.fromkeys(n for one in made.launched for n in one.counted.notes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _total(made: Estimate) -> Iterator[str]:
+    """Of all launches, where there are several."""
+    if made.launches > 1:
+        t = made.total
+        yield (f"in all {made.launches:,.0f} launches, {amount(t.float_warps, '').strip()} + "
+               f"{amount(t.other_warps, '').strip()} instructions, {amount(t.requested, 'B')} requested, "
+               f"{amount(t.l2, 'B')} from L2, {amount(t.memory, 'B')} from memory")  # fmt: skip
 
 
 def _title(kernel: str, path: str, sizes: Mapping[str, int | float]) -> str:
@@ -146,6 +157,7 @@ def record(p: Predicted) -> dict[str, Any]:
         "kernel": p.kernel, "file": p.path, "sizes": dict(p.sizes), "directives": "\n".join(p.directives),
         "device": made.chip.name, "flops": p.flops, "least_bytes": p.least_bytes, "predicted_us": made.time_us,
         "bound": made.bound, "measured_us": p.measured_us,
+        "total": {"launches": made.launches, **asdict(made.total)},
         "launches": [_launched_record(one, p.registers.get(one.kernel.name)) for one in made.launched],
     }  # fmt: skip
 
