@@ -268,6 +268,16 @@ def test_a_space_is_ranked_and_compared(tmp_path: Path) -> None:
     assert "> " in said.out
 
 
+def test_what_sizes_make_impossible_is_left_out_of_a_space(tmp_path: Path) -> None:
+    """Of a space derived from the loops, versions that are no more what they were with sizes written in."""
+    text = "void h(int n, int m, float a[n][m], float s[1]) {\n  for (int i = 0; i < n; i++)\n"
+    text += "    for (int j = 0; j < m; j++) s[0] += a[i][j];\n}\n"
+    (tmp_path / "h.c").write_text(text)
+    ran = looptune("model", "h.c", "-D", "n=64", "-D", "m=64", "--sweep", "--device", "a100", "--json", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["versions"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
