@@ -26,7 +26,7 @@ from looptune.team import Accumulator, called, quiet
 
 
 class Undealt(Exception):
-    """A loop that cannot be dealt out: the message says why; never leaves ``schedule`` and ``mapping``."""
+    """A loop that cannot be dealt out: the message says why; never leaves ``schedule``."""
 
     def __init__(self, loop: Loop, why: str) -> None:
         super().__init__(why)
@@ -198,7 +198,10 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Stmt, ...]]:
 def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
     """What the parts are made of is the same before everything else in the iteration; and only they are made."""
     for loop in loops:
-        inner = {f.var for f in walk_stmts(loop.body) if isinstance(f, Loop)}
+        nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
+        inner = {f.var for f in nested}
+        if any(f.parts > 1 for f in nested):
+            raise Undealt(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
         apart = sorted(inner & {n for r in loop.reduces for n in names_in(getattr(r.target, "index", ()))})
         if apart:
             raise Undealt(loop, f"loop {apart[0]} inside of it tells its sums apart: permute it inwards")

@@ -15,7 +15,6 @@ from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.kernel_text import check_limits
 from looptune.bake import bake
-from looptune.dealt import Undealt
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
 from looptune.frontend import Unit
 from looptune.frontend.placed import Placed, parse_lines
@@ -57,12 +56,8 @@ class Subject:
         return {entry.configuration.text: entry for entry in found}
 
     def planned(self, placed: Sequence[Placed]) -> Plan:
-        """DirectiveError where a loop was to be split that at these sizes is none."""
         done = schedule(self.analysis, placed, self.sized.values)
-        try:
-            return plan(bake(done.codelet, self.sizes), blocks=True)
-        except Undealt as error:
-            raise DirectiveError(f"split is not possible at these sizes: {error}", error.loop.span) from error
+        return plan(bake(done.codelet, self.sizes), blocks=True)
 
 
 def subject(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> Subject:
