@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 import c_blocks
 import numpy as np
@@ -25,7 +24,6 @@ from looptune.ir import Codelet, Scalar
 from looptune.mapping import plan
 from looptune.schedule import schedule
 
-ROOT = Path(__file__).parent.parent
 TOLERANCE = 1e-6
 SPREAD = 2
 """Of each kernel's space, besides its default."""
@@ -34,7 +32,7 @@ SPREAD = 2
 def spread() -> Iterator[Case]:
     """Every kernel's default, and versions from all over its space, at sizes that nothing divides."""
     for kernel in test_spaces.KERNELS:
-        codelet = load(ROOT / "polybench" / f"{kernel}.c", dtype="float64").codelet
+        codelet = load(test_spaces.PROGRAMS[kernel], dtype="float64").codelet
         analysis, sizes = Analysis(codelet), small(codelet)
         start = oracle.arguments(codelet, sizes)
         yield Case(f"{kernel}, default", plan(schedule(analysis).codelet, blocks=True), codelet, start)
