@@ -325,8 +325,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three files on two devices, two at once: their finals each on a device of its own, then the third; the lines of
-    progress name the kernels while there are two."""
+    """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels."""
     monkeypatch.setattr(places, "ABREAST", 2)
     waves: list[list[str]] = []
     wait = places.wait
@@ -352,9 +351,8 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     line = "run f.c g.c h.c -D n=300 --sweep --space s.space --db db --reports r --jobs 2"
     done = CliRunner().invoke(cli, line.split(), standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 0), done.output
-    assert waves[0] == ["numba-cpu 0", "numba-cpu 1"]
-    assert waves[-1] == ["numba-cpu 0"]
-    assert [len(w) for w in waves[1:]] == [1] * (len(waves) - 1)
+    assert (waves[0], waves[-1]) == (["numba-cpu 0", "numba-cpu 1"], ["numba-cpu 0"])
+    assert {len(w) for w in waves[1:]} == {1}
     said = [done.output.index(f"{name}: 2 versions, on 2 Model A") for name in "fgh"]
     assert said[1] < done.output.index("f float32 n=300") < done.output.index("g float32 n=300") < said[2]
     assert "g: [2/3]" in done.output or "g: [3/3]" in done.output

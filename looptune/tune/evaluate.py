@@ -302,7 +302,8 @@ class Bench:
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong)
 
     def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
-        """Samplers of the kernels that a file has and that are right, and what is wrong with the others."""
+        """Samplers of the kernels that a file has and that are right, and what is wrong with the others: whatever a
+        user's own file raises costs it its times, and nobody else theirs."""
         samplers, wrong = {}, {}
         try:
             runs = byhand.runs(path, self.job, self.machine, self.arrays)
