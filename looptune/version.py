@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 __version__ = "0.1.0"
@@ -17,6 +19,12 @@ COMPILERS = MappingProxyType({"cuda-c": ("nvidia-cuda-nvrtc",), "opencl": ("pyop
 
 def toolchain(target: str = "") -> dict[str, str]:
     """The versions installed of all that turns emitted source into machine code, for a target."""
-    installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    installed = _installed()
     names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}
+
+
+@cache
+def _installed() -> Mapping[str, str]:
+    """Looked up once: it takes tenths of a second, and many files may be swept by one command."""
+    return {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}

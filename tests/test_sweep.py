@@ -6,7 +6,8 @@ import re
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,11 +16,13 @@ from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
 from looptune.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
+from looptune.tune.interrupt import deferred
+from looptune.tune.local import Local
 from looptune.tune.space import DEFAULT, Configuration, parse
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Budget, Prepared, Progress, parse_budget
+from looptune.tune.sweep import Budget, Part, Prepared, Progress, _drive, parse_budget, sweeps
 from looptune.tune.tally import KEPT, Tally
 from looptune.tune.workers import Setup
 
@@ -285,6 +288,58 @@ def test_the_coordinator_is_cheap_and_small(lab: FakeLab, tmp_path: Path, name: 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 12e6
+
+
+@dataclass
+class Taker:
+    """A coordinator that takes the one device each time it may."""
+
+    name: str
+    left: int
+    log: list[str]
+
+    def advance(self) -> bool:
+        if not self.ended() and (not self.log or self.log[-1] != "taken"):
+            self.left -= 1
+            self.log += [self.name, "taken"]
+        return False
+
+    def ended(self) -> bool:
+        return self.left == 0
+
+    def nap_s(self) -> None:
+        return None
+
+    def admit(self) -> None: ...
+
+
+class Device:
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    def sleep(self, timeout_s: float | None) -> None: ...
+
+    def replies(self) -> tuple[()]:
+        self.log.append("free")
+        return ()
+
+
+def test_a_device_goes_to_the_kernel_with_most_left():
+    log: list[str] = []
+    with deferred() as gate:
+        _drive([Taker("few", 2, log), Taker("many", 5, log)], Device(log), gate)
+    assert "".join(name[0] for name in log if name in ("few", "many")) == "mmmmffm"
+
+
+def test_the_coordinators_time_is_shared(lab: FakeLab, tmp_path: Path):
+    """What it took for several at once is not counted several times."""
+    start = time.thread_time()
+    with Store.open(tmp_path / "store") as store:
+        parts = [Part(replace(lab, context=replace(CONTEXT, kernel=k)), Exhaustive(parse("loop k: unroll {2..9}", "s")))
+                 for k in "abcd"]  # fmt: skip
+        found = sweeps(parts, store, budget=Budget(), opening=partial(Local, jobs=1, timeout_s=9.0), progress=print)
+    took = time.thread_time() - start
+    assert 0.0 < sum(result.spent.own for result in found) <= took
 
 
 def test_the_default_alone(lab: FakeLab, tmp_path: Path):

@@ -101,6 +101,11 @@ class Coordinator:
         # 60 bits of each key asked for: a tenth of what the texts would take.
         self._seen: set[int] = set()
 
+    @property
+    def left(self) -> int:
+        """Configurations not done yet, at most."""
+        return self._tally.total - self._tally.done
+
     def advance(self) -> bool:
         """Ask, and hand what is compiled to free devices; whether anything was asked."""
         asked = self._ask_some()

@@ -75,7 +75,7 @@ class Spent:
     ``launch`` (getting a version to the device), ``verify``, ``measure``, ``failed`` (versions that crashed or were
     killed) and ``waiting`` (nothing to measure) are the measuring worker's and make up the whole; of several
     ``devices`` they are the mean. ``judge`` and ``compile`` are of all compiling processes together, ``own`` is the
-    coordinator's CPU time, for all models of device that it swept.
+    coordinator's CPU time, an equal share of what it took for all that was swept at once.
     """
 
     judge: float
@@ -85,7 +85,7 @@ class Spent:
     measure: float
     failed: float
     waiting: float
-    own: float
+    own: float = 0.0
     devices: int = 1
 
 

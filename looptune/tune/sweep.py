@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from looptune.tune.budget import Budget, parse_budget
@@ -81,8 +81,10 @@ def sweeps(
 
     Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
     ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget
-    is each part's.
+    is each part's. A device that several parts wait for goes to the one that has most left, so that all end together
+    and the compiling processes have something to do until then.
     """
+    own_start = time.thread_time()
     begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
     names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
     for name, part in zip(names, parts, strict=True):
@@ -104,12 +106,15 @@ def sweeps(
         finally:
             for coordinator in coordinators:
                 coordinator.abandon()
-    return tuple(coordinator.result(interrupted) for coordinator in coordinators)
+    results = [coordinator.result(interrupted) for coordinator in coordinators]
+    own = (time.thread_time() - own_start) / len(parts)
+    return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
 
 
 def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: Gate) -> None:
     running = list(coordinators)
     while True:
+        running.sort(key=lambda coordinator: -coordinator.left)
         asked = [coordinator.advance() for coordinator in running]
         running = [coordinator for coordinator in running if not coordinator.ended()]
         if not running:

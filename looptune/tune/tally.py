@@ -29,7 +29,6 @@ class Tally:
     first: Collection[str]
     budget: Budget
     start: float = field(default_factory=time.monotonic)
-    own_start: float = field(default_factory=time.thread_time)
     counts: Counter[str] = field(default_factory=Counter)
     resumed: int = 0
     best: Row | None = None
@@ -43,6 +42,12 @@ class Tally:
     @property
     def done(self) -> int:
         return sum(self.counts[status] for status in CLASSES)
+
+    @property
+    def total(self) -> int:
+        """So many are done at the end, at most."""
+        total = self.versions + len(self.first) - self.counts["duplicate"]
+        return total if self.budget.count is None else min(total, self.budget.count)
 
     @property
     def out_of_time(self) -> bool:
@@ -82,9 +87,7 @@ class Tally:
                 self._measured["verify"] += took_s
 
     def progress(self, last: Row) -> Progress:
-        done, elapsed_s = self.done, time.monotonic() - self.start
-        total = self.versions + len(self.first) - self.counts["duplicate"]
-        total = total if self.budget.count is None else min(total, self.budget.count)
+        done, total, elapsed_s = self.done, self.total, time.monotonic() - self.start
         ran = done - self.resumed
         eta_s = elapsed_s / ran * (total - done) if ran > 0 else None
         if self.budget.seconds is not None:
@@ -97,7 +100,7 @@ class Tally:
         return Spent(
             judge=self.judge_s, compile=self.compile_s, launch=busy["launch"], verify=busy["verify"],
             measure=busy["measure"], failed=busy["failed"], waiting=max(0.0, elapsed_s - sum(busy.values())),
-            own=time.thread_time() - self.own_start, devices=self.devices,
+            devices=self.devices,
         )  # fmt: skip
 
     def result(self, sweep: str, interrupted: bool) -> SweepResult:
