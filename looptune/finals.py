@@ -12,6 +12,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,9 +27,9 @@ from looptune.targets import Model
 from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
 from looptune.tune.job import Job
 from looptune.tune.serving import Raised, Returned, Sealed, seal
-from looptune.tune.store import Role, Row, Store
+from looptune.tune.store import Context, Role, Row, Store
 from looptune.tune.winner import winner
-from looptune.tune.workers import Reply
+from looptune.tune.workers import Reply, Setup
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""
@@ -51,19 +52,29 @@ class Finals:
     proofs_s: float = 0.0
 
 
-def built(job: Job, text: str, done: Scheduled) -> Sealed:
+def scheduled(lab: KernelLab, text: str) -> Scheduled:
+    """As the laboratory schedules it, with the sums that each directive reorders."""
+    return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
+
+
+def built(lab: KernelLab, text: str) -> Sealed:
     """It was verified at odd sizes when it was screened."""
-    return seal(job.target.backend().build(plans_of(replace(job, odd=None), done.codelet, text).timed))
+    plans = plans_of(replace(lab.job, odd=None), scheduled(lab, text).codelet, text)
+    return seal(lab.backend.build(plans.timed))
 
 
-def builder() -> Callable[[Job, str, Scheduled], Sealed]:
-    """The set-up of a process that builds finalists."""
-    return built
+def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[str, int, str], Sealed | Proved]:
+    """The set-up of a process that builds finalists and proves winners, of any of these kernels by its number."""
 
+    @cache
+    def lab(number: int) -> KernelLab:
+        return KernelLab(*kernels[number])
 
-def prover() -> Callable[[Job, Scheduled], Proved]:
-    """The set-up of a process that proves winners."""
-    return proved
+    def work(step: str, number: int, text: str) -> Sealed | Proved:
+        one = lab(number)
+        return built(one, text) if step == "build" else proved(one.job, scheduled(one, text))
+
+    return work
 
 
 def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
@@ -94,11 +105,12 @@ class Match:
     seed: int = 0
     fresh: bool = False
     role: Role = "final"
+    _scheduled: dict[str, Scheduled] = field(default_factory=dict, repr=False, compare=False)
 
     def scheduled(self, text: str) -> Scheduled:
-        """As the laboratory schedules it, with the sums that each directive reorders."""
-        placed = parse_lines(text.splitlines(), "configuration")
-        return schedule(self.lab.analysis, placed, self.lab.job.problem.values, sums=True)
+        if text not in self._scheduled:
+            self._scheduled[text] = scheduled(self.lab, text)
+        return self._scheduled[text]
 
     def held(self) -> Finals | None:
         """The earlier finals between exactly these."""
@@ -178,8 +190,8 @@ def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
     _race([number for number in range(len(matches)) if number not in found], matches, found, place, jobs)
     while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
         start = time.monotonic()
-        tasks = [(matches[n].lab.job, matches[n].scheduled(text)) for n, text in due]
-        for (n, text), reply in zip(due, place.each(prover, LIMIT_S, tasks, jobs), strict=True):
+        tasks = [("prove", n, text) for n, text in due]
+        for (n, text), reply in zip(due, place.each(_helper(matches), LIMIT_S, tasks, jobs), strict=True):
             found[n] = matches[n].judged(found[n], text, _returned(reply, Proved))
         share = (time.monotonic() - start) / len(due)
         for n, _ in due:
@@ -189,8 +201,8 @@ def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
 
 def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals], place: Place, jobs: int) -> None:
     """Each on a device that has nothing else to do, while nothing compiles; kept as they end."""
-    tasks = [(matches[n].lab.job, text, matches[n].scheduled(text)) for n in new for text in matches[n].texts]
-    made = iter(place.each(builder, LIMIT_S, tasks, jobs))
+    tasks = [("build", n, text) for n in new for text in matches[n].texts]
+    made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
     races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
     for at, reply in place.races(races, LIMIT_S):
@@ -200,6 +212,10 @@ def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals]
             failed.append(reply)
     for reply in failed:
         _returned(reply, Times)
+
+
+def _helper(matches: Sequence[Match]) -> Setup:
+    return partial(helper, tuple((match.lab.job, match.lab.context) for match in matches))
 
 
 def _returned(reply: Reply, kind: type[_T]) -> _T:

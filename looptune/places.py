@@ -20,12 +20,12 @@ from looptune import targets
 from looptune.errors import TargetError, UsageError
 from looptune.runtime.machine import on_gpu
 from looptune.targets import Model
-from looptune.tune.evaluate import Job, sequential_us, sequentialist
+from looptune.tune.evaluate import Job, sequentialist
 from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Reply, Setup, Worker, each, wait
+from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, each, wait
 
 SEQUENTIAL_S = 600.0
 ABREAST = 16
@@ -123,7 +123,8 @@ class Here:
             return each(pool, tasks)
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
-        return sequential_us(job)
+        with Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=self.spares) as worker:
+            return _sequential(alone(worker))
 
     def machine(self, model: Model) -> Any:
         return model.target.machine()
@@ -175,19 +176,23 @@ class Elsewhere:
         return replies
 
     def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
-        match self.alone(model, partial(sequentialist, job), SEQUENTIAL_S):
-            case Returned(times):
-                return tuple(times)
-            case Raised(message, trace):
-                raise AssertionError(f"the sequential loops failed: {message}\n{trace}")
-            case other:
-                raise TargetError(f"the sequential loops did not end: {other.message}")
+        return _sequential(self.alone(model, partial(sequentialist, job), SEQUENTIAL_S))
 
     def machine(self, model: Model) -> Any:
         return None
 
     def require(self, paths: Sequence[Path], target: str) -> None:
         self.cluster.require(paths, target)
+
+
+def _sequential(reply: Reply) -> tuple[float, ...]:
+    match reply:
+        case Returned(times):
+            return tuple(times)
+        case Raised(message, trace):
+            raise AssertionError(f"the sequential loops failed: {message}\n{trace}")
+        case other:
+            raise TargetError(f"the sequential loops did not end: {other.message}")
 
 
 HERE = Here()

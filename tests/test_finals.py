@@ -13,15 +13,14 @@ import pytest
 from looptune import finals, mapped, places, proved
 from looptune.errors import TargetError
 from looptune.experiment import COPIES, together
-from looptune.finals import Match
+from looptune.finals import Match, scheduled
 from looptune.frontend.directive import parse
-from looptune.frontend.placed import parse_lines
 from looptune.ir import Const, Loop
 from looptune.poly.proof import Proof
 from looptune.preparation import Prepared, Request, prepare
 from looptune.proved import Proved
 from looptune.runtime.outcome import TimedOut
-from looptune.schedule import Scheduled, Step, schedule
+from looptune.schedule import Step
 from looptune.source import Span
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import Bench, KernelLab, Lineup, Times
@@ -60,11 +59,10 @@ class Asked(places.Here):
     proved: list[list[str]] = field(default_factory=list)
 
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
-        if setup is finals.builder:
-            return [Returned(Sealed(b"")) for _ in tasks]
-        texts = ["\n".join(f"loop {s.loop}: {s.text}" for s in done.steps) for _, done in tasks]
-        self.proved.append(texts)
-        return [Returned(Proved("no", "no" if text in self.wrong else "")) for text in texts]
+        texts = [text for step, _, text in tasks if step == "prove"]
+        self.proved.extend([texts] if texts else [])
+        built, proofs = Sealed(b""), {text: Proved("no", "no" if text in self.wrong else "") for text in texts}
+        return [Returned(built if step == "build" else proofs[text]) for step, _, text in tasks]
 
     def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
@@ -165,8 +163,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
 
 def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
-    lab = KernelLab(prepared.job, prepared.context)
-    binary = finals.builder()(prepared.job, "", scheduled(lab, ""))
+    binary = finals.helper([(prepared.job, prepared.context)])("build", 0, "")
     bench = Bench(prepared.job)
     path = prepared.request.file.with_name("by_hand.py")
     right = "def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n"
@@ -186,8 +183,8 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
 def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
     lab = KernelLab(prepared.job, prepared.context)
-    done = scheduled(lab, "loop i: unroll 2")
-    binary, proof = finals.builder()(prepared.job, "loop i: unroll 2", done), finals.prover()(prepared.job, done)
+    work = finals.helper([(prepared.job, prepared.context)])
+    binary, proof = (work(step, 0, "loop i: unroll 2") for step in ("build", "prove"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
     lab.backend.load(binary.opened()).run(arrays, prepared.job.problem.values, None)
@@ -210,10 +207,6 @@ def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
     asserted = replace(bad, steps=(Step("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
     found = proved.proved(prepared.job, asserted)
     assert (found.wrong, found.status) == ("", "asserted")
-
-
-def scheduled(lab: KernelLab, text: str) -> Scheduled:
-    return schedule(lab.analysis, parse_lines(text.splitlines(), "x"), lab.job.problem.values, sums=True)
 
 
 @pytest.mark.parametrize(

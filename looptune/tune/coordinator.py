@@ -34,6 +34,9 @@ from looptune.tune.workers import Reply
 
 ASKED_AT_ONCE = 64
 """So many are asked for before the loop looks after its workers again."""
+AHEAD = 4
+"""Configurations for each compiling process that may be prepared and built before there is a device for them: while a
+kernel's original loops still run, its versions compile."""
 PARKED_S = 0.25
 """How often a version that another sweep is running is looked up."""
 
@@ -153,7 +156,7 @@ class Coordinator:
     def _may_ask(self) -> bool:
         held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
         executor = self._executor
-        ahead = executor.load(self._number) + held < 2 * executor.compilers + executor.devices(self._number)
+        ahead = executor.load(self._number) + held < AHEAD * executor.compilers + executor.devices(self._number)
         apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
         return ahead and apart and not self._done_asking() and len(self._opened) < self._strategy.window
 

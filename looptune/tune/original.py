@@ -6,14 +6,12 @@ many              the same loops compiled without reassociation, on the CPU, see
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import os
 import tempfile
-import threading
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +24,10 @@ from looptune.runtime.check import Judge, widened
 from looptune.runtime.sizes import Problem
 from looptune.runtime.tolerance import Doubt, nudged
 from looptune.simplify import is_integer
-from looptune.tune.executor import NICE
 from looptune.tune.job import Job
 from looptune.tune.rowwise import rowwise
 
 Arrays = Mapping[str, np.ndarray]
-
-_RUNNING = threading.Lock()
-"""Not every threading layer of Numba lets two threads start parallel loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +45,10 @@ class Original:
 
     def judge(self) -> Judge:
         """Where other kernels wait for the device its doubt is worked out beforehand, while they have it."""
-        expected = self._expected()
-        doubt = self._doubt if self.job.threads is None else _aside().submit(self._doubt).result
+        expected, doubt = self._expected(), self._doubt
+        if self.job.threads is not None:
+            known = self._doubt()
+            doubt = lambda: known  # noqa: E731
         return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt)
 
     def _expected(self) -> dict[str, np.ndarray]:
@@ -84,31 +80,29 @@ class Original:
             (self.seed if at.data is None else at.data.name, how),
         )
         path = folder / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
-        if path.exists():
-            with np.load(path) as held:
-                return {name: held[name] for name in held.files}
-        arrays = {name: a.copy() for name, a in inputs.items()}
-        program = backend.load(backend.build(plain))
-        with _RUNNING:
-            program.run(arrays, at.values)
-        written = {name: arrays[name] for name in sorted(outputs(codelet))}
-        folder.mkdir(parents=True, exist_ok=True)
-        # The workers of several devices come here at once, perhaps from several machines.
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=path.stem, suffix=".part", delete=False) as part:
-            np.savez(part, **written)  # type: ignore[arg-type]
-        Path(part.name).replace(path)
-        return written
+        with _alone(path):
+            if path.exists():
+                with np.load(path) as held:
+                    return {name: held[name] for name in held.files}
+            arrays = {name: a.copy() for name, a in inputs.items()}
+            backend.load(backend.build(plain)).run(arrays, at.values)
+            written = {name: arrays[name] for name in sorted(outputs(codelet))}
+            # Another machine may share the folder, and not the lock.
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=path.stem, suffix=".part", delete=False) as part:
+                np.savez(part, **written)  # type: ignore[arg-type]
+            Path(part.name).replace(path)
+            return written
 
 
-@cache
-def _aside() -> ThreadPoolExecutor:
-    """The one thread of this process that works out doubts while others need the cores: with the priority of what
-    compiles, as the threads have that it starts."""
-
-    def begin() -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-
-    return ThreadPoolExecutor(1, "doubts", begin)
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else on this machine makes this file meanwhile: the processes of several devices come here at once. Where
+    the file system has no locks each makes its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def outputs(codelet: Codelet) -> set[str]:
