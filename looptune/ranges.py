@@ -15,7 +15,7 @@ from typing import Any
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.rewrite import rewrite, walk
 from looptune.scope import written
-from looptune.simplify import fold
+from looptune.simplify import fold, keeps_index
 
 Range = tuple[int, int]
 """The least and the greatest value."""
@@ -33,7 +33,7 @@ def linear(e: Expr) -> Terms:
     match e:
         case Const(int(value)):
             return {}, value
-        case Cast(_, arg):
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
             return linear(arg)
         case Bin("+" | "-" as op, lhs, rhs):
             (a, c), (b, d) = linear(lhs), linear(rhs)

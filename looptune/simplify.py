@@ -27,6 +27,19 @@ def wrap(value: int, dtype: str) -> int:
     return value - (1 << bits) if dtype.startswith("i") and value >> (bits - 1) else value
 
 
+def keeps_index(to: str, of: str) -> bool:
+    """A cast of an index or a bound from the type ``of`` changes no value: of 32 bits or more because ints hold the
+    places that they are used for, of fewer only where every value fits.
+
+    >>> keeps_index("int64", "int32"), keeps_index("int32", "int64"), keeps_index("uint8", "int32")
+    (True, True, False)
+    """
+    if not (is_integer(to) and is_integer(of)):
+        return False
+    same = to.startswith("u") == of.startswith("u")
+    return _BITS[to] >= 32 or (_BITS[to] >= _BITS[of] if same else of.startswith("u") and _BITS[to] > _BITS[of])
+
+
 def truncdiv(a: int, b: int) -> int:
     """C's integer division: toward zero.
 

@@ -156,7 +156,7 @@ def test_the_verdicts_of_known_codes() -> None:
     }  # fmt: skip
 
 
-SUBSCRIPTS = ("i", "j", "i - 1", "j + 1", "n - 1 - i", "i + j", "0", "m - j")
+SUBSCRIPTS = ("i", "j", "i - 1", "j + 1", "n - 1 - i", "i + j", "0", "m - j", "(signed char)(256 * i)")
 HEADERS = (
     "for (int {v} = 0; {v} < {n}; {v}++)", "for (int {v} = {n} - 1; {v} >= 0; {v}--)",
     "for (int {v} = 1; {v} <= {n}; {v} += 2)", "for (int {v} = {n}; {v} > 0; {v} -= 2)",

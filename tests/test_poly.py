@@ -7,15 +7,20 @@ import itertools
 import time
 from pathlib import Path
 
+import islpy as isl
 import pytest
+from explained import explained
 from models import WAVE, model_of, order, verdict
 from nests import nest
 
 from looptune.interp import _Machine
-from looptune.ir import Bin, Load, Loop, Un, Var
+from looptune.ir import Bin, Cast, Const, Expr, Load, Loop, Un, Var
 from looptune.poly.legality import Reduction, judge, parallel
 from looptune.poly.model import Model, Piece, build, text
+from looptune.ranges import linear
+from looptune.registers import distinct
 from looptune.rewrite import walk
+from looptune.simplify import wrap
 
 # --- text -----------------------------------------------------------------------------------------------------------
 
@@ -37,6 +42,33 @@ def test_text_means_what_c_means(written: str) -> None:
         value = _Machine({}, {"i": i, "n": n}, None).value(e)
         point = type(touched)(f"[n] -> {{ S0[{i}] -> [{value}] : n = {n} }}")
         assert point.is_subset(touched), (written, i, n)
+
+
+@pytest.mark.parametrize("casts", [("uint8",), ("int8",), ("int8", "uint8"), ("int16", "int64"), ("uint8", "int8")])
+def test_a_cast_to_fewer_bits_is_the_remainder(casts: tuple[str, ...]) -> None:
+    """And of what is stored in them no place is taken for another: 256 * i + 9 is 9 whatever i is."""
+    e: Expr = Bin("-", Bin("*", Const(100), Var("i")), Const(30))
+    for dtype in casts:
+        e = Cast(dtype, e)
+    said = text(e)
+    assert said is not None
+    for i in range(-700, 700, 7):
+        want = 100 * i - 30
+        for dtype in casts:
+            want = wrap(want, dtype)
+        assert not isl.Set(f"[i] -> {{ : i = {i} and {said} = {want} }}").is_empty(), (i, want)
+
+
+def test_a_place_that_wraps_is_one_place() -> None:
+    """As no model of the subscript without its cast would show; nor is it the place beside it in a register."""
+    loop = "for (int i = 0; i < n; i++) C[(unsigned char)i] = C[(unsigned char)i] * 2 + 1;"
+    (found,) = explained(f"void f(int n, float C[256]) {{\n{loop}\n}}").loops
+    assert found.kind == "sequential"
+    assert found.reason is not None
+    assert "when n=257" in str(found.reason.dependence)
+    one, other = (Cast("uint8", Bin("+", Var("i"), Const(k))) for k in (1, 257))
+    assert linear(one) == ({one: 1}, 0)
+    assert not distinct((one,), (other,), frozenset())
 
 
 def test_text_refuses_what_is_not_affine() -> None:

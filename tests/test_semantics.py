@@ -59,7 +59,8 @@ def header(draw: st.DrawFn, var: str, around: tuple[str, ...]) -> str:
 def index(draw: st.DrawFn, around: tuple[str, ...]) -> str:
     """An affine index between 0 and 23: loop variables are between -9 and 10, 8 is added."""
     term = draw(st.sampled_from(around)) if around else "1"
-    return draw(st.sampled_from((f"{term} + 9", f"{term} + 10", f"{term} + 8", f"12 - {term}", "5")))
+    narrow = f"(unsigned char)(256 * {term} + 9)"
+    return draw(st.sampled_from((*(f"{term} + {k}" for k in (8, 9, 9, 10, 10)), f"12 - {term}", "5", narrow)))
 
 
 @st.composite

@@ -24,7 +24,7 @@ from looptune.poly.rows import polynomial
 from looptune.poly.text import name
 from looptune.rewrite import substitute
 from looptune.scope import names_in
-from looptune.simplify import add, div, largest, mod, mul, smallest, sub
+from looptune.simplify import add, div, keeps_index, largest, mod, mul, smallest, sub
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ def _wide(e: Expr) -> Expr:
             return Const(value, "int64")
         case Bin(op, lhs, rhs):
             return Bin(op, _wide(lhs), _wide(rhs))
-        case Cast(_, arg):
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
             return _wide(arg)
     return Cast("int64", e)
 

@@ -16,7 +16,7 @@ from looptune.ir import Bin, Cast, Const, Expr, Un, Var
 from looptune.poly.access import Access
 from looptune.poly.space import Space
 from looptune.poly.text import name
-from looptune.simplify import is_integer
+from looptune.simplify import keeps_index
 
 Polynomial = Mapping[tuple[str, ...], int]
 """Coefficients by product of variables, sorted: 2*i*n + 1 is {("i", "n"): 2, (): 1}."""
@@ -32,7 +32,7 @@ def polynomial(e: Expr) -> Polynomial | None:
             return {(): value}
         case Var(var):
             return {(name(var),): 1}
-        case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
             return polynomial(arg)
         case Un("-", arg):
             return _product(polynomial(arg), {(): -1})

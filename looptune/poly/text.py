@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from looptune.ir import Bin, Cast, Const, Expr, Un, Var
-from looptune.simplify import evaluate, is_integer, wrap
+from looptune.simplify import evaluate, is_integer, keeps_index, wrap
 
 Least = Mapping[str, int]
 """Lower bounds known of some variables, by name."""
@@ -54,8 +54,9 @@ def text(e: Expr, least: Least = NOTHING, *, exact: bool = False) -> str | None:
         case Un("-", arg):
             inner = text(arg, least, exact=exact)
             return None if inner is None or (exact and e.dtype.startswith("u")) else f"(-{inner})"
-        case Cast(_, arg):
-            return text(arg, least, exact=exact) if _keeps(e, least, exact) else None
+        case Cast(dtype, arg):
+            inner = text(arg, least, exact=exact)
+            return inner if inner is None or _keeps(e, least, exact) else _narrowed(inner, dtype)
         case Bin(op, lhs, rhs):
             return _binary(e, op, lhs, rhs, least, exact)
     return None
@@ -152,7 +153,7 @@ def least_of(e: Expr, least: Least) -> int | None:
         case Var(var, dtype):
             return least.get(var, 0 if dtype.startswith("u") else None)
         case Cast(dtype, arg) if is_integer(dtype):
-            return 0 if dtype.startswith("u") else least_of(arg, least)
+            return 0 if dtype.startswith("u") else least_of(arg, least) if keeps_index(dtype, arg.dtype) else None
         case Bin("-", lhs, rhs):
             a, c = least_of(lhs, least), constant(rhs)
             return None if a is None or c is None else a - c
@@ -186,10 +187,20 @@ def _never_negative(e: Expr, least: Least) -> bool:
 def _keeps(cast: Cast, least: Least, exact: bool) -> bool:
     """The cast changes no value, given that ints hold the indices they are used for."""
     to, of = cast.dtype, cast.arg.dtype
-    if not is_integer(of) or (bits(to) < bits(of) and bits(to) < 32):
+    if not keeps_index(to, of):
         return False
     wraps = to.startswith("u") and not of.startswith("u")
     return not (wraps and exact and not _never_negative(cast.arg, least))
+
+
+def _narrowed(inner: str, dtype: str) -> str | None:
+    """What a type of fewer bits than an int holds of a value: isl's ``mod`` is never negative."""
+    values = 1 << bits(dtype)
+    if bits(dtype) >= 32:
+        return None
+    if dtype.startswith("u"):
+        return f"({inner} mod {values})"
+    return f"((({inner} + {values // 2}) mod {values}) - {values // 2})"
 
 
 def bits(dtype: str) -> int:
