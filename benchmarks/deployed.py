@@ -4,7 +4,8 @@
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
 function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``), and the host's
-microseconds for a call that waits for nothing. Writes a Markdown table to standard output. A kernel that the database
+microseconds for a call that waits for nothing: all of it, the driver's launches in it made again with the same
+parameters, and what the module adds to them. Writes a Markdown table to standard output. A kernel that the database
 does not have, or that does not run, is a line that says so.
 """
 
@@ -38,7 +39,11 @@ from looptune.runtime.timing import finals, speedup, summary
 from looptune.tune.job import Target
 from looptune.tune.store import Store
 
-HEAD = "| kernel | sizes | module | the sweep's own | over it | in the database | host, a call | match |"
+HEAD = (
+    "| kernel | sizes | module | the sweep's own | over it | in the database | host, a call | its launches | added "
+    "| match |"
+)
+COLUMNS = HEAD.count("|") - 1
 BATCH, BATCHES = 50, 20
 """Calls that are queued at once, so few that the host does not wait for room in the queue, and how often."""
 
@@ -65,6 +70,44 @@ def host_us(call: Callable[[], Any], wait: Callable[[], Any]) -> float:
         times.append((time.perf_counter() - start) / BATCH * 1e6)
     wait()
     return median(times)
+
+
+class Noting:
+    """A driver that notes what launches."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self.launches: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.driver, name)
+        if name not in ("cuLaunchKernel", "cuGraphLaunch"):
+            return found
+
+        def launch(*args: Any) -> Any:
+            self.launches.append((found, args))
+            return found(*args)
+
+        return launch
+
+
+def launches_us(made: ModuleType, call: Callable[[], Any], wait: Callable[[], Any]) -> float | None:
+    """What the driver's launches of one call take the host, made without the module; None where there are none."""
+    driver = getattr(made, "driver", None)
+    if driver is None:
+        return None
+    noting = Noting(driver)
+    vars(made)["driver"] = noting
+    try:
+        call()
+    finally:
+        vars(made)["driver"] = driver
+
+    def again() -> None:
+        for launch, args in noting.launches:
+            launch(*args)
+
+    return host_us(again, wait)
 
 
 def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine) -> str:
@@ -94,10 +137,12 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
     ours, theirs = summary(times["module"]), summary(times["sweep"])
     ratio = speedup(times["sweep"], times["module"], 0)
     match = made.match(*best.sizes.values()).level
+    host, bare = host_us(lambda: call(machine.stream), wait), launches_us(made, lambda: call(machine.stream), wait)
+    launching = ("-", "-") if bare is None else (f"{bare:.2f} us", f"{host - bare:.2f} us")
     cells = (
         ident(unit.codelet.name), " ".join(f"{n}={v}" for n, v in best.sizes.items()), str(ours), str(theirs),
         f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] {ratio.verdict}", f"{best.time.median_us:.4g} us",
-        f"{host_us(lambda: call(machine.stream), wait):.2f} us", match,
+        f"{host:.2f} us", *launching, match,
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -111,7 +156,7 @@ def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Itera
             found = measured(store, unit, target.name)
         here = [best for best in found if (best.context.device, best.cores) == place]
         if not here:
-            yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * 6}"
+            yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * (COLUMNS - 2)}"
             continue
         try:
             text = module.text(module.Request(unit, target.name, found, "benchmarks/deployed.py"))
@@ -119,7 +164,7 @@ def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Itera
             for best in here:
                 yield row(unit, best, made, target, machine)
         except (LooptuneError, RuntimeError, ValueError, MemoryError) as error:
-            yield f"| {unit.codelet.name} | {type(error).__name__}: {error} |{' |' * 6}"
+            yield f"| {unit.codelet.name} | {type(error).__name__}: {error} |{' |' * (COLUMNS - 2)}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -133,7 +178,7 @@ def main(arguments: Sequence[str]) -> int:
     warnings.simplefilter("ignore", UserWarning)
     try:
         target = targets.resolve(given.target, CACHE)
-        print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * 8}")
+        print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * COLUMNS}")
         with tempfile.TemporaryDirectory() as folder:
             for line in rows(files, given.db, target, Path(folder)):
                 print(line, flush=True)

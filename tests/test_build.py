@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import oracle
@@ -204,11 +205,7 @@ def test_the_benchmark_measures_a_module_beside_the_sweeps_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On the CPU, for it needs a GPU else: a line a size, with both times, and one for what the database lacks."""
-    spec = importlib.util.spec_from_file_location("deployed", ROOT / "benchmarks" / "deployed.py")
-    assert spec is not None
-    assert spec.loader is not None
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = deployed()
     monkeypatch.setattr(
         benchmark, "finals", lambda samplers, seed: {n: [s() for _ in "abc"] for n, s in samplers.items()}
     )
@@ -219,5 +216,37 @@ def test_the_benchmark_measures_a_module_beside_the_sweeps_own(
     files = [str(tmp_path / "rows.c"), str(tmp_path / "axpy.c")]
     assert benchmark.main([*files, "--db", str(db), "--target", "numba-cpu"]) == 0
     said = capsys.readouterr().out
-    assert re.search(r"\| rows \| n=30 m=40 \| .* us .*n=3 \| .* us .*n=3 \| .* \| 5.01 us \| .* us \| exact \|", said)
+    assert re.search(
+        r"\| rows \| n=30 m=40 \| .* us .*n=3 \| .* us .*n=3 \| .* \| 5.01 us \| .* us \| - \| - \| exact \|", said
+    )
     assert "| axpy | nothing in" in said
+    assert {line.count("|") for line in said.splitlines() if line} == {0, benchmark.COLUMNS + 1}
+
+
+def test_launches_are_made_again_without_the_module() -> None:
+    """With the same parameters, by the driver itself; what else is asked of it is no launch."""
+    log: list[object] = []
+    driver = SimpleNamespace(cuLaunchKernel=lambda *args: log.append(args), cuMemAlloc=lambda size: log.append(size))
+    made = ModuleType("made")
+    vars(made)["driver"] = driver
+
+    def call() -> None:
+        made.driver.cuMemAlloc(8)
+        made.driver.cuLaunchKernel("f", 1)
+        made.driver.cuLaunchKernel("g", 2)
+
+    benchmark = deployed()
+    took = benchmark.launches_us(made, call, lambda: None)
+    again = benchmark.BATCHES * benchmark.BATCH
+    assert took > 0
+    assert log == [8, *[("f", 1), ("g", 2)] * (1 + again)]
+    assert made.driver is driver
+
+
+def deployed() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("deployed", ROOT / "benchmarks" / "deployed.py")
+    assert spec is not None
+    assert spec.loader is not None
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    return benchmark
