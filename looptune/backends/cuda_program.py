@@ -25,7 +25,7 @@ from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
-from looptune.backends.driver import MAX_BLOCKS_Y, WORD, Graph, check
+from looptune.backends.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check
 from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
@@ -102,6 +102,9 @@ class CudaProgram(Program):
     ) -> tuple[dict[str, _Layout], dict[str, _Frame]]:
         everything = {**arrays, **self._residents(scalars)}
         layouts = {name: _layout(a, self.plan.array(name).dtype) for name, a in everything.items()}
+        for name, layout in layouts.items():
+            if layout[COUNT] > MOST_ELEMENTS:
+                raise ResourceError(f"{name} has {layout[COUNT]} elements, the limit is {MOST_ELEMENTS}")
         for name in self.wide:
             if layouts[name][DATA] % WIDE:
                 raise UsageError(unaligned(name))
@@ -174,7 +177,7 @@ def _batch(stream: Any, events: Sequence[Any], queued: Iterator[None], most: int
 
 _Layout = tuple[int, ...]
 """An array as Numba passes it: two null pointers, items, item size, data, shape, stride."""
-DATA = 4
+COUNT, DATA = 2, 4
 
 
 class _Frame:

@@ -12,6 +12,8 @@ from cuda.bindings import driver
 
 MAX_BLOCKS_Y = 65535
 """Blocks of a grid along y, and along z."""
+MOST_ELEMENTS = 2**31
+"""Of an array: kernels count places in 32 bits, and what is added to them stays below as much again."""
 WORD = 8
 """Bytes of a parameter's slot: no parameter is longer."""
 SUCCESS = driver.CUresult.CUDA_SUCCESS

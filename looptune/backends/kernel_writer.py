@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from itertools import count, groupby
 from typing import ClassVar
 
-from looptune.backends.repeated import PLACE, once
+from looptune.backends.repeated import PLACE, VALUE, once
+from looptune.backends.text import never_negative
 from looptune.ir import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Dimension, Plan
 from looptune.simplify import add, mul
@@ -176,12 +177,21 @@ class KernelWriter(Spelling):
                         yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
                         self.bind(name, True)
                         held.append(name)
+                    case Assign(Var(name), value) if name.endswith(VALUE):
+                        yield from self.statement(stmt, indent)
+                        if never_negative(value, self.nonnegative):
+                            self.nonnegative.add(name)
+                            self.known(name, value)
+                            held.append(name)
                     case _:
                         yield from self.statement(stmt, indent)
         for name in held:
             self.unbind(name)
         if not body:
             yield from self.nothing(indent)
+
+    def known(self, name: str, value: Expr) -> None:
+        """A variable has a value that is not negative."""
 
     def place(self, load: Load) -> Expr:
         """Where an element is in its array, in elements; a single subscript says that."""

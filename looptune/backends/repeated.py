@@ -70,9 +70,9 @@ def _place(e: Expr, changed: set[str]) -> bool:
 
 
 def _split(e: Expr) -> tuple[Expr, int]:
-    """What varies, and what is added to it; no constant is negative, for places are unsigned."""
+    """What varies, which is not negative as far as can be seen, and what is added to it."""
     terms, constant = linear(e)
-    if constant < 0 or any(factor < 0 for factor in terms.values()):
+    if any(factor < 0 for factor in terms.values()):
         return e, 0
     base: Expr = Const(0)
     for term, factor in terms.items():

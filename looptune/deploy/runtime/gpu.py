@@ -19,7 +19,7 @@ import numpy as np
 from cuda.bindings import driver
 from cuda.core import ObjectCode
 
-from looptune.backends.driver import check
+from looptune.backends.driver import MOST_ELEMENTS, check
 from looptune.deploy.runtime.arguments import Parameter, Place, Shape, number, on_device, on_host
 from looptune.deploy.runtime.devices import Memory, cubin, current, device_of, entry_of, fetched, handle, order
 from looptune.deploy.runtime.function import Function, Tuned
@@ -118,6 +118,10 @@ class Gpu(Function):
 
     def _made(self, where: int, values: tuple[int, ...]) -> Ready:
         shapes = self.shapes(values)
+        for p, shape in zip(self.arrays, shapes, strict=True):
+            count = math.prod(n for n in shape if n is not None)
+            if count > MOST_ELEMENTS:
+                raise ValueError(f"{p.name} has {count} elements, the limit is {MOST_ELEMENTS}")
         device, ordinal = device_of()
         match = self.look_up(device, values)
         try:
