@@ -33,7 +33,7 @@ from looptune.frontend import Unit, load
 from looptune.ir import Array, Codelet
 from looptune.runtime.machine import Machine
 from looptune.runtime.sizes import problem
-from looptune.runtime.timing import finals, speedup, summary
+from looptune.runtime.timing import Speedup, finals, speedup, summary
 from looptune.schedule import schedule
 from looptune.tune.job import Target
 from looptune.tune.store import Store
@@ -65,6 +65,12 @@ def blas(name: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any])
     return lambda: np.matmul(a, b, out=out)
 
 
+def paired(base_us: Sequence[float], other_us: Sequence[float]) -> Speedup:
+    """Of the rounds that both were in: what is surely slower leaves early."""
+    rounds = min(len(base_us), len(other_us))
+    return speedup(base_us[:rounds], other_us[:rounds], 0)
+
+
 def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Path) -> tuple[str, tuple[float, float]]:
     """One line of the table; the speed-ups over the default and over gcc."""
     codelet, analysis = unit.codelet, Analysis(unit.codelet)
@@ -87,14 +93,14 @@ def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Pa
     if library is not None:
         samplers["blas"] = machine.sampler(lambda stream: library(), {})
     times = finals(samplers, 0, leaving=("gcc", "default"))
-    over = [speedup(times[name], times["tuned"], 0) for name in ("default", "gcc")]
+    over = [paired(times[name], times["tuned"]) for name in ("default", "gcc")]
     cells = [
         codelet.name, " ".join(f"{n}={v}" for n, v in best.sizes.items()),
         *(str(summary(times[name])) for name in ("tuned", "default", "gcc")),
         *(f"{o.ratio:.2f} [{o.low:.2f}, {o.high:.2f}] {o.verdict}" for o in over),
     ]  # fmt: skip
     if library is not None:
-        share = speedup(times["blas"], times["tuned"], 0)
+        share = paired(times["blas"], times["tuned"])
         cells += [str(summary(times["blas"])), f"{100 * share.ratio:.0f}%"]
     else:
         cells += ["", ""]

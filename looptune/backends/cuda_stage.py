@@ -232,8 +232,9 @@ class _Emission:
             return
         if there:
             yield writer.when(there)
-        place = writer.unsigned_index(writer.place(source))
-        copy = writer.copied(width, later, (tile.name, target), (writer.name(tile.array), place))
+        copy = writer.copied(
+            width, later, (tile.name, target), (writer.name(tile.array), writer.far(writer.place(source)))
+        )
         yield "    " * bool(there) + copy
         if there:
             yield writer.otherwise()

@@ -1,8 +1,9 @@
 """Statements and expressions of a kernel, as Numba compiles them for a GPU.
 
 Loops are ``while`` loops with unsigned 32-bit counters and arrays are flat with unsigned 32-bit indices, because NVVM
-then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product). A
-value that may be negative keeps 64 signed bits.
+then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product). What
+constants and the loops of a thread add to such an index is added in 64 bits, see ``far``. A value that may be negative
+keeps 64 signed bits.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def known(self, name: str, value: Expr) -> None:
         most = self.most(value)
+        self.bounded.pop(name, None)
         if most is not None:
             self.bounded[name] = most
 
@@ -154,7 +156,7 @@ class CudaWriter(Writer, NumbaSpelling):
         match e:
             case Bin("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, self.nonnegative):
                 return n - 1
-            case Var(name):
+            case Var(name) if name in self.nonnegative:
                 return self.bounded.get(name)
         return None
 

@@ -160,6 +160,10 @@ class KernelWriter(Spelling):
     def unsigned_index(self, e: Expr) -> str:
         """``e`` as a uint32."""
 
+    def far(self, e: Expr) -> str:
+        """``e`` as a place in an array in global memory."""
+        return self.unsigned_index(e)
+
     @abstractmethod
     def element(self, load: Load) -> str: ...
 
