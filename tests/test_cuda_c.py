@@ -175,9 +175,9 @@ def test_expressions(e: Expr, want: str) -> None:
 
 
 def test_places_and_bounds() -> None:
-    """Places are unsigned and 32 bits wide; what may be negative has 64."""
+    """Places are unsigned and 32 bits wide, but for the constant that is added; what may be negative has 64."""
     at = Bin("-", Bin("*", COUNT, N), Const(1))
-    assert writer().element(Load("A", (at,), "float64")) == "A[i * n - 1]"
+    assert writer().element(Load("A", (at,), "float64")) == "A[(unsigned long long)(i * n) - 1u]"
     assert writer().bound(at) == "(long long)i * (long long)n - 1"
     assert writer().condition(Bin("<", COUNT, N)) == "i < n"
     assert writer().condition(Bin("<", at, N)) == "(long long)i * (long long)n - 1 < (long long)n"

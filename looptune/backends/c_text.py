@@ -42,6 +42,7 @@ class CWriter(CValues):
         self.plan = plan
         self.counters = set(unsigned)
         self.nonnegative = set(unsigned)
+        self.counted, self.most = set(), {}
         self.kinds: dict[str, str] = dict.fromkeys(unsigned, "uint32")
         self.functions: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
@@ -167,6 +168,7 @@ class CWriter(CValues):
         if not isinstance(loop.hi, (Const, Var)):
             begins, ends = f"{begins}, {var}__end = {ends}", f"{var}__end"
         self.bind(loop.var, unsigned)
+        self.count(loop, lanes)
         yield f"{indent}for ({kind} {begins}; {var} < {ends}; {var} += {loop.step * lanes}) {{"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         self.unbind(loop.var)

@@ -67,7 +67,10 @@ class CValues(KernelWriter):
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.unsigned_index(load.index[0])}]"
-        return f"{self.name(load.array)}[{self.unsigned_index(self.place(load))}]"
+        return f"{self.name(load.array)}[{self.far(self.place(load))}]"
+
+    def long(self, e: Expr) -> str:
+        return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))
 
     def variable(self, var: Var, dtype: str, level: int = 0) -> str:
         """In the type that is asked for."""

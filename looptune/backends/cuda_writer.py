@@ -2,8 +2,8 @@
 
 Loops are ``while`` loops with unsigned 32-bit counters and arrays are flat with unsigned 32-bit indices, because NVVM
 then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product). What
-constants and the loops of a thread add to such an index is added in 64 bits, see ``far``. A value that may be negative
-keeps 64 signed bits.
+constants and the loops of a thread add to such an index is added in 64 bits, see ``places``. A value that may be
+negative keeps 64 signed bits.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from looptune.backends.kernel_writer import KernelWriter, Within
 from looptune.backends.text import HELPERS, LEVEL, Writer, enclosed, ident, never_negative
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Dimension, Plan
-from looptune.ranges import linear
-from looptune.simplify import add, mul, sub
 
 HOST = "host_"
 """What the names of helpers open with that the launching function calls."""
@@ -109,56 +107,18 @@ class CudaWriter(Writer, NumbaSpelling):
         Writer.__init__(self, unsigned)
         self.plan = plan
         self.counters = set(unsigned)
-        self.counted: set[str] = set()
-        self.bounded: dict[str, int] = {}
+        self.counted, self.most = set(), {}
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)
-
-    def known(self, name: str, value: Expr) -> None:
-        most = self.most(value)
-        self.bounded.pop(name, None)
-        if most is not None:
-            self.bounded[name] = most
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
             return f"{load.array}[{self.unsigned_index(load.index[0])}]"
         return f"{ident(load.array)}[{self.far(self.place(load))}]"
 
-    def far(self, e: Expr) -> str:
-        """A place in global memory, in 64 bits from the last sums on: those of what the loops in a thread count and of
-        a constant, which an instruction then has room for. In 32 bits they could wrap, and each place is computed."""
-        terms, constant = linear(e)
-        base: Expr = Const(0)
-        added = ""
-        for term, factor in terms.items():
-            if factor < 0:
-                most = self.most(term)
-                if most is None:
-                    return self.unsigned_index(e)
-                # Not negative, with as much of the constant as that takes.
-                base, constant = add(base, mul(Const(-factor), sub(Const(most), term))), constant + factor * most
-            elif not never_negative(term, self.nonnegative):
-                return self.unsigned_index(e)
-            elif isinstance(term, Var) and term.name in self.counted:
-                added += f" + uint64({ident(term.name)})" + (f" * uint64({factor})" if factor > 1 else "")
-            else:
-                base = add(base, mul(Const(factor), term))
-        if constant:
-            added += f" {'+' if constant > 0 else '-'} uint64({abs(constant)})"
-        if base == Const(0):
-            return added.removeprefix(" + ") if constant >= 0 and added else self.unsigned_index(e)
-        return f"uint64({self.unsigned_index(base)}){added}"
-
-    def most(self, e: Expr) -> int | None:
-        """What ``e``, which is not negative, is at most; None where that is not seen."""
-        match e:
-            case Bin("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, self.nonnegative):
-                return n - 1
-            case Var(name) if name in self.nonnegative:
-                return self.bounded.get(name)
-        return None
+    def long(self, e: Expr) -> str:
+        return f"uint64({self.unsigned_index(e)})"
 
     def unsigned_index(self, e: Expr) -> str:
         match e:
@@ -195,13 +155,11 @@ class CudaWriter(Writer, NumbaSpelling):
             yield f"{indent}{var}__end = {end}"
             end = f"{var}__end"
         self.bind(loop.var, unsigned)
-        if unsigned and lanes == 1 and isinstance(loop.lo, Const):
-            self.counted.add(loop.var)
+        self.count(loop, lanes)
         yield f"{indent}while {var} < {end}:"
         yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
         yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
         self.unbind(loop.var)
-        self.counted.discard(loop.var)
 
     def range_of(self, loop: Loop) -> tuple[str, str, str]:
         unsigned = never_negative(loop.lo, self.nonnegative)

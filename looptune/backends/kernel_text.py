@@ -34,6 +34,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     kernel = speculated(kernel, plan)
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = set(writer.counters)
+    writer.counted, writer.most = set(), {}
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, groupby
 from typing import ClassVar
 
+from looptune.backends.places import at_most, parted
 from looptune.backends.repeated import PLACE, VALUE, once
 from looptune.backends.text import never_negative
 from looptune.ir import Assign, Const, Expr, Load, Loop, Stmt, Var
@@ -124,6 +125,10 @@ class KernelWriter(Spelling):
     plan: Plan
     counters: set[str]
     nonnegative: set[str]
+    counted: set[str]
+    """Of these the variables of loops in the thread."""
+    most: dict[str, int]
+    """What some of these are at most."""
     tiles: frozenset[str] = frozenset()
     """The arrays in shared memory, which have one subscript."""
     made: int = 0
@@ -160,9 +165,21 @@ class KernelWriter(Spelling):
     def unsigned_index(self, e: Expr) -> str:
         """``e`` as a uint32."""
 
+    @abstractmethod
+    def long(self, e: Expr) -> str:
+        """``e``, which 32 bits hold, in 64 unsigned bits."""
+
     def far(self, e: Expr) -> str:
         """``e`` as a place in an array in global memory."""
-        return self.unsigned_index(e)
+        place = parted(e, self.counted, self.nonnegative, self.most)
+        if place is None or place.single:
+            return self.unsigned_index(e)
+        sums = [] if place.base == Const(0) else [self.long(place.base)]
+        sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in place.counted]
+        if place.constant > 0 or not sums:
+            sums.append(self.long(Const(place.constant)))
+        least = f" - {self.long(Const(-place.constant))}" if place.constant < 0 else ""
+        return " + ".join(sums) + least
 
     @abstractmethod
     def element(self, load: Load) -> str: ...
@@ -184,7 +201,6 @@ class KernelWriter(Spelling):
                     case Assign(Var(name), value) if name.endswith(VALUE):
                         yield from self.statement(stmt, indent)
                         if never_negative(value, self.nonnegative):
-                            self.nonnegative.add(name)
                             self.known(name, value)
                             held.append(name)
                     case _:
@@ -196,6 +212,16 @@ class KernelWriter(Spelling):
 
     def known(self, name: str, value: Expr) -> None:
         """A variable has a value that is not negative."""
+        self.nonnegative.add(name)
+        most = at_most(value, self.nonnegative, self.most)
+        if most is not None:
+            self.most[name] = most
+
+    def count(self, loop: Loop, lanes: int) -> None:
+        """A loop of the thread begins. Where it is shared out, or begins at what varies, its variable is like any other
+        of a place: what is known of its steps saves nothing then."""
+        if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
+            self.counted.add(loop.var)
 
     def place(self, load: Load) -> Expr:
         """Where an element is in its array, in elements; a single subscript says that."""
@@ -218,8 +244,9 @@ class KernelWriter(Spelling):
             self.nonnegative.add(var)
 
     def unbind(self, var: str) -> None:
-        self.counters.discard(var)
-        self.nonnegative.discard(var)
+        for names in (self.counters, self.nonnegative, self.counted):
+            names.discard(var)
+        self.most.pop(var, None)
 
     def same_sign(self, e: Expr) -> bool:
         """A size, a counter or a constant that an unsigned comparison may use as it is."""

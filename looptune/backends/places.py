@@ -1,0 +1,67 @@
+"""A place in global memory as what varies, what the loops of a thread count, and a constant.
+
+    A[i - 1][4 * k + j + 1]  ==>  uint32(m * i + j)  +  k * 4  -  m  +  1      the first in 32 bits, the others in 64
+
+In 32 bits each sum could wrap, so that a compiler has to compute every place for itself. In 64 it cannot, and what is
+added becomes a part of the instruction that loads or stores, or of the next one's where a loop is unrolled. The first
+sum is not negative, and stays below 2^32 because no array has more than 2^31 elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from looptune.backends.text import never_negative
+from looptune.ir import Bin, Const, Expr, Var
+from looptune.ranges import linear
+from looptune.simplify import add, mul, sub
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``base + sum of variable * factor over counted + constant``."""
+
+    base: Expr
+    counted: tuple[tuple[Var, int], ...]
+    constant: int
+
+    @property
+    def single(self) -> bool:
+        """Nothing is added to anything."""
+        factors = [1] * (self.base != Const(0)) + [factor for _, factor in self.counted]
+        return not factors or (factors == [1] and self.constant == 0)
+
+
+def parted(e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]) -> Place | None:
+    """None where the base may be negative. ``counted``, ``nonnegative``: names of variables; ``most``: what some of
+    these are at most."""
+    terms, constant = linear(e)
+    base: Expr = Const(0)
+    found = []
+    for term, factor in terms.items():
+        if factor < 0:
+            bound = at_most(term, nonnegative, most)
+            if bound is None:
+                return None
+            # Not negative, with as much of the constant as that takes.
+            base, constant = add(base, mul(Const(-factor), sub(Const(bound), term))), constant + factor * bound
+        elif not never_negative(term, nonnegative):
+            return None
+        elif isinstance(term, Var) and term.name in counted:
+            found.append((term, factor))
+        else:
+            base = add(base, mul(Const(factor), term))
+    if base == Const(0) and constant < 0:
+        return None
+    return Place(base, tuple(found), constant)
+
+
+def at_most(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> int | None:
+    """Of what is not negative; None where it is not seen."""
+    match e:
+        case Bin("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, nonnegative):
+            return n - 1
+        case Var(name) if name in nonnegative:
+            return most.get(name)
+    return None
