@@ -65,6 +65,36 @@ def test_loops_are_aligned(body: str, after: str) -> None:
     assert made(body, "loop 1: fuse") == after
 
 
+STAGGERED = (
+    "for (int i = 1; i < n; i++) for (int j = 0; j < n; j++) A[i][j] = A[i][j] - x[j];\n"
+    "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) y[i] += z[j] * x[i];"
+)
+
+
+def test_loops_under_a_condition_stay_siblings() -> None:
+    """Where the outer ranges differ the condition is asked in the inner loops, so that these can be fused as well."""
+    assert made(STAGGERED, "loop 1: fuse", "loop 2: fuse") == (
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) { "
+        "if (i >= 1) { A[i][j] -= x[j]; } if (j >= 1) { y[i] += z[j] * x[i]; } } }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "kept"),
+    [
+        ("for (int j = 0; j < (int)x[i]; j++) A[i][0] = j;", "if (i >= 1) { for (int j = 0; j < (int)x[i]; j++)"),
+        ("for (int j = 0; j < m / i; j++) A[i][0] = j;", "if (i >= 1) { for (int j = 0; j < m / i; j++)"),
+        ("y[i] = 1; for (int j = 0; j < n; j++) A[i][j] = j;", "if (i >= 1) { y[i] = 1; for (int j = 0;"),
+        ("for (int j = 0; j < n; j++) A[i][j] = j;", "for (int j = 0; j < n; j++) { if (i >= 1) {"),
+    ],
+)
+def test_a_condition_stays_outside_of_what_may_not_be_asked_for(first: str, kept: str) -> None:
+    """Bounds that are read, or divided by what may be zero, and statements beside the loop."""
+    body = f"for (int i = 1; i < n; i++) {{ {first} }} for (int i = 0; i < n; i++) z[i] = 2;"
+    done = schedule(Analysis(load(f"{HEAD}{body}\n}}\n").codelet), parse_lines(["loop 1: fuse"])).codelet
+    assert kept in " ".join(pretty.body(done).split())
+
+
 @pytest.mark.parametrize(
     ("then", "shift"),
     [("y[k] = x[k];", 0), ("y[k] = x[k - 1];", 0), ("y[k] = x[k + 1];", 1), ("y[k] = x[k - 1] + x[k + 1];", 1),

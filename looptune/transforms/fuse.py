@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError, IllegalTransform
-from looptune.ir import Bin, Const, Directive, Expr, If, Loop, Node, Stmt, Var
+from looptune.ir import Bin, Const, Directive, Expr, If, Load, Loop, Node, Stmt, Var
 from looptune.poly.model import Order, Piece
 from looptune.rewrite import rewrite, substitute, walk
 from looptune.scope import names_in, written
@@ -283,12 +283,24 @@ def _condition(member: _Member, lo: Expr, hi: Expr, site: Site) -> Expr | None:
 
 
 def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt, ...]:
-    """The parts under their conditions, neighbours of one condition under one ``if``."""
+    """The parts under their conditions, neighbours of one condition under one ``if``; that of loops alone is asked in
+    them, so that they stay siblings."""
     out: list[Stmt] = []
     for cond, group in groupby(parts, key=lambda part: part[0]):
         body = tuple(s for _, stmts in group for s in stmts)
-        out += body if cond is None else (If(cond, body),)
+        if cond is None:
+            out += body
+        elif all(isinstance(s, Loop) and _may_run(s, cond) for s in body):
+            out += (replace(s, body=(If(cond, s.body),)) for s in body if isinstance(s, Loop))
+        else:
+            out.append(If(cond, body))
     return tuple(out)
+
+
+def _may_run(loop: Loop, cond: Expr) -> bool:
+    """Its bounds can be worked out whatever ``cond`` is, and nothing in it changes that."""
+    plain = not any(isinstance(n, Load) or (isinstance(n, Bin) and n.op in "/%") for n in walk((loop.lo, loop.hi)))
+    return plain and not names_in(cond) & (written(loop.body) | {loop.var})
 
 
 def _body(member: _Member, site: Site) -> tuple[Stmt, ...]:
