@@ -38,12 +38,15 @@ def finish(
     start = time.monotonic()
     found = dict(zip(due, finals.run([matches[n] for n in due], place, prepared[0].jobs), strict=True))
     finals_s = time.monotonic() - start - sum(f.proofs_s for f in found.values())
+    start = time.monotonic()
+    short = [n for n in due if _affordable(prepared[n])]
+    alone = dict(zip(short, finals.sequential([matches[n] for n in short], place), strict=True))
+    sequential_s = time.monotonic() - start
     results = []
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
-        start = time.monotonic()
-        alone = match.sequential(place) if n in found and _affordable(p) else ()
-        took = {"finals": finals_s / len(due), "sequential": time.monotonic() - start} if n in found else {}
-        results.append(_result(p, match, s, found.get(n, Finals()), alone, took))
+        shared = sequential_s / len(short) if n in alone else 0.0
+        took = {"finals": finals_s / len(due), "sequential": shared} if n in found else {}
+        results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
     if prepared[0].request.ablation:
         results = _with_ablation(prepared, matches, results, store, place)
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):

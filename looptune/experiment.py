@@ -10,7 +10,6 @@ those of several files on a GPU: while the versions of one compile, those of oth
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -32,6 +31,7 @@ from looptune.tune.space import Space
 from looptune.tune.store import Store
 from looptune.tune.strategies import Strategy
 from looptune.tune.sweep import Part, Progress, sweeps
+from looptune.tune.workers import cores
 
 COPIES = 6
 """Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
@@ -94,7 +94,7 @@ def _with_share(prepared: Prepared, kernels: int) -> Prepared:
     """Its share of the cores, where several ``kernels`` are swept at once."""
     if kernels == 1:
         return prepared
-    threads = max(1, len(os.sched_getaffinity(0)) // kernels)
+    threads = max(1, cores() // kernels)
     return replace(prepared, job=replace(prepared.job, threads=threads))
 
 

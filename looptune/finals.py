@@ -2,6 +2,8 @@
 
     built, side by side ─▶ timed, alone on the device ─▶ the winner ─▶ proved; where it is wrong the next one has won
 
+The default, and the version that is likely to win, are proved while the others are built.
+
 What they took is kept in the database under the role "final", so that a command repeated after everything was measured
 answers at once.
 """
@@ -137,13 +139,20 @@ class Match:
             self._record(name, WrongResult(why))
         return Finals({name: outcome.times_us for name, outcome in us.items()}, found.wrong)
 
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The versions that will probably be proved: the first is the fastest so far."""
+        return () if self.role != "final" else self._matter(self.texts[0], self.texts)
+
     def unproved(self, found: Finals) -> tuple[str, ...]:
         """Of the winner and of the default, those that are to be proved yet."""
         right = [text for text in self.texts if text in found.us]
         if not right or self.role != "final":
             return ()
-        matter = dict.fromkeys((winner(found.us, right)[0], *(t for t in right if t == self.default)))
-        return tuple(text for text in matter if text not in found.proofs)
+        return tuple(t for t in self._matter(winner(found.us, right)[0], right) if t not in found.proofs)
+
+    def _matter(self, best: str, texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((best, *(text for text in texts if text == self.default))))
 
     def judged(self, found: Finals, text: str, proof: Proved) -> Finals:
         """What is proved wrong has no times."""
@@ -156,16 +165,20 @@ class Match:
     def _record(self, name: str, outcome: Timed | WrongResult) -> None:
         self.store.record(self._row(name), outcome)
 
-    def sequential(self, place: Place) -> tuple[float, ...]:
-        """The times of the original loops on one core, kept like the others."""
-        row = Row(self.lab.context, "", "sequential", self.sweep)
+    def sequential(self) -> tuple[float, ...]:
+        """The times of the original loops on one core that the database has, none where it has none."""
+        row = self._sequential()
         held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
         match held:
             case Row(outcome=Timed(times_us=times)):
                 return times
-        times = place.sequential_us(self.model, self.lab.job)
-        self.store.record(row, timed(times, len(times)))
-        return times
+        return ()
+
+    def keep_sequential(self, times: Sequence[float]) -> None:
+        self.store.record(self._sequential(), timed(times, len(times)))
+
+    def _sequential(self) -> Row:
+        return Row(self.lab.context, "", "sequential", self.sweep)
 
     def _rows(self) -> dict[str, Row]:
         return {text: self._row(text) for text in (*self.texts, "hand-written", "library")}
@@ -187,22 +200,41 @@ class Match:
 def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
     """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove the winners."""
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
-    _race([number for number in range(len(matches)) if number not in found], matches, found, place, jobs)
+    new = [number for number in range(len(matches)) if number not in found]
+    proofs = _race(new, matches, found, place, jobs)
     while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
         start = time.monotonic()
-        tasks = [("prove", n, text) for n, text in due]
-        for (n, text), reply in zip(due, place.each(_helper(matches), LIMIT_S, tasks, jobs), strict=True):
-            found[n] = matches[n].judged(found[n], text, _returned(reply, Proved))
+        proofs |= _proved([key for key in due if key not in proofs], matches, place, jobs)
+        for n, text in due:
+            found[n] = matches[n].judged(found[n], text, proofs[n, text])
         share = (time.monotonic() - start) / len(due)
         for n, _ in due:
             found[n] = replace(found[n], proofs_s=found[n].proofs_s + share)
     return [found[number] for number in range(len(matches))]
 
 
-def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals], place: Place, jobs: int) -> None:
-    """Each on a device that has nothing else to do, while nothing compiles; kept as they end."""
-    tasks = [("build", n, text) for n in new for text in matches[n].texts]
+def sequential(matches: Sequence[Match], place: Place) -> list[tuple[float, ...]]:
+    """The times of the original loops of each on one core: the database's, where they are there."""
+    held = [match.sequential() for match in matches]
+    new = [match for match, times in zip(matches, held, strict=True) if not times]
+    made = iter(place.sequential_us([(match.model, match.lab.job) for match in new]))
+    for number, match in enumerate(matches):
+        if not held[number]:
+            held[number] = next(made)
+            match.keep_sequential(held[number])
+    return held
+
+
+_Proofs = dict[tuple[int, str], Proved]
+
+
+def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals], place: Place, jobs: int) -> _Proofs:
+    """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved
+    meanwhile."""
+    likely = [(n, text) for n in new for text in matches[n].likely]
+    tasks = [("prove", n, text) for n, text in likely] + [("build", n, text) for n in new for text in matches[n].texts]
     made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
+    proofs = {key: _returned(next(made), Proved) for key in likely}
     races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
     for at, reply in place.races(races, LIMIT_S):
@@ -212,6 +244,13 @@ def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals]
             failed.append(reply)
     for reply in failed:
         _returned(reply, Times)
+    return proofs
+
+
+def _proved(due: Sequence[tuple[int, str]], matches: Sequence[Match], place: Place, jobs: int) -> _Proofs:
+    tasks = [("prove", n, text) for n, text in due]
+    replies = place.each(_helper(matches), LIMIT_S, tasks, jobs)
+    return {key: _returned(reply, Proved) for key, reply in zip(due, replies, strict=True)}
 
 
 def _helper(matches: Sequence[Match]) -> Setup:

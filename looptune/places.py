@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, each, wait
+from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, cores, each, get_ready, wait
 
 SEQUENTIAL_S = 600.0
 ABREAST = 16
@@ -62,8 +61,9 @@ class Place(Protocol):
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
 
-    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
-        """The times of the original loops on one core of the machine that has the model."""
+    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
+        """The times of the original loops of each on one core of the machine that has the model, one after the other:
+        nothing else runs meanwhile."""
 
     def machine(self, model: Model) -> Any:
         """The model's first device, None where it is not this process's to measure."""
@@ -95,7 +95,7 @@ class Here:
     def abreast(self, models: Sequence[Model]) -> int:
         if not self.overlaps(models[0].target.name):
             return 1
-        return max(min(ABREAST, len(os.sched_getaffinity(0))), *(len(model.devices) for model in models))
+        return max(min(ABREAST, cores()), *(len(model.devices) for model in models))
 
     def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
         waiting = dict(enumerate(races))
@@ -122,9 +122,16 @@ class Here:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
             return each(pool, tasks)
 
-    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
-        with Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=self.spares) as worker:
-            return _sequential(alone(worker))
+    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
+        """As many are set up at once as there are cores."""
+        times: list[tuple[float, ...]] = []
+        while todo := of[len(times) :][: cores()]:
+            with ExitStack() as stack:
+                each_own = (Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=self.spares) for _, job in todo)
+                workers = [stack.enter_context(worker) for worker in each_own]
+                get_ready(workers)
+                times += [_sequential(alone(worker)) for worker in workers]
+        return times
 
     def machine(self, model: Model) -> Any:
         return model.target.machine()
@@ -175,8 +182,8 @@ class Elsewhere:
         replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)
         return replies
 
-    def sequential_us(self, model: Model, job: Job) -> tuple[float, ...]:
-        return _sequential(self.alone(model, partial(sequentialist, job), SEQUENTIAL_S))
+    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
+        return [_sequential(self.alone(model, partial(sequentialist, job), SEQUENTIAL_S)) for model, job in of]
 
     def machine(self, model: Model) -> Any:
         return None

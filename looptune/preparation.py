@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from looptune.tune.evaluate import Job, KernelLab
 from looptune.tune.source import source_hash
 from looptune.tune.space import Configuration, Space
 from looptune.tune.store import Context, packed
-from looptune.tune.workers import default_jobs
+from looptune.tune.workers import cores, default_jobs
 from looptune.tune.written import decided
 from looptune.version import LOWERING, toolchain
 
@@ -102,7 +101,7 @@ class Prepared:
         """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
         if self.request.jobs is not None:
             return self.request.jobs
-        return default_jobs() if self.job.target.bakes else len(os.sched_getaffinity(0))
+        return default_jobs() if self.job.target.bakes else cores()
 
     @property
     def name(self) -> str:

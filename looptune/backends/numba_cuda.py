@@ -24,7 +24,7 @@ from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
 from looptune.backends.cuda_program import CudaProgram, argument_type
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
-from looptune.backends.inferred import inferred_once
+from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
 from looptune.backends.parameters import extent_names
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
@@ -116,7 +116,7 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with inferred_once(self.fastmath):
+        with hastened(self.fastmath):
             text, _ = cuda.compile_ptx(
                 module[entry].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
             )

@@ -341,12 +341,8 @@ class Bench:
 
 
 def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
-    """The set-up of a worker that times the original loops."""
-    return partial(sequential_us, job)
-
-
-def sequential_us(job: Job) -> tuple[float, ...]:
-    """The times of the original loops on one core: up to five runs after a first one, fewer where they take long."""
+    """The set-up of a worker that times the original loops on one core: up to five runs after a first one, fewer where
+    they take long."""
     backend = job.target.reference()
 
     def rule(n: Node) -> Node | None:
@@ -357,14 +353,17 @@ def sequential_us(job: Job) -> tuple[float, ...]:
 
     program = backend.load(backend.build(plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
     arrays = job.problem.arrays(job.codelet, job.seed)
-    machine = Cpu()
     originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
     pairs = {name: (arrays[name], original) for name, original in originals.items()}
-    sample = machine.sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)
-    times = [sample()]
-    while len(times) <= 5 and sum(times) <= LONG_US:
-        times.append(sample())
-    return tuple(times[1:] if len(times) > 1 else times)
+    sample = Cpu().sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)
+
+    def times_us() -> tuple[float, ...]:
+        times = [sample()]
+        while len(times) <= 5 and sum(times) <= LONG_US:
+            times.append(sample())
+        return tuple(times[1:] if len(times) > 1 else times)
+
+    return times_us
 
 
 def _verified(outcome: Timed, checked: OddRun) -> Timed:

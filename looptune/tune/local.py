@@ -75,6 +75,7 @@ class Local:
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         self._loads[lab] += 1
         rank = URGENT if urgent else EARLY if step == "prepare" else USUAL
+        self._leave_cores()
         self._pool.submit((lab, key), lab, step, given, rank=rank)
 
     def warm(self, lab: int, count: int) -> None:
@@ -107,6 +108,7 @@ class Local:
         # Measurements first: they are what must not be lost where another worker cannot start.
         found = [answer for m in self._all_measurers() if (answer := self._collected(m, True)) is not None]
         found += [answer for w in self._pool.workers if (answer := self._collected(w, False)) is not None]
+        self._leave_cores()
         self._pool.dispatch()
         if self._broken is not None and not found:
             raise self._broken
@@ -129,6 +131,12 @@ class Local:
             worker.end()
             worker.start()
         return Answer(lab, key, reply, measured)
+
+    def _leave_cores(self) -> None:
+        """To kernels that set up, each on a core of its own: what is compiled waits for them. One is left anyway, and
+        of several devices of a kernel all but one wait for the original loops."""
+        setting_up = sum(any(measurer.setting_up for measurer in own) for own in self._measurers)
+        self._pool.limit = max(1, len(self._pool.workers) - max(0, setting_up - 1))
 
     def _all_measurers(self) -> tuple[Worker, ...]:
         return tuple(measurer for measurers in self._measurers for measurer in measurers)

@@ -68,6 +68,10 @@ class Worker:
         return self._task is None
 
     @property
+    def setting_up(self) -> bool:
+        return self._life is not None and not self._life.ready
+
+    @property
     def ready(self) -> bool:
         """Set up, and without a task."""
         return self.idle and self._life is not None and self._life.ready
@@ -192,10 +196,12 @@ URGENT, USUAL, EARLY = range(3)
 
 
 class Pool:
-    """``size`` workers and a queue of tasks before them, one for each of URGENT, USUAL, EARLY."""
+    """``size`` workers and a queue of tasks before them, one for each of URGENT, USUAL, EARLY. ``limit``: how many of
+    them may have tasks at once from now on."""
 
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: Spares | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
+        self.limit = size
         self._queues: tuple[deque[tuple[Any, tuple[Any, ...]]], ...] = (deque(), deque(), deque())
 
     def __enter__(self) -> Self:
@@ -216,11 +222,13 @@ class Pool:
     def dispatch(self) -> None:
         """Hand queued tasks to idle workers; to be called after each wait."""
         # Workers are taken in order, so that a short queue starts few processes.
+        busy = sum(not worker.idle for worker in self.workers)
         for worker in self.workers:
             queue = next((q for q in self._queues if q), None)
-            if queue is not None and worker.idle:
+            if queue is not None and worker.idle and busy < self.limit:
                 key, task = queue.popleft()
                 worker.submit(key, *task)
+                busy += 1
 
     def close(self) -> None:
         for queue in self._queues:
@@ -242,6 +250,15 @@ def alone(worker: Worker, *task: Any) -> Reply:
     while True:
         for _, _, reply in wait((worker,)):
             return reply
+
+
+def get_ready(workers: Iterable[Worker]) -> None:
+    """Set them all up, side by side."""
+    those = tuple(workers)
+    for worker in those:
+        worker.start()
+    while any(worker.setting_up for worker in those):
+        wait(those)
 
 
 def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
@@ -273,6 +290,11 @@ def replies(workers: Iterable[Worker]) -> list[tuple[Worker, Any, Reply]]:
     return [(worker, *reply) for worker, reply in collected if reply is not None]
 
 
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def default_jobs() -> int:
-    """All cores this process may use but one, which the coordinator and the measured program need."""
-    return max(1, len(os.sched_getaffinity(0)) - 1)
+    """All cores but one, which the coordinator and the measured program need."""
+    return max(1, cores() - 1)
