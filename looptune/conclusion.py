@@ -35,13 +35,15 @@ def finish(
     no finals; seconds of what is done for several are shared out."""
     matches = [_match(p, lab, store, s) for p, lab, s in zip(prepared, labs, searched, strict=True)]
     due = [n for n, (match, s) in enumerate(zip(matches, searched, strict=True)) if match.texts and not s.interrupted]
-    start = time.monotonic()
-    found = dict(zip(due, finals.run([matches[n] for n in due], place, prepared[0].jobs), strict=True))
-    finals_s = time.monotonic() - start - sum(f.proofs_s for f in found.values())
-    start = time.monotonic()
     short = [n for n in due if _affordable(prepared[n])]
-    alone = dict(zip(short, finals.sequential([matches[n] for n in short], place), strict=True))
-    sequential_s = time.monotonic() - start
+    with finals.Sequential([matches[n] for n in short], place) as sequential:
+        start = time.monotonic()
+        rivals = [matches[n] for n in due]
+        found = dict(zip(due, finals.run(rivals, place, prepared[0].jobs, sequential.get_ready), strict=True))
+        finals_s = time.monotonic() - start - sum(f.proofs_s for f in found.values())
+        start = time.monotonic()
+        alone = dict(zip(short, sequential.times_us(), strict=True))
+        sequential_s = time.monotonic() - start
     results = []
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
         shared = sequential_s / len(short) if n in alone else 0.0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from looptune.errors import TargetError
 from looptune.frontend.placed import parse_lines
@@ -197,11 +197,12 @@ class Match:
         return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
-def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
-    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove the winners."""
+def run(matches: Sequence[Match], place: Place, jobs: int, calm: Callable[[], None] = lambda: None) -> list[Finals]:
+    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove the winners.
+    ``calm`` returns when nothing else runs that could disturb the timing."""
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
-    proofs = _race(new, matches, found, place, jobs)
+    proofs = _race(new, matches, found, place, jobs, calm)
     while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
         start = time.monotonic()
         proofs |= _proved([key for key in due if key not in proofs], matches, place, jobs)
@@ -213,22 +214,47 @@ def run(matches: Sequence[Match], place: Place, jobs: int) -> list[Finals]:
     return [found[number] for number in range(len(matches))]
 
 
-def sequential(matches: Sequence[Match], place: Place) -> list[tuple[float, ...]]:
-    """The times of the original loops of each on one core: the database's, where they are there."""
-    held = [match.sequential() for match in matches]
-    new = [match for match, times in zip(matches, held, strict=True) if not times]
-    made = iter(place.sequential_us([(match.model, match.lab.job) for match in new]))
-    for number, match in enumerate(matches):
-        if not held[number]:
-            held[number] = next(made)
-            match.keep_sequential(held[number])
-    return held
+class Sequential:
+    """The original loops on one core: a context in which those are set up whose times the database has not."""
+
+    def __init__(self, matches: Sequence[Match], place: Place) -> None:
+        self._matches = matches
+        self._held = [match.sequential() for match in matches]
+        new = [match for match, times in zip(matches, self._held, strict=True) if not times]
+        self._originals = place.originals([(match.model, match.lab.job) for match in new])
+
+    def __enter__(self) -> Self:
+        self._originals.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._originals.__exit__(*exception)
+
+    def get_ready(self) -> None:
+        """Return when they are set up, so that they disturb nobody."""
+        self._originals.get_ready()
+
+    def times_us(self) -> list[tuple[float, ...]]:
+        """Of each, in their order."""
+        made = iter(self._originals.times_us())
+        for number, match in enumerate(self._matches):
+            if not self._held[number]:
+                self._held[number] = next(made)
+                match.keep_sequential(self._held[number])
+        return self._held
 
 
 _Proofs = dict[tuple[int, str], Proved]
 
 
-def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals], place: Place, jobs: int) -> _Proofs:
+def _race(
+    new: Sequence[int],
+    matches: Sequence[Match],
+    found: dict[int, Finals],
+    place: Place,
+    jobs: int,
+    calm: Callable[[], None],
+) -> _Proofs:
     """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved
     meanwhile."""
     likely = [(n, text) for n in new for text in matches[n].likely]
@@ -237,6 +263,7 @@ def _race(new: Sequence[int], matches: Sequence[Match], found: dict[int, Finals]
     proofs = {key: _returned(next(made), Proved) for key in likely}
     races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
+    calm()
     for at, reply in place.races(races, LIMIT_S):
         if isinstance(reply, Returned):
             found[new[at]] = matches[new[at]].kept(_returned(reply, Times))

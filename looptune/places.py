@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from looptune import targets
 from looptune.errors import TargetError, UsageError
@@ -41,6 +41,21 @@ class Race:
     task: Any
 
 
+class Originals(Protocol):
+    """A context: loops that are set up from its beginning, while other things are done, and timed one after the other
+    when nothing else is."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def get_ready(self) -> None:
+        """Return when they are set up."""
+
+    def times_us(self) -> list[tuple[float, ...]]:
+        """Of each, in their order."""
+
+
 class Place(Protocol):
     def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
         """The models of device that ``target`` means here; every version is measured on each."""
@@ -61,9 +76,8 @@ class Place(Protocol):
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
 
-    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
-        """The times of the original loops of each on one core of the machine that has the model, one after the other:
-        nothing else runs meanwhile."""
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
+        """The original loops of each, for one core of the machine that has the model."""
 
     def machine(self, model: Model) -> Any:
         """The model's first device, None where it is not this process's to measure."""
@@ -122,16 +136,8 @@ class Here:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
             return each(pool, tasks)
 
-    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
-        """As many are set up at once as there are cores."""
-        times: list[tuple[float, ...]] = []
-        while todo := of[len(times) :][: cores()]:
-            with ExitStack() as stack:
-                each_own = (Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=self.spares) for _, job in todo)
-                workers = [stack.enter_context(worker) for worker in each_own]
-                get_ready(workers)
-                times += [_sequential(alone(worker)) for worker in workers]
-        return times
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
+        return OriginalsHere([job for _, job in of], self.spares)
 
     def machine(self, model: Model) -> Any:
         return model.target.machine()
@@ -182,14 +188,62 @@ class Elsewhere:
         replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)
         return replies
 
-    def sequential_us(self, of: Sequence[tuple[Model, Job]]) -> list[tuple[float, ...]]:
-        return [_sequential(self.alone(model, partial(sequentialist, job), SEQUENTIAL_S)) for model, job in of]
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
+        return OriginalsElsewhere(self, of)
 
     def machine(self, model: Model) -> Any:
         return None
 
     def require(self, paths: Sequence[Path], target: str) -> None:
         self.cluster.require(paths, target)
+
+
+class OriginalsHere:
+    """Each in a process of its own; as many at once as there are cores."""
+
+    def __init__(self, jobs: Sequence[Job], spares: Spares | None) -> None:
+        self._workers = [Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=spares) for job in jobs]
+
+    def __enter__(self) -> Self:
+        for worker in self._workers[: cores()]:
+            worker.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for worker in self._workers:
+            worker.close()
+
+    def get_ready(self) -> None:
+        get_ready(self._workers[: cores()])
+
+    def times_us(self) -> list[tuple[float, ...]]:
+        times = []
+        for first in range(0, len(self._workers), cores()):
+            those = self._workers[first : first + cores()]
+            get_ready(those)
+            for worker in those:
+                times.append(_sequential(alone(worker)))
+                worker.close()
+        return times
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalsElsewhere:
+    place: Elsewhere
+    of: Sequence[tuple[Model, Job]]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing is set up here."""
+
+    def get_ready(self) -> None:
+        """A worker of the cluster does all of it when it is asked."""
+
+    def times_us(self) -> list[tuple[float, ...]]:
+        setups = [(model, partial(sequentialist, job)) for model, job in self.of]
+        return [_sequential(self.place.alone(model, setup, SEQUENTIAL_S)) for model, setup in setups]
 
 
 def _sequential(reply: Reply) -> tuple[float, ...]:

@@ -297,7 +297,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(targets, "models", stand_ins)
     monkeypatch.setattr(places.Here, "races", raced)
-    monkeypatch.setattr(places.Here, "sequential_us", lambda place, of: [(1.0,)] * len(of))
+    monkeypatch.setattr(places.OriginalsHere, "times_us", lambda originals: [(1.0,)] * 2)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
     Path("f.space").write_text("loop i: unroll {2..3}\n")

@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any, Self
 
 from looptune.errors import TargetError
+from looptune.tune.backlog import URGENT, USUAL
 from looptune.tune.best import Best
 from looptune.tune.executor import Answer, compilers, spoiled
 from looptune.tune.lab import Lab
 from looptune.tune.spares import Spares
-from looptune.tune.workers import EARLY, URGENT, USUAL, Pool, Worker, sleep
+from looptune.tune.workers import Pool, Worker, sleep
 
 
 class Local:
@@ -74,9 +75,9 @@ class Local:
 
     def compile(self, lab: int, key: Any, step: str, given: Any, urgent: bool = False) -> None:
         self._loads[lab] += 1
-        rank = URGENT if urgent else EARLY if step == "prepare" else USUAL
         self._leave_cores()
-        self._pool.submit((lab, key), lab, step, given, rank=rank)
+        group = lab if step == "prepare" else None
+        self._pool.submit((lab, key), lab, step, given, rank=URGENT if urgent else USUAL, group=group)
 
     def warm(self, lab: int, count: int) -> None:
         for measurer in self._measurers[lab][:count]:
@@ -118,7 +119,7 @@ class Local:
         if worker.waiting_for is None:
             return None
         try:
-            said = worker.collect()
+            said = worker.collect() if measured else self._pool.collect(worker)
         except TargetError as error:
             self._broken = error
             return None

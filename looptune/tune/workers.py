@@ -17,13 +17,13 @@ import os
 import pickle
 import signal
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from multiprocessing import connection
 from typing import Any, Self
 
 from looptune.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.backlog import USUAL, Backlog
 from looptune.tune.process import Life, Setup, spawn
 from looptune.tune.serving import BROKEN, READY, Raised, Returned
 from looptune.tune.spares import COMPILING, Spares
@@ -191,18 +191,15 @@ class Worker:
             return Crashed(life.epitaph())
 
 
-URGENT, USUAL, EARLY = range(3)
-"""Tasks in the order in which a pool takes them: EARLY ones prepare for others."""
-
-
 class Pool:
-    """``size`` workers and a queue of tasks before them, one for each of URGENT, USUAL, EARLY. ``limit``: how many of
-    them may have tasks at once from now on."""
+    """``size`` workers and a backlog of tasks before them. ``limit``: how many of them may have tasks at once from now
+    on."""
 
     def __init__(self, setup: Setup, size: int, limit_s: float, spares: Spares | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
         self.limit = size
-        self._queues: tuple[deque[tuple[Any, tuple[Any, ...]]], ...] = (deque(), deque(), deque())
+        self._backlog = Backlog()
+        self._groups: dict[int, Hashable] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -213,26 +210,38 @@ class Pool:
     @property
     def load(self) -> int:
         """Tasks submitted and not yet replied to."""
-        return sum(map(len, self._queues)) + sum(not worker.idle for worker in self.workers)
+        return len(self._backlog) + sum(not worker.idle for worker in self.workers)
 
-    def submit(self, key: Any, *task: Any, rank: int = USUAL) -> None:
-        self._queues[rank].append((key, task))
+    def submit(self, key: Any, *task: Any, rank: int = USUAL, group: Hashable | None = None) -> None:
+        self._backlog.add((key, task), rank, group)
         self.dispatch()
 
     def dispatch(self) -> None:
-        """Hand queued tasks to idle workers; to be called after each wait."""
-        # Workers are taken in order, so that a short queue starts few processes.
+        """Hand tasks to idle workers; to be called after each wait."""
         busy = sum(not worker.idle for worker in self.workers)
-        for worker in self.workers:
-            queue = next((q for q in self._queues if q), None)
-            if queue is not None and worker.idle and busy < self.limit:
-                key, task = queue.popleft()
+        # Workers are taken in order, so that a short queue starts few processes.
+        for number, worker in enumerate(self.workers):
+            if busy >= self.limit:
+                return
+            if worker.idle and (taken := self._backlog.take(number)) is not None:
+                (key, task), group = taken
+                if group is not None:
+                    self._groups[number] = group
                 worker.submit(key, *task)
                 busy += 1
 
+    def collect(self, worker: Worker) -> tuple[Any, Reply] | None:
+        """As the worker's own; what tasks of a group take is noted."""
+        said = worker.collect()
+        if said is not None:
+            number = self.workers.index(worker)
+            group = self._groups.pop(number, None)
+            if group is not None and isinstance(said[1], Returned):
+                self._backlog.took(number, group, said[1].seconds)
+        return said
+
     def close(self) -> None:
-        for queue in self._queues:
-            queue.clear()
+        self._backlog.clear()
         for worker in self.workers:
             worker.close()
 
