@@ -11,7 +11,6 @@ answers at once.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -46,7 +45,7 @@ _T = TypeVar("_T")
 class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
     the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
-    that they took, of several kernels a share."""
+    that they took, each in a process of its own."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -154,8 +153,9 @@ class Match:
     def _matter(self, best: str, texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys((best, *(text for text in texts if text == self.default))))
 
-    def judged(self, found: Finals, text: str, proof: Proved) -> Finals:
+    def judged(self, found: Finals, text: str, proof: Proved, took_s: float) -> Finals:
         """What is proved wrong has no times."""
+        found = replace(found, proofs_s=found.proofs_s + took_s)
         if not proof.wrong:
             return replace(found, proofs={**found.proofs, text: proof})
         self._record(text, WrongResult(proof.wrong))
@@ -204,13 +204,13 @@ def run(matches: Sequence[Match], place: Place, jobs: int, calm: Callable[[], No
     new = [number for number in range(len(matches)) if number not in found]
     proofs = _race(new, matches, found, place, jobs, calm)
     while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
-        start = time.monotonic()
-        proofs |= _proved([key for key in due if key not in proofs], matches, place, jobs)
+        missing = [key for key in due if key not in proofs]
+        replies = place.each(_helper(matches), LIMIT_S, [("prove", n, text) for n, text in missing], jobs)
+        proofs |= dict(zip(missing, replies, strict=True))
         for n, text in due:
-            found[n] = matches[n].judged(found[n], text, proofs[n, text])
-        share = (time.monotonic() - start) / len(due)
-        for n, _ in due:
-            found[n] = replace(found[n], proofs_s=found[n].proofs_s + share)
+            reply = proofs[n, text]
+            took_s = reply.seconds if isinstance(reply, Returned) else 0.0
+            found[n] = matches[n].judged(found[n], text, _returned(reply, Proved), took_s)
     return [found[number] for number in range(len(matches))]
 
 
@@ -244,7 +244,7 @@ class Sequential:
         return self._held
 
 
-_Proofs = dict[tuple[int, str], Proved]
+_Proofs = dict[tuple[int, str], Reply]
 
 
 def _race(
@@ -260,7 +260,7 @@ def _race(
     likely = [(n, text) for n in new for text in matches[n].likely]
     tasks = [("prove", n, text) for n, text in likely] + [("build", n, text) for n in new for text in matches[n].texts]
     made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
-    proofs = {key: _returned(next(made), Proved) for key in likely}
+    proofs = {key: next(made) for key in likely}
     races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
     calm()
@@ -272,12 +272,6 @@ def _race(
     for reply in failed:
         _returned(reply, Times)
     return proofs
-
-
-def _proved(due: Sequence[tuple[int, str]], matches: Sequence[Match], place: Place, jobs: int) -> _Proofs:
-    tasks = [("prove", n, text) for n, text in due]
-    replies = place.each(_helper(matches), LIMIT_S, tasks, jobs)
-    return {key: _returned(reply, Proved) for key, reply in zip(due, replies, strict=True)}
 
 
 def _helper(matches: Sequence[Match]) -> Setup:

@@ -22,8 +22,11 @@ COLUMNS = (
     "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
 )  # fmt: skip
 
-TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "proofs", "finals", "ablation", "sequential")
+TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals", "ablation", "sequential")
 """What one second after the other was spent on; see ``tune.lab.Spent``."""
+
+MEANWHILE = ("judge", "compile", "proofs")
+"""What other processes did in these seconds."""
 
 NOTE = """\
 Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
@@ -101,9 +104,10 @@ def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
     line = [f"{k} {seconds[k]:.1f}" for k in TIMELINE if seconds.get(k, 0.0) >= 0.05 or k == "measure"]
     whole = sum(seconds.get(k, 0.0) for k in TIMELINE)
     each = f", the mean of {devices} devices" if devices > 1 else ""
+    others = ", ".join(f"{k} {seconds[k]:.1f}" for k in MEANWHILE if k in seconds)
     return (
-        f"{name}: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: judge {seconds['judge']:.1f}, "
-        f"compile {seconds['compile']:.1f}; looptune itself {seconds['own']:.1f}"
+        f"{name}: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: {others}; "
+        f"looptune itself {seconds['own']:.1f}"
     )
 
 
