@@ -17,7 +17,7 @@ from looptune.report import kept
 from looptune.report.kept import Sources
 from looptune.report.result import Entry, Result
 from looptune.runtime.outcome import Timed
-from looptune.runtime.timing import Speedup, speedup, speedup_apart, summary
+from looptune.runtime.timing import paired, speedup_apart, summary
 from looptune.tune.concluded import conclude
 from looptune.tune.evaluate import KernelLab, plans_of
 from looptune.tune.store import Row, Store
@@ -124,7 +124,7 @@ def _result(
         flops=flops.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
         times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
         devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
-        over_hand=None if hand is None or won is None else speedup(hand, won, 0), status=proof.status, sums=proof.sums,
+        over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _entries(
         if key not in times:
             why = f"WRONG: {found.wrong[key]}" if key in found.wrong else "not measured"
             return Entry(name, None, None, why, asserted.get(key, False))
-        over: Speedup | None = speedup(base, times[key], 0) if base is not None and key != default else None
+        over = paired(base, times[key], 0) if base is not None and key != default else None
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]

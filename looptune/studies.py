@@ -22,7 +22,7 @@ from looptune.report.result import Entry, Result
 from looptune.report.study import MEASURED, Study
 from looptune.runtime.machine import Facts
 from looptune.runtime.outcome import Timed
-from looptune.runtime.timing import Speedup, Summary, speedup, speedup_apart
+from looptune.runtime.timing import Speedup, Summary, paired, speedup_apart
 from looptune.tune.concluded import Conclusion, conclusions
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.winner import winner
@@ -161,10 +161,10 @@ def _entries(
     named = {"default": base, "hand-written": times.get("hand-written"), "library": times.get("library"),
              "tuned": None if best is None else times[best]}  # fmt: skip
     made = [_entry("sequential", one, base, speedup_apart) for one in alone[-1:]]
-    paired = _paired if texts else _unpaired
-    made += [_entry(n, one, None if n == "default" else base, paired) for n, one in named.items() if one is not None]
+    judge = paired if texts else _unpaired
+    made += [_entry(n, one, None if n == "default" else base, judge) for n, one in named.items() if one is not None]
     hand, tuned = named["hand-written"], named["tuned"]
-    over = None if hand is None or tuned is None else _paired(hand.times_us, tuned.times_us, 0)
+    over = None if hand is None or tuned is None else paired(hand.times_us, tuned.times_us, 0)
     return "" if best is None else best, ties, tuple(made), over
 
 
@@ -178,12 +178,6 @@ _Judge = Callable[[Sequence[float], Sequence[float], int], Speedup | None]
 def _entry(name: str, one: Timed, base: Timed | None, judge: _Judge) -> Entry:
     times = Summary(one.median_us, one.q1_us, one.q3_us, len(one.times_us))
     return Entry(name, times, None if base is None else judge(base.times_us, one.times_us, 0), one.verified)
-
-
-def _paired(base: Sequence[float], other: Sequence[float], seed: int) -> Speedup | None:
-    """Over the rounds that both ran."""
-    rounds = min(len(base), len(other))
-    return speedup(base[:rounds], other[:rounds], seed) if rounds else None
 
 
 def _unpaired(base: Sequence[float], other: Sequence[float], seed: int) -> Speedup | None:

@@ -19,8 +19,8 @@ def test_a_group_is_left_to_those_who_have_had_one() -> None:
     for number in range(4):
         backlog.add(number, group="g")
     backlog.add("usual")
-    assert backlog.take(0) == ("usual", None)
-    assert backlog.take(0) == (0, "g")
+    assert backlog.take(0) == (0, "g"), "nobody has had one"
+    assert backlog.take(1) == ("usual", None)
     assert backlog.take(1) is None, "whether it is worth while to find out as well is not known yet"
     backlog.took(0, "g", 10.0)
     backlog.add("usual again")

@@ -11,7 +11,7 @@ from made_rows import FAILED
 
 from looptune.runtime import timing
 from looptune.runtime.outcome import Outcome, Timed, from_json, to_json
-from looptune.runtime.timing import finals, screen, speedup, summary
+from looptune.runtime.timing import finals, paired, screen, speedup, summary
 
 
 class Bench:
@@ -142,8 +142,22 @@ def test_who_is_surely_slower_leaves() -> None:
     )  # fmt: skip
     rounds = {name: len(times) for name, times in found.items()}
     assert rounds["slow"] == rounds["slower"] == 30
-    assert rounds["good"] == rounds["alike"] == rounds["by hand"] == rounds["default"] > 300
+    assert rounds["good"] == rounds["alike"] == rounds["by hand"] > 300
+    assert rounds["default"] == 100, "half a second of it: it is 50 times as slow"
     assert speedup(found["alike"], found["good"], 0).verdict == "SAME"
+
+
+@pytest.mark.parametrize(("default_us", "rounds"), [(40_000.0, 30), (5_000.0, 100), (900.0, None)])
+def test_what_is_far_behind_is_run_thirty_times_and_half_a_second(default_us: float, rounds: int | None) -> None:
+    """None: as often as the fastest, of which it is not far behind."""
+    bench = Bench()
+    us = {"good": 100.0, "alike": 100.05, "default": default_us}
+    found = finals(
+        {n: bench.sampler(n, t, 0.01) for n, t in us.items()}, 1, "default", ("good", "alike"), clock=bench.clock
+    )
+    assert len(found["good"]) > (300 if default_us < 10_000 else 29)
+    assert len(found["default"]) == (rounds or len(found["good"]))
+    assert paired(found["default"], found["good"], 0) is not None
 
 
 def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:

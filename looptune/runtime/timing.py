@@ -10,6 +10,7 @@ A sampler is a callable that runs its version once and returns microseconds. All
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +22,9 @@ import numpy as np
 
 LOOKS = 200
 """Draws for an interval that says only whether to go on: a fifth of what is reported."""
+
+FAR = 10.0
+"""So many times as slow as the fastest version, the default and hand-written kernels are not run for its sake."""
 
 Sampler = Callable[[], float]
 Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
@@ -95,20 +99,27 @@ def finals(
     Runs so slow that these take longer stop after ``fewest`` rounds: past ``limit_s`` where the above holds, past
     ``patience_s`` at any rate. Very short ones stop after ``most``: no interval needs more.
 
-    Those of ``leaving`` that are SLOW beside the fastest of them are not run again: they have the first rounds only.
+    Those of ``leaving`` that are SLOW beside the fastest of them are not run again: they have the first rounds only. So
+    have others more than FAR times as slow, after ``rounds`` rounds and ``seconds`` of their own.
     """
     order = sorted(samplers)
     times: dict[str, list[float]] = {name: [] for name in order}
+    spent = dict.fromkeys(order, 0.0)
     shuffler = random.Random(seed)
     start = clock()
     look = rounds
     while order:
         shuffler.shuffle(order)
         for name in order:
+            before = clock()
             times[name].append(samplers[name]())
+            spent[name] += clock() - before
         elapsed = clock() - start
         done = len(times[order[0]])
         late = elapsed >= limit_s
+        ample = {name for name in order if name not in leaving and done >= rounds and spent[name] >= seconds}
+        if far := ample and _far(times, ample, leaving):
+            order = [name for name in order if name not in far]
         if done < fewest or (done < look and not late):
             continue
         if done >= most or elapsed >= patience_s or (late and done >= rounds):
@@ -122,6 +133,12 @@ def finals(
         if enough and (all(_spread(t) < spread for t in running.values()) or _decided(running, default, seed)):
             break
     return {name: tuple(times[name]) for name in samplers}
+
+
+def _far(times: Mapping[str, Sequence[float]], names: Collection[str], leaving: Collection[str]) -> set[str]:
+    """Those of ``names`` that no further round brings near the fastest of ``leaving``."""
+    fastest = min((float(np.median(times[name])) for name in leaving), default=math.inf)
+    return {name for name in names if float(np.median(times[name])) > FAR * fastest}
 
 
 def _slow(times: Mapping[str, Sequence[float]], seed: int) -> set[str]:
@@ -181,6 +198,12 @@ def speedup_apart(
     low, high = np.percentile([drawn(base) / drawn(other) for _ in range(resamples)], (2.5, 97.5))
     ratio = float(np.median(base) / np.median(other))
     return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
+
+
+def paired(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:
+    """``speedup`` over the rounds that both ran, None where there is none."""
+    rounds = min(len(base_us), len(other_us))
+    return speedup(base_us[:rounds], other_us[:rounds], seed) if rounds else None
 
 
 def _ratios(base: np.ndarray, other: np.ndarray, draws: Iterable[np.ndarray]) -> Iterable[float]:

@@ -1,9 +1,10 @@
 """What a pool of processes has still to do, and which of them does what.
 
     urgent        first, by whoever is idle
-    of a group    before the usual, by those who have had one of the group: they remember what they found out for it
+    of a group    before the usual, by those who have had one of the group: they remember what they found out for it;
+                  where nobody has, by whoever is idle
     usual         by whoever is idle
-    of a group    by others where nobody has had one yet, or where they wait longer than a newcomer needs to find out
+    of a group    by others where they wait longer than a newcomer needs to find out
 
 To judge the first version of a kernel takes its dependences, seconds; each further one milliseconds.
 """
@@ -34,10 +35,6 @@ class _Group:
     def each_waits_s(self) -> float:
         return len(self.waiting) * self.more_s / max(1, self.more) / max(1, len(self.members))
 
-    @property
-    def open(self) -> bool:
-        return bool(self.waiting) and (not self.members or self.each_waits_s > self.first_s)
-
 
 class Backlog:
     """Tasks in the order in which they came, for workers by their numbers."""
@@ -61,10 +58,12 @@ class Backlog:
             return urgent.popleft()
         if own:
             return max(own, key=lambda g: len(g.waiting)).waiting.popleft()
-        if usual:
+        waiting = [g for g in self._groups.values() if g.waiting]
+        unknown = next((g for g in waiting if not g.members), None)
+        if usual and unknown is None:
             return usual.popleft()
-        opened = (g for g in self._groups.values() if g.open)
-        joined = max(opened, key=lambda g: (not g.members, g.each_waits_s), default=None)
+        late = (g for g in waiting if g.each_waits_s > g.first_s)
+        joined = unknown or max(late, key=lambda g: g.each_waits_s, default=None)
         if joined is None:
             return None
         joined.members[worker] = False
