@@ -3,15 +3,16 @@
     python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [FILE.c ...]
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
-function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``), and the host's
-microseconds for a call that waits for nothing: all of it, the driver's launches in it made again with the same
-parameters, and what the module adds to them. Writes a Markdown table to standard output. A kernel that the database
-does not have, or that does not run, is a line that says so.
+function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``; the function gets
+them as CuPy arrays where there is CuPy), and the host's microseconds for a call that waits for nothing: all of it, the
+driver's launches in it made again with the same parameters, and what the module adds to them. Writes a Markdown table
+to standard output. A kernel that the database does not have, or that does not run, is a line that says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from pathlib import Path
 from statistics import median
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from looptune import targets
 from looptune.analysis import Analysis
@@ -44,6 +47,7 @@ HEAD = (
     "| match |"
 )
 COLUMNS = HEAD.count("|") - 1
+CUPY = importlib.import_module("cupy") if importlib.util.find_spec("cupy") is not None else None
 BATCH, BATCHES = 50, 20
 """Calls that are queued at once, so few that the host does not wait for room in the queue, and how often."""
 
@@ -110,6 +114,13 @@ def launches_us(made: ModuleType, call: Callable[[], Any], wait: Callable[[], An
     return host_us(again, wait)
 
 
+def as_users_pass(array: Any) -> Any:
+    """As a CuPy array, which shares its memory, where there is CuPy and it is on a GPU."""
+    if CUPY is None or isinstance(array, np.ndarray):
+        return array
+    return CUPY.asarray(array)
+
+
 def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine) -> str:
     """One line of the table."""
     at = problem(unit.codelet, best.values)
@@ -119,7 +130,8 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
     restore = {name: (arrays[name], machine.place(given[name])) for name in written}
     backend = target.backend()
     program = backend.load(backend.build(plans.exact(Analysis(unit.codelet), best)))
-    args = [arrays[p.name] if p.name in arrays else best.values[p.name] for p in unit.codelet.params]
+    passed = {name: as_users_pass(a) for name, a in arrays.items()}
+    args = [passed[p.name] if p.name in passed else best.values[p.name] for p in unit.codelet.params]
     function = getattr(made, made.__all__[1])
 
     def call(stream: Any) -> None:

@@ -180,6 +180,33 @@ def test_streams(gpu: SimpleNamespace) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:axpy")
+def test_cupys_arrays(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read off themselves; CuPy's stream in this thread is waited for. What does not fit is refused as ever."""
+
+    class Array(gpu.tools.DeviceArray):  # type: ignore[misc]
+        def __init__(self, pointer: int, dtype: str = "float32", **more: Any) -> None:
+            super().__init__((100,), dtype, pointer, **more)
+            self.dtype, self.shape, self.data = np.dtype(dtype), (100,), SimpleNamespace(ptr=pointer)
+            self.flags = SimpleNamespace(c_contiguous="strides" not in more)
+
+    Array.__module__ = "cupy"
+    stream = SimpleNamespace(ptr=5)
+    current = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
+    monkeypatch.setitem(sys.modules, "cupy", current)
+    gpu.axpy.axpy(100, 2.0, Array(64), Array(128), stream=5)
+    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [64, 128]
+    assert gpu.driver.calls("cuStreamWaitEvent") == []
+    stream.ptr = 9
+    gpu.axpy.axpy(100, 2.0, Array(64), Array(128), stream=5)
+    assert [where for where, _, _ in gpu.driver.calls("cuStreamWaitEvent")] == [5, 9], "one stream, asked for once"
+    launched = len(gpu.driver.launched)
+    for bad, what in ((Array(64, "float64"), "must be an array of float32"), (Array(64, strides=(8,)), "contiguous")):
+        with pytest.raises((TypeError, ValueError), match=what):
+            gpu.axpy.axpy(100, 2.0, bad, Array(128))
+    assert len(gpu.driver.launched) == launched
+
+
+@pytest.mark.filterwarnings("ignore:axpy")
 def test_torch_tensors_and_dlpack(gpu: SimpleNamespace) -> None:
     """A tensor is read off itself; where there is DLPack alone its capsule is, the stream of the call being named."""
     array, driver = gpu.tools.DeviceArray, gpu.driver

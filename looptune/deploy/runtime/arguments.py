@@ -11,6 +11,8 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +44,72 @@ TORCH = {name: f"torch.{name}" for name in TYPES}
 
 Shape = tuple["int | None", ...]
 """Declared extents; None where the C text leaves the first one open."""
+
+
+class Want(NamedTuple):
+    """What most arrays of a call are, exactly: ``items`` in the shape that is declared. None has one that is open."""
+
+    name: str
+    dtype: np.dtype
+    typestr: str
+    shape: Shape
+    items: int
+    written: bool
+
+
+Found = tuple[int, int, Any]
+"""Address, number of items and stream of a device array; the stream CUPYS is the one that CuPy uses in this thread."""
+CUPYS = -1
+
+
+def want(p: Parameter, shape: Shape) -> Want:
+    items = math.prod(n for n in shape if n is not None)
+    return Want(p.dtype, np.dtype(p.dtype), TYPESTR[p.dtype], shape, items, p.written)
+
+
+def at_once(want: Want, array: Any) -> Found | None:
+    """A device array that is exactly what is wanted; None where ``on_device`` has to look."""
+    kind = type(array)
+    read = _readers.get(kind)
+    if read is None:
+        # To find no attribute takes long, and what CuPy and torch export takes them microseconds.
+        library = kind.__module__.partition(".")[0]
+        read = _readers[kind] = _tensor if hasattr(kind, "data_ptr") else _cupy if library == "cupy" else _exported
+    return read(want, array)
+
+
+def cupys_stream() -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+
+
+def _tensor(want: Want, array: Any) -> Found | None:
+    if array.dtype not in _names:
+        _names[array.dtype] = str(array.dtype).removeprefix("torch.")
+    fits = _names[array.dtype] == want.name and array.shape == want.shape and array.is_cuda
+    if not fits or not array.is_contiguous() or (want.written and array.requires_grad):
+        return None
+    return array.data_ptr(), want.items, None
+
+
+def _cupy(want: Want, array: Any) -> Found | None:
+    if array.dtype != want.dtype or array.shape != want.shape or not array.flags.c_contiguous:
+        return None
+    return array.data.ptr, want.items, CUPYS
+
+
+def _exported(want: Want, array: Any) -> Found | None:
+    facts = getattr(array, "__cuda_array_interface__", None)
+    if facts is None or facts["shape"] != want.shape or facts["typestr"] != want.typestr:
+        return None
+    pointer, read_only = facts["data"]
+    if facts.get("strides") is not None or (read_only and want.written):
+        return None
+    return pointer, want.items, facts.get("stream")
+
+
+_readers: dict[type, Callable[[Want, Any], Found | None]] = {}
+_names: dict[Any, str] = {}
+"""Of torch's types."""
 
 
 def integer(p: Parameter, given: Any) -> int:

@@ -20,7 +20,19 @@ from cuda.bindings import driver
 from cuda.core import ObjectCode
 
 from looptune.backends.driver import MOST_ELEMENTS, check
-from looptune.deploy.runtime.arguments import Parameter, Place, Shape, number, on_device, on_host
+from looptune.deploy.runtime.arguments import (
+    CUPYS,
+    Parameter,
+    Place,
+    Shape,
+    Want,
+    at_once,
+    cupys_stream,
+    number,
+    on_device,
+    on_host,
+    want,
+)
 from looptune.deploy.runtime.devices import Memory, cubin, current, device_of, entry_of, fetched, handle, order
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.launching import Bound, Given, TooLarge
@@ -36,11 +48,11 @@ DEFAULT_STREAMS = (0, 1)
 
 
 class Ready(NamedTuple):
-    """What a call needs to know at its sizes. ``wide``: the numbers of the arrays read WIDE bytes at a time;
-    ``ordinal``: of the device; ``known``: addresses seen to be on it."""
+    """What a call needs to know at its sizes. ``wanted``: of each array; ``wide``: the numbers of those read WIDE bytes
+    at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it."""
 
     bound: Bound
-    shapes: tuple[Shape, ...]
+    wanted: tuple[Want, ...]
     wide: tuple[int, ...]
     ordinal: int
     known: set[int]
@@ -65,29 +77,40 @@ class Gpu(Function):
         placed: list[int] = []
         stages: list[tuple[Parameter, Any, Place]] = []
         others: list[int] = []
-        for p, array, shape in zip(self.arrays, arrays, ready.shapes, strict=True):
-            place = on_device(p, array, shape, where)
-            if place is None:
-                place = _stage(on_host(p, array, shape), where)
-                stages.append((p, array, place))
-            elif place.pointer not in ready.known:
-                _known(p, place, ready)
-            if place.stream is not None and place.stream != where:
-                others.append(place.stream)
-            placed += (place.pointer, place.items)
-        for k in ready.wide:
-            if placed[2 * k] % WIDE:
-                raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
+        for p, array, wanted in zip(self.arrays, arrays, ready.wanted, strict=True):
+            found = at_once(wanted, array)
+            if found is None:
+                place = on_device(p, array, wanted.shape, where)
+                if place is None:
+                    place = _stage(on_host(p, array, wanted.shape), where)
+                    stages.append((p, array, place))
+                    placed += (place.pointer, place.items)
+                    continue
+                found = place.pointer, place.items, place.stream
+            pointer, items, last = found
+            if pointer not in ready.known:
+                _known(p, pointer, items, ready)
+            if last is not None and last != where and last not in others:
+                others.append(last)
+            placed += (pointer, items)
+        addresses = tuple(placed)
+        if addresses != ready.bound.placed:
+            self._check_width(ready, addresses)
         numbers = tuple([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
         if others:
-            others = [s for s in set(others) if not (s in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+            others = _to_wait_for(others, where)
         for other in others:
             order(other, where)
-        ready.bound.run(tuple(placed), numbers)
+        ready.bound.run(addresses, numbers)
         for other in others:
             order(where, other)
         if stages:
             _fetch(stages, where)
+
+    def _check_width(self, ready: Ready, placed: tuple[int, ...]) -> None:
+        for k in ready.wide:
+            if placed[2 * k] % WIDE:
+                raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
 
     def device(self) -> Device:
         current()
@@ -133,7 +156,8 @@ class Gpu(Function):
             bound = self._laid_out(match, device, values, where)
         self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
-        return Ready(bound, shapes, tuple(k for k, p in enumerate(self.arrays) if p.name in wide), ordinal, set())
+        wanted = tuple(want(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
+        return Ready(bound, wanted, tuple(k for k, p in enumerate(self.arrays) if p.name in wide), ordinal, set())
 
     def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
         whole = iter(values)
@@ -158,16 +182,22 @@ class Gpu(Function):
             return self.compiled[arch, kernel][0]
 
 
-def _known(p: Parameter, place: Place, ready: Ready) -> None:
+def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
+    """Those that ``where`` is not in order with by itself."""
+    others = {cupys_stream() if stream == CUPYS else stream for stream in streams} - {where}
+    return [other for other in others if not (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+
+
+def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
     """Asked of an address once: ValueError where it is on another device than the call."""
-    if place.items:
+    if items:
         what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        there = int(check(driver.cuPointerGetAttribute(what, place.pointer)))
+        there = int(check(driver.cuPointerGetAttribute(what, pointer)))
         if there != ready.ordinal:
             raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
     if len(ready.known) > KNOWN:
         ready.known.clear()
-    ready.known.add(place.pointer)
+    ready.known.add(pointer)
 
 
 def _stage(array: np.ndarray, where: int) -> Place:
