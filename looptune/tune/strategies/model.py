@@ -24,7 +24,7 @@ from looptune.tune.view import View
 
 FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""
-BESIDE = 6
+BESIDE = 3
 """One question in so many goes to the nearest neighbour of the best: the model may be wrong about it."""
 POOL, AROUND = 1000, 100
 WORK = 200_000
