@@ -137,7 +137,8 @@ class Here:
             return each(pool, tasks)
 
     def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
-        return OriginalsHere([job for _, job in of], self.spares)
+        ahead = bool(of) and self.overlaps(of[0][0].target.name)
+        return OriginalsHere([job for _, job in of], self.spares, ahead=ahead)
 
     def machine(self, model: Model) -> Any:
         return model.target.machine()
@@ -199,13 +200,15 @@ class Elsewhere:
 
 
 class OriginalsHere:
-    """Each in a process of its own; as many at once as there are cores."""
+    """Each in a process of its own, as many at once as there are cores. Without ``ahead`` they are set up when they are
+    timed: for targets that need the cores until then."""
 
-    def __init__(self, jobs: Sequence[Job], spares: Spares | None) -> None:
+    def __init__(self, jobs: Sequence[Job], spares: Spares | None, *, ahead: bool) -> None:
         self._workers = [Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=spares) for job in jobs]
+        self._ahead = self._workers[: cores()] if ahead else []
 
     def __enter__(self) -> Self:
-        for worker in self._workers[: cores()]:
+        for worker in self._ahead:
             worker.start()
         return self
 
@@ -214,7 +217,7 @@ class OriginalsHere:
             worker.close()
 
     def get_ready(self) -> None:
-        get_ready(self._workers[: cores()])
+        get_ready(self._ahead)
 
     def times_us(self) -> list[tuple[float, ...]]:
         times = []

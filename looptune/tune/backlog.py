@@ -43,6 +43,9 @@ class Backlog:
         self._queues: tuple[deque[Any], ...] = (deque(), deque())
         self._groups: dict[Hashable, _Group] = {}
 
+    def __bool__(self) -> bool:
+        return any(self._queues) or any(g.waiting for g in self._groups.values())
+
     def __len__(self) -> int:
         return sum(map(len, self._queues)) + sum(len(g.waiting) for g in self._groups.values())
 

@@ -223,12 +223,18 @@ class Pool:
         for number, worker in enumerate(self.workers):
             if busy >= self.limit:
                 return
-            if worker.idle and (taken := self._backlog.take(number)) is not None:
-                (key, task), group = taken
-                if group is not None:
-                    self._groups[number] = group
-                worker.submit(key, *task)
-                busy += 1
+            if not worker.idle or not self._backlog:
+                continue
+            taken = self._backlog.take(number)
+            if taken is None:
+                # There will be something for it when the first of a group is done.
+                worker.start()
+                continue
+            (key, task), group = taken
+            if group is not None:
+                self._groups[number] = group
+            worker.submit(key, *task)
+            busy += 1
 
     def collect(self, worker: Worker) -> tuple[Any, Reply] | None:
         """As the worker's own; what tasks of a group take is noted."""
