@@ -42,8 +42,8 @@ class Bound:
     """A transform and the loop it is for.
 
     ``rank`` orders the sources: -1 the file, before the function; 0 the file, before the loop; 1 a place outside for a
-    loop, 2 for a piece of it. ``group`` is equal for
-    what was written once, for all the pieces of a loop: it has to fit one of them.
+    loop, 2 for a piece of it. ``group`` is equal for what was written once, for all the pieces of a loop or for all
+    nests of a codelet: it has to fit one of them.
     """
 
     loop: Id
@@ -105,7 +105,7 @@ def _taken_apart(given: Sequence[_Given]) -> list[Bound]:
     for g in given:
         cls = transforms.find(g.directive)
         for name, part in cls.spread(g.directive):
-            group = (g.loop.number, id(g.directive), name)
+            group = (id(g.directive), name)
             try:
                 inner = _inside(g.loop, name, part)
             except DirectiveError as error:

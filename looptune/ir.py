@@ -90,11 +90,12 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """``cond ? then : other``."""
+    """``cond ? then : other``. ``smooth``: no NaN is compared, so that it may be computed as a minimum or a maximum."""
 
     cond: Expr
     then: Expr
     other: Expr
+    smooth: bool = field(default=False, kw_only=True, compare=False)
 
     @property
     def dtype(self) -> str:

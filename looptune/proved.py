@@ -69,6 +69,7 @@ def judged(
             reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
             status = reached.get(loops.verdict, "directives proved")
     order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
+    order = "; ".join((order, *(f"where {what}" for what in done.assumed)))
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:
         wrong, status = "", "asserted"

@@ -41,7 +41,7 @@ class Step:
     """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
 
     ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
-    in a schedule. ``sums`` are those it reorders, where that was asked for.
+    in a schedule. ``sums`` are those it reorders, where that was asked for; ``assumes`` what it says of the data.
     """
 
     text: str
@@ -52,6 +52,7 @@ class Step:
     refusal: LooptuneError | None = None
     piece: int = 0
     sums: tuple[Sum, ...] = ()
+    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ class Scheduled:
         """The directives that are the user's word and not proved, as lines for --with."""
         said = (s for s in self.steps if s.proof == "asserted")
         return tuple(f"loop {f'{s.number}.{s.piece}' if s.piece else s.number}: {s.text}" for s in said)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the directives take the user's word for, about the data."""
+        return tuple(dict.fromkeys(s.assumes for s in self.steps if s.assumes and s.refusal is None))
 
     @property
     def sums(self) -> tuple[Sum, ...]:
@@ -172,7 +178,8 @@ class _Run:
         return self
 
     def each(self, bound: Iterable[Bound]) -> None:
-        """Apply them in order. What is for all pieces of a loop is left out where it does not fit, if it fits one."""
+        """Apply them in order. What is for all pieces of a loop, or for all nests, is left out where it does not fit,
+        if it fits one."""
         bound = list(bound)
         pieces = Counter(b.group for b in bound)
         left: dict[object, tuple[Bound, LooptuneError]] = {}
@@ -237,7 +244,8 @@ class _Run:
         for gone in change.merged:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
-        self.steps.append(Step(shown(b.directive), loop.var, proof, loop.number, b.directive, None, loop.piece, sums))
+        said, assumes = shown(b.directive), b.transform.assumes
+        self.steps.append(Step(said, loop.var, proof, loop.number, b.directive, None, loop.piece, sums, assumes))
 
     def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
         """The sums that the directive reorders, by the order it makes or by what it hands to threads."""

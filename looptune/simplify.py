@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from looptune.ir import Bin, Cast, Const, Expr, Un
+from looptune.ir import Bin, Cast, Const, Expr, Select, Un
 
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
@@ -174,3 +174,17 @@ def smallest(a: Expr, b: Expr) -> Expr:
 
 def largest(a: Expr, b: Expr) -> Expr:
     return fold(Bin("max", a, b))
+
+
+def extreme(e: Select) -> tuple[str, Expr, Expr] | None:
+    """Of which two floats it is the "min" or the "max", where it chooses between two that it compares.
+
+    >>> a, b = Const(1.0, "float32"), Const(2.0, "float32")
+    >>> extreme(Select(Bin(">", a, b), b, a))[0]
+    'min'
+    """
+    match e.cond:
+        case Bin("<" | "<=" | ">" | ">=" as op, a, b) if a.dtype == b.dtype and not is_integer(a.dtype):
+            if (e.then, e.other) in ((a, b), (b, a)):
+                return ("min" if (e.then == a) == op.startswith("<") else "max"), a, b
+    return None

@@ -18,7 +18,7 @@ import numpy as np
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.text import enclosed, never_negative, widens
 from looptune.ir import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
-from looptune.simplify import is_integer
+from looptune.simplify import extreme, is_integer
 
 LEVEL = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
@@ -89,6 +89,9 @@ class CValues(KernelWriter):
                 return self.element(e)
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)
+            case Select(smooth=True) if (found := extreme(e)) is not None:
+                op, *both = found
+                return self.call(f"f{op}", [self.value(one) for one in both], e.dtype, level)
             case Select(cond, then, other):
                 return f"({self.condition(cond)} ? {self.value(then)} : {self.value(other)})"
             case Call(fn, args, dtype):

@@ -103,6 +103,8 @@ class NumbaSpelling(KernelWriter):
 
 
 class CudaWriter(Writer, NumbaSpelling):
+    minima = True
+
     def __init__(self, plan: Plan, unsigned: set[str]) -> None:
         Writer.__init__(self, unsigned)
         self.plan = plan

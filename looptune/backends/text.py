@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
 from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Un, Var, While
-from looptune.simplify import is_integer
+from looptune.simplify import extreme, is_integer
 
 DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
@@ -111,6 +111,8 @@ class Writer(ABC):
     """Writes statements and expressions; ``nonnegative`` are the variables proven so at the place written."""
 
     spelled: ClassVar[Mapping[str, str]] = SPELLED
+    minima: ClassVar[bool] = False
+    """``min`` and ``max`` of floats are one instruction, which passes over a NaN."""
 
     def __init__(self, nonnegative: Collection[str] = ()) -> None:
         self.nonnegative = set(nonnegative)
@@ -183,6 +185,9 @@ class Writer(ABC):
                 return self.element(e)
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
+            case Select(smooth=True) if self.minima and (found := extreme(e)) is not None:
+                op, a, b = found
+                return f"{op}({self.value(a, True)}, {self.value(b, True)})"
             case Select(cond, then, other):
                 return f"({self.value(then, exact)} if {self.condition(cond)} else {self.value(other, exact)})"
             case Call(fn, args, dtype):

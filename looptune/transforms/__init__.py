@@ -17,6 +17,7 @@ from looptune.transforms.fullunroll import FullUnroll
 from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
+from looptune.transforms.nonan import NoNaN
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
 from looptune.transforms.split import Split
@@ -39,6 +40,7 @@ ALL: tuple[type[Transform], ...] = (
     Gridify,
     Grid,
     Stage,
+    NoNaN,
 )
 
 
