@@ -105,7 +105,6 @@ def test_where_there_is_nothing_to_choose_it_is_refused(tmp_path: Path) -> None:
         scheduled(tmp_path, "loop 2: noNaN")
 
 
-@pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_the_report_says_where_it_holds(tmp_path: Path) -> None:
     """Beside the proof, which compares what C says."""
     path = tmp_path / "f.c"

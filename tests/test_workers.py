@@ -201,6 +201,26 @@ def test_a_pool_runs_everything_at_once():
     assert [n for n, reply in replies.items() if isinstance(reply, Crashed)] == [3]
 
 
+def test_a_pool_keeps_to_its_limit() -> None:
+    """Lowered while three are busy, it lets two end before it hands out more; raised again, all three are busy."""
+    with Pool(partial(setup, 100), 3, limit_s=30.0) as pool:
+        for number in range(6):
+            pool.submit(number, "sleep", 0.3)
+        assert [worker.idle for worker in pool.workers] == [False] * 3
+        pool.limit = 1
+        done: list[Any] = []
+        while len(done) < 4:
+            done += [key for _, key, _ in wait(pool.workers)]
+            pool.dispatch()
+            busy = sum(not worker.idle for worker in pool.workers)
+            assert busy <= max(1, 3 - len(done))
+        assert sorted(done) == [0, 1, 2, 3]
+        pool.limit = 3
+        for number in range(6, 9):
+            pool.submit(number, "sleep", 0.1)
+        assert sum(not worker.idle for worker in pool.workers) == 3
+
+
 def test_waiting_for_nothing_returns_at_once():
     """No task, no wait."""
     assert wait([Worker(setup, 1.0)]) == []
