@@ -160,6 +160,16 @@ def test_what_does_not_fit_on_a_gpu_is_refused(gpu: SimpleNamespace) -> None:
     assert not driver.launched
 
 
+def test_arrays_of_more_elements_than_kernels_count_are_refused(gpu: SimpleNamespace, tmp_path: Path) -> None:
+    """Before anything is launched, whatever the array given is."""
+    rows = imported(written(tmp_path, ROWS, None, "numba-cuda", default=True))
+    driver = gpu.tools.stand_in(rows)
+    array = gpu.tools.DeviceArray
+    with pytest.raises(ValueError, match="A has 2148007936 elements, the limit is 2147483648"):
+        rows.rows(1 << 16, (1 << 15) + 8, array((1 << 16, (1 << 15) + 8)), array((1 << 16,)), array(((1 << 15) + 8,)))
+    assert not driver.launched
+
+
 def test_streams(gpu: SimpleNamespace) -> None:
     """Streams of every library; what wrote an array on another stream is waited for, and that waits for the call."""
     handle = gpu.axpy.handle
