@@ -129,7 +129,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             with Store.open(every[0].request.db) as store:
                 for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
                     warn(warning)
-                found = run_all(every, store, _progress(quiet or as_json), place)
+                found = run_all(every, store, _progress(every, quiet or as_json), place)
             for message in dump_outputs(every[0], found[0]):
                 warn(message)
             for one, result in zip(every, found, strict=True):
@@ -276,9 +276,9 @@ def _nothing(text: str) -> None:
     """Say nothing."""
 
 
-def _progress(silent: bool) -> Callable[[Any], None]:
+def _progress(every: Sequence[Any], silent: bool) -> Callable[[Any], None]:
     if silent:
         return lambda progress: None
     from looptune.report.progress import Live
 
-    return Live(sys.stderr)
+    return Live(sys.stderr, [(one.context.kernel, one.context.device) for one in every])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterable
+from itertools import compress
 from typing import TextIO
 
 from looptune.report.tables import time_text
@@ -16,11 +18,13 @@ ABREAST = 2
 
 
 class Live:
-    """Called with each progress; writes to ``stream``. Of several kernels and models of device swept at once each has a
-    line; on a terminal two share the line, and of more it has how far all are, and the one that came last."""
+    """Called with each progress; writes to ``stream``. ``of``: the kernels and devices of what is swept at once. Of
+    several each has a line; on a terminal two share the line, and of more it has how far all are, and the one that came
+    last."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, of: Iterable[tuple[str, str]]) -> None:
         self.stream = stream
+        self.several = [len({*names}) > 1 for names in zip(*of, strict=True)]
         self.live = stream.isatty()
         self.last = time.monotonic()
         self.best: dict[tuple[str, str], float | None] = {}
@@ -49,9 +53,8 @@ class Live:
         return f"{done:,}/{total:,} versions  {self._named(last)}"
 
     def _named(self, progress: Progress) -> str:
-        kernels, devices = (len({*names}) > 1 for names in zip(*self.latest, strict=True))
         context = progress.last.context
-        named = ", ".join([context.kernel] * kernels + [context.device] * devices)
+        named = ", ".join(compress((context.kernel, context.device), self.several))
         return f"{named}: {line(progress)}" if named else line(progress)
 
 
