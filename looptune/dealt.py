@@ -25,8 +25,9 @@ from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import Accumulator, called, quiet
 
 
-class Undealt(Exception):
-    """A loop that cannot be dealt out: the message says why; never leaves ``schedule``."""
+class Unfit(Exception):
+    """A loop that its directive does not fit, now that the nest is finished: the message says why; never leaves
+    ``schedule``."""
 
     def __init__(self, loop: Loop, why: str) -> None:
         super().__init__(why)
@@ -42,7 +43,7 @@ class Dealt:
 
 
 def dealt(codelet: Codelet) -> Dealt:
-    """The codelet without loops of several ``parts``; Undealt where one stays."""
+    """The codelet without loops of several ``parts``; Unfit where one stays."""
     codelet = replace(codelet, body=parted(codelet.body))
     if not _divided(codelet.body):
         return Dealt(codelet, {})
@@ -52,7 +53,7 @@ def dealt(codelet: Codelet) -> Dealt:
 
 
 def check(codelet: Codelet) -> None:
-    """Undealt where ``dealt`` says so; the codelet is not rewritten, which takes longer."""
+    """Unfit where ``dealt`` says so; the codelet is not rewritten, which takes longer."""
     if _divided(codelet.body):
         _Dealing(replace(codelet, body=parted(codelet.body)), only_check=True).whole()
 
@@ -101,7 +102,7 @@ class _Dealing:
         body = self.block(self.codelet.body, frozenset())
         left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
         if left is not None:
-            raise Undealt(left, "it does not stand directly in loops that are parallel, or by itself")
+            raise Unfit(left, "it does not stand directly in loops that are parallel, or by itself")
         return body
 
     def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
@@ -125,7 +126,7 @@ class _Dealing:
         loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
         first = loops[0]
         if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
-            raise Undealt(first, "another statement stands between it and the rest of its iterations")
+            raise Unfit(first, "another statement stands between it and the rest of its iterations")
         _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces))
@@ -173,7 +174,7 @@ class _Dealing:
         extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == called(r.target)), (None,))
         known = tuple(e for e in extents if e is not None)
         if len(known) < len(extents) or not isinstance(r.target, Load):
-            raise Undealt(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
+            raise Unfit(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
         return known, r.target.index
 
     def fresh(self, name: str) -> str:
@@ -201,19 +202,19 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
         inner = {f.var for f in nested}
         if any(f.parts > 1 for f in nested):
-            raise Undealt(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
+            raise Unfit(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
         apart = sorted(inner & {n for r in loop.reduces for n in names_in(getattr(r.target, "index", ()))})
         if apart:
-            raise Undealt(loop, f"loop {apart[0]} inside of it tells its sums apart: permute it inwards")
+            raise Unfit(loop, f"loop {apart[0]} inside of it tells its sums apart: permute it inwards")
         own = {called(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
-            raise Undealt(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
+            raise Unfit(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
         used = _besides(loop, mine)
         elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
         changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
         if changed:
-            raise Undealt(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+            raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:

@@ -27,6 +27,9 @@ thread: parallel, but kept inside the thread (the strips of a tiled parallel loo
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
 
+BLOCK = (32, 8)
+"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -155,7 +158,7 @@ class Loop(Node):
 
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: the default. ``shown`` is what the
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``shown`` is what the
     user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None where it is ``var``.
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
@@ -166,6 +169,8 @@ class Loop(Node):
     of each there are: all but one are filled for later iterations of the loop around.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
     to another.
+    ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
+    the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
     """
 
     var: str
@@ -186,6 +191,7 @@ class Loop(Node):
     staged: tuple[str, ...] = field(default=(), kw_only=True)
     buffers: int = field(default=1, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
+    overlap: tuple[int, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

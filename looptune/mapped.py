@@ -9,6 +9,7 @@ Host loops are sequential, launches follow each other, and what a kernel keeps f
 kernel alone. ``prove`` of that tree says that blocks times threads cover every axis, that the guards cut what is over,
 that no two threads of a launch touch an element that one writes, and that no value leaves a thread but through memory.
 
+Of steps that blocks take in tiles it draws the loops that they stand for, not what is computed twice.
 A team has a loop over its lanes around each loop that they share, ``for lane in 0..32: for j in lane..m by 32``; what
 that loop reduces, the lanes may accumulate into at once.
 """
@@ -92,6 +93,8 @@ class _Drawing:
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
         body, arrays = self.own(kernel, body)
+        if kernel.overlap is not None:
+            return body
         if not kernel.loops:
             one = Const(1)
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
@@ -145,6 +148,8 @@ class _Drawing:
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """What a thread runs, or a team of them."""
+        if kernel.overlap is not None:
+            return kernel.body
         if kernel.team is None:
             return _in_order(kernel.body)
         lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.along]

@@ -3,6 +3,7 @@
     sequential loop around a parallel one    ─▶ host loop, a launch per iteration
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
                                                 where three are asked for: z, y and x
+    sequential loop of several steps a launch ─▶ host loop of two launches, from arrays to their spares and back
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
 
@@ -23,9 +24,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from looptune.dealt import dealt
+from looptune.dealt import Unfit, dealt
+from looptune.errors import DirectiveError
 from looptune.hull import hull
 from looptune.ir import (
+    BLOCK,
     Array,
     Bin,
     Call,
@@ -44,14 +47,12 @@ from looptune.ir import (
     Un,
     Var,
 )
+from looptune.overlapping import Overlap, block, overlap, with_spares
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in
 from looptune.rewrite import rewrite, walk
 from looptune.scope import begins_with_write, names, names_in, owned, read, written
-from looptune.simplify import is_integer
+from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, has_tree, nested, phases, promoted, shareable, sharing, told_apart
-
-BLOCK = (32, 8)
-"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
@@ -60,8 +61,9 @@ def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, bl
     stands beside it as well, which saves launches."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     whole = dealt(codelet)
-    steps = _Stepping(blocks).steps(whole.codelet.body, sizes - written(codelet.body))
-    done = _finish(whole.codelet, steps, note)
+    ready = with_spares(whole.codelet) if blocks else whole.codelet
+    steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
+    done = _finish(ready, steps, note)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
 
@@ -70,6 +72,7 @@ class _Stepping:
     """``gathering``: statements join the block that reduces beside them."""
 
     gathering: bool
+    codelet: Codelet
 
     def steps(self, body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
         """``known`` are the names the host can compute with."""
@@ -79,7 +82,7 @@ class _Stepping:
 
         def flush() -> None:
             if alone:
-                out.append(Launch(_bare((), _block(team[0]) if team else BLOCK, tuple(alone), _whole(team))))
+                out.append(Launch(_bare((), block(team[0]) if team else BLOCK, tuple(alone), _whole(team))))
                 alone.clear()
                 team.clear()
 
@@ -89,7 +92,7 @@ class _Stepping:
                 continue
             kernel = _kernel(stmt, known) if isinstance(stmt, Loop) else None
             if self.gathering and isinstance(stmt, Loop) and kernel is not None and _one_block(kernel):
-                if team and _block(team[0]) != _block(stmt):
+                if team and block(team[0]) != block(stmt):
                     flush()
                 alone.append(stmt)
                 team.append(stmt)
@@ -101,11 +104,26 @@ class _Stepping:
 
     def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
         match stmt:
+            case Loop(overlap=(_, *_)) if self.gathering and stmt.mode == "sequential":
+                return self.tiled(stmt)
             case Loop(var, lo, hi, inner, step):
                 return Launch(kernel) if kernel else HostLoop(var, lo, hi, step, self.steps(inner, known | {var}))
             case If(cond, then, other):
                 return HostIf(cond, self.steps(then, known), self.steps(other, known))
         raise AssertionError("only loops and conditions are launched")
+
+    def tiled(self, loop: Loop) -> HostLoop:
+        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet."""
+        first, steps = Var(f"{loop.var}__from", loop.dtype), loop.overlap[0] * loop.step
+        halves = []
+        for back in (False, True):
+            lo = add(first, Const(steps * back, loop.dtype))
+            half = replace(loop, lo=lo, hi=smallest(add(lo, Const(steps, loop.dtype)), loop.hi))
+            try:
+                halves.append(Launch(_tiled(replace(overlap(half, self.codelet), back=back))))
+            except Unfit as no:
+                raise DirectiveError(f"overlap of loop {loop.var}: {no}", loop.span) from None
+        return HostLoop(first.name, loop.lo, loop.hi, 2 * steps, tuple(halves))
 
 
 def _one_block(kernel: Kernel) -> bool:
@@ -162,7 +180,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
     turned = len(axes) == 2 and axes[0].axis == "x"
-    return _bare(tuple(reversed(axes)) if turned else tuple(axes), _block(loop), body)
+    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block(loop), body)
 
 
 def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
@@ -183,7 +201,7 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
         return _kernel(replace(loop, axis=""), known)
     if inner is None:
         teamed = has_tree(loop.body) and sharing(loop)
-        kernel = _bare((), _block(loop), loop.body, Team("xy")) if teamed else None
+        kernel = _bare((), block(loop), loop.body, Team("xy")) if teamed else None
     alone = replace(loop, body=())
     return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
@@ -196,11 +214,11 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
     if not loop.reduces:
         if inner is not None or not has_tree(loop.body):
             return None
-        return _bare((loop,), _block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
+        return _bare((loop,), block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
     if inner is not None and told_apart(loop, inner):
         team = Team("x" if loop.axis == "x" else "y", outer=True)
-        return _bare((inner,), _block(loop), (replace(loop, body=inner.body),), team)
-    return _bare((), _block(loop), (loop,), Team("xy")) if shareable(loop) else None
+        return _bare((inner,), block(loop), (replace(loop, body=inner.body),), team)
+    return _bare((), block(loop), (loop,), Team("xy")) if shareable(loop) else None
 
 
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
@@ -211,27 +229,33 @@ def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
     return None
 
 
-def _block(loop: Loop) -> tuple[int, ...]:
-    """The block asked for; in a permuted nest the loop that asks may stand further in."""
-    return next((f.block for f in walk(loop) if isinstance(f, Loop) and f.block), ())
-
-
 def _encloses(outer: Loop, inner: Loop) -> bool:
     return any(n is inner for n in walk(outer.body))
 
 
-def _bare(axes: tuple[Loop, ...], block: tuple[int, ...], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
+def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """A kernel whose parameters are not known yet."""
-    x, y = (*block, 1)[:2] if block else BLOCK
+    x, y = threads
     dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and nested(body) else 1)
     shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
     return Kernel("", axes, shape, body, (), (), (), team)
+
+
+def _tiled(whole: Overlap) -> Kernel:
+    """The kernel of a launch; its axes go from core to core."""
+    axes = [
+        Loop(f"{whole.loop.var}__core{d}", Const(0), extent, (), step)
+        for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
+    ]
+    deep = axes.pop(0) if len(axes) > 2 else None
+    return replace(_bare(tuple(axes), block(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
 
 
 def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
+    shared |= {spare for k in kernels if k.overlap is not None for _, spare in k.overlap.spares}
     resident = tuple(v for v in codelet.locals if v.name in shared)
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
     called = codelet.name
@@ -276,16 +300,21 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     if team is not None:
         shared, made = phases(whole, own, taken, bounds)
         team = replace(team, phases=shared)
-    body = whole
-    if team is None or team.along != "xy":
+    body, tiles = whole, kernel.overlap
+    if tiles is not None:
+        tiles = replace(overlap(body[0], codelet), back=tiles.back)
+        made = tiles.registers(codelet)
+    elif team is None or team.along != "xy":
         body, more = promoted(whole, taken, bounds, within=team is not None and team.outer)
         made += more
-    used = names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
+    kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
+    used = kept | names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
     inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
     arrays = [a for a in arrays if a in used - mine]
     tiled = {a for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop) for a in f.staged}
+    tiled |= kept
     extents = {
         n
         for a in device_arrays(codelet, resident)
@@ -297,7 +326,7 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team,
+        team=team, overlap=tiles,
     )  # fmt: skip
 
 

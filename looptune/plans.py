@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from looptune.ir import Array, Bin, Cast, Codelet, Const, Expr, Local, Loop, Reduced, Scalar, Select, Stmt, Un, Var
-from looptune.scope import names_in
+from looptune.overlapping import Overlap
+from looptune.scope import names_in, written
 from looptune.simplify import add, div, evaluate, sub
 from looptune.team import Team
 
@@ -26,7 +27,8 @@ class Kernel:
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
     ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
     and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
-    iterations has blocks of its own: an axis like the others, or one over the parts of sums.
+    iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
+    ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Kernel:
     locals: tuple[Local, ...]
     team: Team | None = None
     deep: Loop | None = None
+    overlap: Overlap | None = None
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
@@ -63,8 +66,14 @@ class Kernel:
         return self.axes if self.deep is None else (self.deep, *self.axes)
 
     def threads(self, dimension: Dimension) -> int:
-        """How many a block has along it."""
-        return (*self.block, 1)["xyz".index(dimension)]
+        """How many a block has along it, each with an iteration of its own there."""
+        return 1 if self.overlap is not None else (*self.block, 1)["xyz".index(dimension)]
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The arrays in device memory that it changes, and locals."""
+        spare = () if self.overlap is None else self.overlap.target.values()
+        return frozenset((*written(self.body), *spare))
 
     @property
     def lanes(self) -> int:

@@ -190,6 +190,9 @@ def _statement(
             if pragmas and stmt.staged:
                 ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
                 pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
+            if pragmas and stmt.overlap:
+                steps, rows = stmt.overlap
+                pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
             if pragmas and stmt.block and stmt.block != around:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"

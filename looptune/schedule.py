@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from looptune import dealt, transforms
+from looptune import dealt, overlapping, transforms
 from looptune.analysis import Analysis, Ordered
 from looptune.bake import prune
 from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
-from looptune.dealt import Undealt
+from looptune.dealt import Unfit
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
@@ -103,7 +103,7 @@ def schedule(
         bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
     loops = (b for b in bound if b.transform.stage == "loop")
     run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.precedes)))
-    run.check_splits()
+    run.check_finished()
     return Scheduled(prune(verify(run.codelet)), tuple(run.steps), nests)
 
 
@@ -292,21 +292,24 @@ class _Run:
 
         self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
 
-    def check_splits(self) -> None:
-        """DirectiveError for a loop whose iterations cannot be dealt out to blocks, now that the nest is finished."""
+    def check_finished(self) -> None:
+        """DirectiveError for a loop whose iterations cannot be dealt out to blocks, or be launched several at once, now
+        that the nest is finished."""
         try:
             dealt.check(self.codelet)
-        except Undealt as no:
-            splits = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == "split"]
+            overlapping.check(self.codelet)
+        except Unfit as no:
+            name = "split" if no.loop.parts > 1 else "overlap"
+            asked = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == name]
             own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
-            at = next(k for k in splits if (self.steps[k].number, self.steps[k].piece) in own)
+            at = next(k for k in asked if (self.steps[k].number, self.steps[k].piece) in own)
             step = self.steps[at]
             refusal = DirectiveError(f"{step.text} of loop {step.loop}: {no}", step.directive.span)
             if not self.keep_going:
                 raise refusal from None
             self.steps[at] = replace(step, proof="refused", refusal=refusal)
-            self.codelet = replace(self.codelet, body=rewrite_stmts(_whole(no.loop), self.codelet.body))
-            self.check_splits()
+            self.codelet = replace(self.codelet, body=rewrite_stmts(_undone(no.loop), self.codelet.body))
+            self.check_finished()
 
     def decide_modes(self) -> None:
         """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread; and
@@ -366,6 +369,6 @@ class _Run:
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
 
 
-def _whole(loop: Loop) -> Callable[[Stmt], Stmt | None]:
-    """The rule that leaves the loop to one block."""
-    return lambda s: replace(s, parts=1) if isinstance(s, Loop) and s == loop else None
+def _undone(loop: Loop) -> Callable[[Stmt], Stmt | None]:
+    """The rule that leaves the loop to one block, and launches one iteration after the other."""
+    return lambda s: replace(s, parts=1, overlap=()) if isinstance(s, Loop) and s == loop else None

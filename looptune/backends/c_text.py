@@ -24,7 +24,6 @@ from looptune.backends.text import never_negative
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.plans import Kernel, Plan
 from looptune.rewrite import walk
-from looptune.scope import written
 
 WIDTH = 110
 """Of a line of parameters."""
@@ -61,7 +60,7 @@ class CWriter(CValues):
         self.kinds = dict(kinds)
         self.assigned, self.asks = {}, False
         body = list(kernel_lines(self.plan, kernel, self))
-        changed = written(kernel.body)
+        changed = kernel.writes
         arrays = [self.array_parameter(self.plan.array(a).dtype, self.name(a), a not in changed) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         words = set(re.findall(r"\w+", "\n".join(body)))

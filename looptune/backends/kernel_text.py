@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from looptune.backends import cuda_ahead, cuda_stage, cuda_team, tiles
+from looptune.backends import cuda_ahead, cuda_overlap, cuda_stage, cuda_team, tiles
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names
 from looptune.backends.speculation import speculated
@@ -31,13 +31,16 @@ MAX_SHARED_BYTES = 48 * 1024
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
-    kernel = speculated(kernel, plan)
+    kernel = speculated(kernel, plan) if kernel.overlap is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = set(writer.counters)
     writer.counted, writer.most = set(), {}
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
+    if kernel.overlap is not None:
+        yield from cuda_overlap.together(kernel, plan, writer)
+        return
     stage = tiles.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:
@@ -93,6 +96,8 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
 
 def shared_bytes(plan: Plan, kernel: Kernel) -> int:
     """Bytes of shared memory that a block needs."""
+    if kernel.overlap is not None:
+        return cuda_overlap.shared_bytes(kernel, plan)
     stage = tiles.staged(kernel, plan)
     return cuda_team.shared_bytes(kernel) + (tiles.shared_bytes(stage.tiles) if stage is not None else 0)
 

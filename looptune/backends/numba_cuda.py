@@ -28,7 +28,7 @@ from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
 from looptune.backends.parameters import extent_names
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
-from looptune.ir import Array, Loop
+from looptune.ir import Array, Local, Loop
 from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 
@@ -56,10 +56,7 @@ def parts(plan: Plan) -> Parts:
     imports, helpers, kernels = _kernels(plan)
     types = {k.name: tuple(_named(argument_type(plan, n)) for n in (*k.arrays, *k.scalars)) for k in plan.kernels}
     writer = HostWriter(plan, set())
-    new = [
-        f"    {ident(v.name)} = new({' * '.join(writer.bound(e) for e in v.shape) if v.shape else 1}, {v.dtype!r})"
-        for v in plan.resident
-    ]
+    new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r})" for v in plan.resident]
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
@@ -185,9 +182,13 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {tiles.WIDE}:"
         yield f'        raise ValueError("{tiles.unaligned(array)}")'
     for local in plan.resident:
-        count = " * ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
-        yield f"    {ident(local.name)} = cuda.device_array({count}, np.{local.dtype})"
+        yield f"    {ident(local.name)} = cuda.device_array({_count(local, writer)}, np.{local.dtype})"
     yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))
+
+
+def _count(local: Local, writer: CudaWriter) -> str:
+    """How many elements it has."""
+    return " * ".join(writer.bound(e, LEVEL["*"]) for e in local.shape) if local.shape else "1"
 
 
 Spelled = Callable[[Kernel, str, tuple[int, ...]], str]

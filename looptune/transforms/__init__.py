@@ -18,6 +18,7 @@ from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
 from looptune.transforms.nonan import NoNaN
+from looptune.transforms.overlap import Overlap
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
 from looptune.transforms.split import Split
@@ -40,6 +41,7 @@ ALL: tuple[type[Transform], ...] = (
     Gridify,
     Grid,
     Stage,
+    Overlap,
     NoNaN,
 )
 

@@ -1,0 +1,369 @@
+"""Steps of a time loop in overlapping tiles: they give what the loops give, bit for bit, and every refusal says why."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import oracle
+import pytest
+
+from looptune.analysis import Analysis
+from looptune.bake import bake
+from looptune.errors import DirectiveError, ResourceError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
+from looptune.plans import HostLoop, Plan, count
+from looptune.schedule import schedule
+
+simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A codelet whose outermost loop is number 1, directives, and sizes to run it with."""
+
+    text: str
+    lines: tuple[str, ...]
+    sizes: tuple[Sizes, ...]
+
+
+def sized(*counts: tuple[int, ...]) -> tuple[Sizes, ...]:
+    return tuple(dict(zip(("steps", "n", "m", "l"), c, strict=False)) for c in counts)
+
+
+FIELDS = """
+void f(int steps, int n, int m, float s[steps], float x[n][m + 1], float y[n + 1][m], float z[n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int j = 0; j < m; j++) y[0][j] = s[t];
+    for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) y[i][j] -= 0.5f * (z[i][j] - z[i - 1][j]);
+    for (int i = 0; i < n; i++) for (int j = 1; j < m; j++) x[i][j] -= 0.5f * (z[i][j] - z[i][j - 1]);
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < m; j++) z[i][j] -= 0.7f * (x[i][j + 1] - x[i][j] + y[i + 1][j] - y[i][j]);
+  }
+}
+"""
+LINE = """
+void f(int steps, int n, float A[n], float B[n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 2; i < n - 1; i++) B[i] = 0.25f * (A[i - 2] + A[i]) + 0.5f * A[i + 1];
+    for (int i = 2; i < n - 1; i++) A[i] = B[i];
+  }
+}
+"""
+PLANE = """
+void f(int steps, int n, int m, double A[n][m], double B[n][m]) {
+  for (int t = 1; t <= steps; t++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) B[i][j] = A[i][j] + A[i - 1][j] - A[i + 1][j] + A[i][j - 1] / 2 - A[i][j + 1];
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) A[i][j] = B[i][j] / 4 + B[i - 1][j + 1] / t;
+  }
+}
+"""
+CUBE = """
+void f(int steps, int n, int m, int l, float A[n][m][l], float B[n][m][l]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) for (int k = 1; k < l - 1; k++)
+      B[i][j][k] = A[i - 1][j][k] + A[i + 1][j][k] - 3 * A[i][j][k] + A[i][j - 1][k] + A[i][j][k + 1] / 2;
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) for (int k = 1; k < l - 1; k++)
+      A[i][j][k] = B[i][j][k] / 4 - B[i][j + 1][k - 1] / 8;
+  }
+}
+"""
+EDGES = """
+void f(int steps, int n, int m, int w[n], float k[m][n], float A[n][m], float B[n][m]) {
+  for (int t = 0; t < steps; t += 2) {
+    for (int i = 0; i < n; i++) A[i][0] = A[i][1] * t;
+    for (int i = 0; i < n; i++) A[i][m - 1] = A[i][m - 2];
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) {
+        float left = A[i][j - 1], right = A[i + 1][j + 1];
+        if (A[i][j] > k[j][n - 1 - i] && w[i] > 0) B[i][j] = left - right;
+        else B[i][j] = left + i * j;
+      }
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) A[i][j] = B[i][j] / (float)(i + t + 1);
+  }
+}
+"""
+WHOLE_NUMBERS = """
+void f(int steps, int n, int m, unsigned char A[n][m], unsigned char B[n][m], short C[n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n - 1; i++) for (int j = 0; j < m; j++) B[i][j] = A[i][j] + A[i + 1][j] * C[i][j];
+    for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i - 1][j] + t;
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) C[i][j] = C[i][j] * 3 + A[i][j];
+  }
+}
+"""
+SHRINKING = """
+void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = t; i < n; i++) for (int j = 0; j < m - 1; j++) B[i][j] = A[i][j] + A[i][j + 1];
+    for (int i = t; i < n; i++) for (int j = i - t; j < m; j++) A[i][j] = B[i][j] / 2;
+  }
+}
+"""
+OWN = """
+void f(int steps, int n, int m, float A[n][m]) {
+  float T[n][m + 1], c = A[0][0];
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) T[i][j + 1] = A[i][j] * c;
+    for (int i = 0; i < n; i++) for (int j = 1; j < m; j++) A[i][j] = T[i][j] - T[i][j + 1] / 2;
+  }
+}
+"""
+TWICE = """
+void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
+  for (int r = 0; r < 2; r++) {
+    for (int t = 0; t < steps; t++) {
+      for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[i - 1][j];
+      for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] + r;
+    }
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] *= 0.5f;
+  }
+}
+"""
+SMALL = "codelet: grid blocksize 8x4"
+WIDE = "codelet: grid blocksize 16x4"
+CASES = {
+    "fields": Case(FIELDS, ("loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21), (4, 9, 40), (1, 3, 2), (0, 4, 4))),
+    "fields, a step": Case(FIELDS, ("loop 1: overlap 1", SMALL), sized((3, 12, 17))),
+    "fields, steps": Case(FIELDS, ("loop 1: overlap 5, rows 5", "codelet: grid blocksize 16x3"), sized((13, 29, 37))),
+    "line": Case(LINE, ("loop 1: overlap 3", SMALL), sized((7, 100), (6, 33), (2, 3), (5, 5))),
+    "plane": Case(PLANE, ("loop 1: overlap 1, rows 4", SMALL), sized((5, 17, 23), (2, 40, 9))),
+    "plane, columns": Case(PLANE, ("loop 1: overlap 2, rows 16", "codelet: grid blocksize 32x1"), sized((5, 37, 61))),
+    "cube": Case(CUBE, ("loop 1: overlap 1, rows 5", SMALL), sized((3, 9, 11, 7), (2, 4, 4, 4))),
+    "cube, two": Case(CUBE, ("loop 1: overlap 2, rows 9", "codelet: grid blocksize 16x8"), sized((3, 12, 13, 17))),
+    "edges": Case(EDGES, ("loop 1: overlap 2, rows 3", WIDE), sized((7, 20, 30), (8, 9, 9))),
+    "whole numbers": Case(WHOLE_NUMBERS, ("loop 1: overlap 3, rows 8", "codelet: grid blocksize 4x4"),
+                          sized((7, 50, 20))),
+    "where it runs changes": Case(SHRINKING, ("loop 1: overlap 2, rows 2", WIDE),
+                                  sized((5, 20, 30))),
+    "arrays of its own": Case(OWN, ("loop 1: overlap 2, rows 2", WIDE), sized((5, 20, 30))),
+    "in another loop": Case(TWICE, ("loop t: overlap 2, rows 2", WIDE), sized((5, 20, 30))),
+    "fused": Case(FIELDS, ("loop 3: fuse 2", "loop 4: fuse", "loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21))),
+    "by columns": Case(FIELDS, ("nest 7: permute j, i", "loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21))),
+    "two steps written out": Case(FIELDS, ("loop 1: unroll 2", "loop 1: overlap 1, rows 4", WIDE),
+                                  sized((5, 30, 21))),
+}  # fmt: skip
+
+
+def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan:
+    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
+    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+
+
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C, for sizes that are constants and for sizes that are arguments; and of random stencils."""
+    cases, wants = [], {}
+    every = [(name, case.text, case.lines, sizes) for name, case in CASES.items() for sizes in case.sizes]
+    every += [(f"random {seed}", *stencil(seed)) for seed in range(60)]
+    for seed, (name, text, lines, sizes) in enumerate(every):
+        codelet = load(text).codelet
+        given = oracle.arguments(codelet, sizes, seed)
+        for known in (sizes, None):
+            key = f"{name} {sizes}{' as arguments' if known is None else ''}"
+            wants[key] = oracle.interpreted(codelet, given)
+            cases.append(c_blocks.Case(key, planned(text, lines, known), codelet, given))
+    found = c_blocks.run(cases, tmp_path)
+    wrong = [key for key, want in wants.items() if not same(want, found[key])]
+    assert not wrong
+
+
+def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
+    return all(np.array_equal(want[name], got[name], equal_nan=want[name].dtype.kind == "f") for name in want)
+
+
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    """One size of each case, in the simulator, whose threads run at once."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, case in CASES.items():
+        codelet = load(case.text).codelet
+        start = oracle.arguments(codelet, case.sizes[-1])
+        wants[name] = oracle.interpreted(codelet, start)
+        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(case.text, case.lines)), "f", start))
+    found = oracle.simulated(programs, tmp_path)
+    wrong = {name: got for name, want in wants.items() if isinstance(got := found[name], str) or not same(want, got)}
+    assert not wrong
+
+
+def stencil(seed: int) -> tuple[str, tuple[str, ...], Sizes]:
+    """A time loop of nests that read each other's arrays, up to two elements away."""
+    rng = random.Random(seed)
+    rank, arrays = rng.choice((1, 2, 2, 3)), "ABC"[: rng.randint(2, 3)]
+    sizes = {"steps": rng.randint(1, 9), **{n: rng.randint(5, (60, 30, 12)[rank - 1]) for n in "nml"[:rank]}}
+    variables, extents = "ijk"[:rank], "nml"[:rank]
+    nests = []
+    for _ in range(rng.randint(2, 4)):
+        target = rng.choice(arrays)
+        shift = tuple(rng.randint(-1, 1) for _ in range(rank))
+        reads = [
+            (array, tuple(s + rng.choice((-2, -1, 0, 0, 1)) * (array != target) for s in shift))
+            for array in rng.choices(arrays, k=rng.randint(1, 3))
+        ]
+        away = [shift, *(at for _, at in reads)]
+        loops = "".join(
+            f"for (int {v} = {max(0, -min(a[d] for a in away)) + rng.randint(0, 1)}; "
+            f"{v} < {e} - {max(0, max(a[d] for a in away)) + rng.randint(0, 1)}; {v}++) "
+            for d, (v, e) in enumerate(zip(variables, extents, strict=True))
+        )
+        value = " + ".join(f"{rng.choice(('0.5f', '0.25f', '-1'))} * {_element(a, variables, at)}" for a, at in reads)
+        nests.append(f"    {loops}{_element(target, variables, shift)} = {value};")
+    shape = "".join(f"[{e}]" for e in extents)
+    params = ", ".join([*(f"int {s}" for s in sizes), *(f"float {a}{shape}" for a in arrays)])
+    text = f"void f({params}) {{\n  for (int t = 0; t < steps; t++) {{\n" + "\n".join(nests) + "\n  }\n}\n"
+    for steps in (rng.randint(1, 3), 1):
+        rows = 1 if rank == 1 else rng.randint(1, 4)
+        lines = (f"loop 1: overlap {steps}, rows {rows + 8 * (rank == 3)}", "codelet: grid blocksize 32x16")
+        try:
+            planned(text, lines)
+        except DirectiveError:
+            continue
+        return text, lines, sizes
+    return stencil(seed + 1000)
+
+
+def _element(array: str, variables: str, at: Sequence[int]) -> str:
+    return array + "".join(f"[{v} {'-' if a < 0 else '+'} {abs(a)}]" for v, a in zip(variables, at, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_it_is_proved_and_compiles(case: Case) -> None:
+    """The loops that the launches stand for, by the same proof as any; a launch for so many steps; machine code whose
+    threads keep everything in registers, and as much shared memory as was counted."""
+    original = load(case.text).codelet
+    sizes = case.sizes[0]
+    done = planned(case.text, case.lines, sizes)
+    proof = prove_plan(original, done, sizes)
+    assert proof.verdict == "proved", proof.reason
+    tiled = [k for k in done.kernels if k.overlap is not None]
+    assert len(tiled) in (2, 4)
+    if oracle.CUDA:
+        from looptune.backends.kernel_text import shared_bytes
+        from looptune.backends.numba_cuda import NumbaCuda
+
+        built = NumbaCuda().build(done)
+        for kernel, used in zip(done.kernels, built.resources, strict=True):
+            assert used.local_bytes == 0
+            if kernel.overlap is not None:
+                assert used.shared_bytes <= shared_bytes(done, kernel)
+
+
+def test_launches() -> None:
+    """Two for every eight steps, where four are one launch."""
+    done = planned(FIELDS, ("loop 1: overlap 4, rows 4",))
+    assert isinstance(done.steps[0], HostLoop)
+    assert [count(done.steps, {"steps": t, "n": 50, "m": 50}) for t in (0, 1, 8, 9, 500)] == [0, 2, 2, 4, 126]
+
+
+@pytest.mark.parametrize(
+    ("lines", "halo", "core"),
+    [
+        (("loop 1: overlap 1, rows 8",), ((1, 1), (1, 1)), (62, 30)),
+        (("loop 1: overlap 4, rows 8",), ((4, 4), (4, 4)), (56, 24)),
+        (("loop 1: overlap 4, rows 8", "codelet: grid blocksize 64x8"), ((4, 4), (4, 4)), (56, 56)),
+    ],
+)
+def test_tiles_overlap_as_far_as_the_steps_reach(
+    lines: tuple[str, ...], halo: tuple[tuple[int, int], ...], core: tuple[int, ...]
+) -> None:
+    """By hand: in each step of FIELDS one element on each side."""
+    kernel = planned(FIELDS, lines).kernels[0]
+    assert kernel.overlap is not None
+    assert (kernel.overlap.halo, kernel.overlap.core) == (halo, core)
+
+
+def test_on_a_cpu_nothing_changes(tmp_path: Path) -> None:
+    from looptune.backends.numba_cpu import NumbaCpu
+
+    def emitted(*lines: str) -> str:
+        done = schedule(Analysis(load(FIELDS).codelet), parse_lines(lines), target="CPU").codelet
+        return NumbaCpu(tmp_path).emit(plan(done))
+
+    assert emitted("loop 1: overlap 4, rows 8") == emitted()
+
+
+def body(inside: str, params: str = "float A[n], float B[n]") -> str:
+    return f"void f(int steps, int n, {params}) {{\n  for (int t = 0; t < steps; t++) {{\n{inside}\n  }}\n}}\n"
+
+
+LEFT = "for (int i = 1; i < n; i++) B[i] = A[i - 1];\n"
+BACK = "for (int i = 0; i < n; i++) A[i] = B[i];"
+REFUSED = {
+    "far": (body("for (int i = 0; i < n; i++) B[i] = A[n - 1 - i];\n" + BACK), "of A lies at no constant distance"),
+    "data": (body("for (int i = 0; i < n; i++) B[i] = A[p[i]];\n" + BACK, "int p[n], float A[n], float B[n]"),
+             "of A lies at no constant distance"),
+    "one after the other": (body("for (int i = 1; i < n; i++) A[i] = A[i - 1];"), "a nest of parallel loops"),
+    "a statement": (body(LEFT + BACK + "A[0] = t;"), "a nest of parallel loops"),
+    "ranks": (body("for (int i = 1; i < n; i++) B[i][0] = A[i - 1];\nfor (int i = 0; i < n; i++) A[i] = B[i][0];",
+                   "float A[n], float B[n][2]"), "different numbers of dimensions"),
+    "several places": (body("for (int i = 1; i < n; i++) { B[i] = A[i]; C[i - 1] = A[i]; }\n"
+                            "for (int i = 0; i < n; i++) A[i] = B[i] + C[i];", "float A[n], float B[n], float C[n]"),
+                       "writes elements of C at several places"),
+    "not its own": (body("for (int i = 0; i < n; i++) B[2 * i] = A[i];\n" + BACK, "float A[n], float B[2 * n]"),
+                    "the element of B that it writes is not at its iteration"),
+    "how long": (body(LEFT + BACK, "float *A, float B[n]"), "how long A is has to be declared"),
+    "four": (body("for (int i = 1; i < n; i++) B[i][0][0][0] = A[i - 1][0][0][0];\n"
+                  "for (int i = 0; i < n; i++) A[i][0][0][0] = B[i][0][0][0];",
+                  "float A[n][2][2][2], float B[n][2][2][2]"), "more than 3 dimensions"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
+    """At the directive."""
+    with pytest.raises(DirectiveError, match=message) as refusal:
+        schedule(Analysis(load(text).codelet), parse_lines(["loop 1: overlap 2"]))
+    assert refusal.value.span.line > 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("loop 1: overlap 4",), "4 steps leave nothing of a tile of 8 elements along y: 8 at its edges"),
+        (("loop 1: overlap 2, rows 8", "codelet: grid blocksize 4x8"), "leave nothing of a tile of 4 elements along x"),
+        (("loop 1: overlap 2, rows 8", "loop 4: unroll 2"), "is not at its iteration"),
+        (("loop 1: overlap 2, rows 8", "loop 7: stage x"), "loop i inside of it has tiles of its own"),
+        (("loop 1: overlap 2, rows 8", "loop 4: noParallel"), "is not at its iteration"),
+        (("loop 3: overlap 2",), "its iterations do not need each other"),
+        (("loop 1: overlap 2, rows 8", "loop 1: tile 4"), "a nest of parallel loops"),
+    ],
+)
+def test_what_other_directives_leave_is_refused(lines: tuple[str, ...], message: str) -> None:
+    with pytest.raises(DirectiveError, match=message):
+        schedule(Analysis(load(FIELDS).codelet), parse_lines(lines))
+
+
+def test_with_keep_going_the_loop_is_launched_step_by_step() -> None:
+    """As ``explain`` has it: the refusal is in the step."""
+    done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"]), keep_going=True)
+    assert [s.proof for s in done.steps] == ["refused"]
+    assert all(k.overlap is None for k in plan(done.codelet, blocks=True).kernels)
+
+
+@simulator
+def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    done = planned(FIELDS, ("loop 1: overlap 2, rows 16", "codelet: grid blocksize 64x16"))
+    with pytest.raises(ResourceError, match="bytes of shared memory per block, the limit is 49152"):
+        NumbaCuda().build(done)
+
+
+def test_a_codelet_is_left_alone_without_it() -> None:
+    codelet: Codelet = load(FIELDS).codelet
+    assert plan(codelet, blocks=True).resident == ()
