@@ -141,7 +141,7 @@ CASES = {
     "fields, steps": Case(FIELDS, ("loop 1: overlap 5, rows 5", "codelet: grid blocksize 16x3"), sized((13, 29, 37))),
     "line": Case(LINE, ("loop 1: overlap 3", SMALL), sized((7, 100), (6, 33), (2, 3), (5, 5))),
     "plane": Case(PLANE, ("loop 1: overlap 1, rows 4", SMALL), sized((5, 17, 23), (2, 40, 9))),
-    "plane, columns": Case(PLANE, ("loop 1: overlap 2, rows 16", "codelet: grid blocksize 32x1"), sized((5, 37, 61))),
+    "plane, columns": Case(PLANE, ("loop 1: overlap 2, rows 9", "codelet: grid blocksize 32x1"), sized((5, 37, 61))),
     "cube": Case(CUBE, ("loop 1: overlap 1, rows 5", SMALL), sized((3, 9, 11, 7), (2, 4, 4, 4))),
     "cube, two": Case(CUBE, ("loop 1: overlap 2, rows 9", "codelet: grid blocksize 16x8"), sized((3, 12, 13, 17))),
     "edges": Case(EDGES, ("loop 1: overlap 2, rows 3", WIDE), sized((7, 20, 30), (8, 9, 9))),
@@ -168,7 +168,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, for sizes that are constants and for sizes that are arguments; and of random stencils."""
     cases, wants = [], {}
     every = [(name, case.text, case.lines, sizes) for name, case in CASES.items() for sizes in case.sizes]
-    every += [(f"random {seed}", *stencil(seed)) for seed in range(60)]
+    every += [(f"random {seed}", *stencil(seed)) for seed in range(24)]
     for seed, (name, text, lines, sizes) in enumerate(every):
         codelet = load(text).codelet
         given = oracle.arguments(codelet, sizes, seed)

@@ -12,7 +12,7 @@ What lies beyond the tile, or the array, is anything; nothing that the core need
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -23,6 +23,7 @@ from looptune.ir import Assign, Bin, Const, Expr, Load, Node, Stmt, Var
 from looptune.overlapping import POINT, Nest, Offset, Overlap, offset, point, register
 from looptune.plans import Dimension, Kernel, Plan
 from looptune.rewrite import rewrite, substitute
+from looptune.scope import names_in
 from looptune.simplify import add, mul
 
 ALIGNED = 16
@@ -129,7 +130,14 @@ def outermost(row: int) -> Var:
     return Var(f"p0_{row}{POINT}")
 
 
+def started(array: str) -> Var:
+    """The place of the thread's first row in an array."""
+    return Var(f"{array}__begins")
+
+
 INSIDE = f"inside{POINT}"
+ROW = "row__thread"
+"""The first row of the thread in the tile."""
 
 
 def shared_bytes(kernel: Kernel, plan: Plan) -> int:
@@ -160,20 +168,26 @@ class _Emission:
         for s in self.tiles.shared.values():
             yield indent + writer.shared(s.name, s.count, s.dtype)
         yield from self.places(indent)
-        yield from self.loads(indent)
+        if whole.fixed:
+            yield indent + writer.new("bool", INSIDE, writer.condition(_all(tuple(self.inside()))))
+            yield indent + writer.when(INSIDE)
+            yield from self.body(indent + "    ", asking=False)
+            yield indent + writer.otherwise()
+            yield from self.body(indent + "    ", asking=True)
+        else:
+            yield from self.body(indent, asking=True)
+        writer.tiles = frozenset()
+        for name in (thread("x"), thread("y"), ROW):
+            writer.unbind(name)
+
+    def body(self, indent: str, *, asking: bool) -> Iterator[str]:
+        """What a block does; without ``asking`` one that lies inside all bounds."""
+        writer = self.writer
+        yield from self.loads(indent) if asking else self.all_loads(indent)
         yield from self.told(tuple(self.tiles.shared), indent)
         yield indent + writer.barrier
-        if whole.fixed:
-            yield indent + writer.new("bool", INSIDE, writer.condition(_all(self.inside())))
-            yield indent + writer.when(INSIDE)
-            yield from writer.loop(whole.loop, indent + "    ", within=lambda at: self.steps(at, asking=False))
-            yield indent + writer.otherwise()
-            indent += "    "
-        yield from writer.loop(whole.loop, indent, within=lambda at: self.steps(at, asking=True))
-        yield from self.stores("    ")
-        writer.tiles = frozenset()
-        for name in (thread("x"), thread("y")):
-            writer.unbind(name)
+        yield from writer.loop(self.whole.loop, indent, within=lambda at: self.steps(at, asking=asking))
+        yield from self.stores(indent) if asking else self.all_stores(indent)
 
     def places(self, indent: str) -> Iterator[str]:
         """Where the thread is in its block, and its first point in space."""
@@ -185,14 +199,17 @@ class _Emission:
         for d, (dim, core, halo) in enumerate(zip(along, whole.core, whole.halo, strict=True)):
             start = f"{writer.block_number(dim, 'int64')} * {core}"
             back = f" - {halo[0]}" if halo[0] else ""
-            yield indent + writer.new("int64", first(d).name, start + back)
+            yield indent + writer.new("int32", first(d).name, start + back)
             mine = first(d).name + ("" if dim == "z" else f" + {thread(dim)}")
             if d:
-                yield indent + writer.new("int64", point(d).name, mine)
+                yield indent + writer.new("int32", point(d).name, mine)
                 continue
-            mine += f" * {whole.rows}" if dim == "y" and whole.rows > 1 else ""
+            if dim == "y":
+                yield indent + writer.new("uint32", ROW, thread(dim) + (f" * {whole.rows}" if whole.rows > 1 else ""))
+                mine = f"{first(d).name} + {ROW}"
+                writer.bind(ROW, True)
             for row in range(whole.rows):
-                yield indent + writer.new("int64", outermost(row).name, mine + (f" + {row}" if row else ""))
+                yield indent + writer.new("int32", outermost(row).name, mine + (f" + {row}" if row else ""))
 
     def at(self, row: int) -> tuple[Expr, ...]:
         """The point in one of the thread's rows."""
@@ -200,52 +217,107 @@ class _Emission:
 
     def loads(self, indent: str) -> Iterator[str]:
         """Zero where the array has no such element."""
-        for row in range(self.whole.rows):
-            for array, source in self.whole.source.items():
-                held, at = self.plan.array(array), self.at(row)
-                mine = Var(register(array, row), held.dtype)
-                yield from self.writer.statement(Assign(mine, Const(0, held.dtype)), indent)
-                yield indent + self.writer.when(self.writer.condition(_all(_within(at, self.extents(array)))))
-                load = Load(source, at, held.dtype)
-                yield from self.writer.statement(Assign(mine, load), indent + "    ")
+        for array, source in self.whole.source.items():
+            dtype = self.plan.array(array).dtype
+            for row in range(self.whole.rows):
+                yield from self.writer.statement(Assign(self.held(array, row), Const(0, dtype)), indent)
 
-    def extents(self, array: str) -> tuple[tuple[Expr, Expr], ...]:
-        return tuple((Const(0), n) for n in self.plan.array(array).shape if n is not None)
+            def loaded(row: int, at: str, array: str = array, source: str = source) -> Iterator[str]:
+                element = Load(source, self.at(row), self.plan.array(array).dtype)
+                return self.writer.statement(Assign(self.held(array, row), element), at)
+
+            yield from self.where(self.extents(array), indent, loaded)
 
     def stores(self, indent: str) -> Iterator[str]:
         """What is in the block's core."""
-        writer, whole = self.writer, self.whole
-        for row in range(whole.rows):
-            core = tuple(self.core(row))
-            if Const(0) in core:
-                continue
-            asked = [c for c in core if c != Const(1)]
-            at = indent
-            if asked:
-                yield at + writer.when(writer.condition(_all(asked)))
-                at += "    "
-            for array, target in whole.target.items():
-                dtype = self.plan.array(array).dtype
-                inside = (Bin("<", p, n) for p, (_, n) in zip(self.at(row), self.extents(array), strict=True))
-                yield at + writer.when(writer.condition(_all(inside)))
-                store = Assign(Load(target, self.at(row), dtype), Var(register(array, row), dtype))
-                yield from writer.statement(store, at + "    ")
+        for array, target in self.whole.target.items():
 
-    def core(self, row: int) -> Iterator[Expr]:
-        """That one of the thread's rows is in the core; 1 or 0 where that is known."""
+            def stored(row: int, at: str, array: str = array, target: str = target) -> Iterator[str]:
+                element = Load(target, self.at(row), self.plan.array(array).dtype)
+                return self.writer.statement(Assign(element, self.held(array, row)), at)
+
+            yield from self.where(self.extents(array), indent, stored, core=True)
+
+    def all_loads(self, indent: str) -> Iterator[str]:
+        for array, source in self.whole.source.items():
+            yield from self.begun(source, indent)
+            row = (Assign(self.held(array, k), self.further(array, source, k)) for k in range(self.whole.rows))
+            yield from self.writer.block(tuple(row), indent)
+
+    def all_stores(self, indent: str) -> Iterator[str]:
+        """The rows of all arrays in turn, for they are in the core together."""
+        for target in self.whole.target.values():
+            yield from self.begun(target, indent)
+
+        def stored(row: int, at: str) -> Iterator[str]:
+            for array, target in self.whole.target.items():
+                yield from self.writer.statement(Assign(self.further(array, target, row), self.held(array, row)), at)
+
+        yield from self.where((), indent, stored, core=True)
+
+    def begun(self, array: str, indent: str) -> Iterator[str]:
+        """A variable for the place of the thread's first row, from which the others are so many rows further."""
+        first = Load(array, self.at(0), self.plan.array(array).dtype)
+        place = self.writer.unsigned_index(self.writer.place(first))
+        yield indent + self.writer.new("uint32", started(array).name, place, fits=True)
+        self.writer.bind(started(array).name, True)
+
+    def further(self, array: str, there: str, row: int) -> Load:
+        held = self.plan.array(array)
+        length: Expr = Const(1)
+        for n in held.shape[1:]:
+            length = length if n is None else mul(length, n)
+        return Load(there, (add(started(there), mul(Const(row), length)),), held.dtype)
+
+    def where(
+        self, bounds: Sequence[tuple[Expr, Expr]], indent: str, each: Callable[[int, str], Iterator[str]], *,
+        core: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
+        """What ``each`` row of the thread does that is within the bounds, where there are any, and in the ``core``,
+        which begins within them. What all rows have in common is asked once."""
+        along = range(len(self.whole.shape))
+
+        def asked(row: int, d: int) -> tuple[Expr, ...]:
+            mine = tuple(self.core(row, d)) if core else ()
+            if not bounds:
+                return mine
+            p, (lo, hi) = self.at(row)[d], self.moved(bounds, row)[d]
+            return (*mine, Bin("<", p, hi)) if core else (Bin(">=", p, lo), Bin("<", p, hi))
+
+        same = (d for d in along[1:] if point(0).name not in names_in(tuple(bounds[d : d + 1])))
+        common = tuple(c for d in same for c in asked(0, d))
+        yield from self.under(common, indent)
+        inner = indent + "    " if common else indent
+        for row in range(self.whole.rows):
+            own = tuple(c for d in along for c in asked(row, d) if c not in common and c != Const(1))
+            if Const(0) not in own:
+                yield from self.under(own, inner)
+                yield from each(row, inner + "    " if own else inner)
+
+    def under(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
+        if conditions:
+            yield indent + self.writer.when(self.writer.condition(_all(conditions)))
+
+    def core(self, row: int, d: int) -> Iterator[Expr]:
+        """That one of the thread's rows is in the core along a dimension; 1 or 0 where that is known."""
         dims = ALONG[len(self.whole.shape) - 1]
-        for d, (dim, n, (before, behind)) in enumerate(zip(dims, self.whole.shape, self.whole.halo, strict=True)):
-            if dim == "z":
-                yield Const(int(before <= row < n - behind))
-                continue
-            rowed = d == 0 and len(dims) > 1
-            at: Expr = Var(thread(dim))
-            if rowed:
-                at = add(mul(at, Const(self.whole.rows)), Const(row))
-            if before:
-                yield Bin(">=", at, Const(before))
-            if behind:
-                yield Bin("<", at, Const(n - behind))
+        dim, n, (before, behind) = dims[d], self.whole.shape[d], self.whole.halo[d]
+        if dim == "z":
+            yield Const(int(before <= row < n - behind))
+            return
+        rowed = dim == "y" and d == 0
+        at, row = (Var(ROW), row) if rowed else (Var(thread(dim)), 0)
+        least, end = before - row, n - behind - row
+        if least > 0:
+            yield Bin(">=", at, Const(least))
+        if end < n - (self.whole.rows - 1 if rowed else 0):
+            yield Bin("<", at, Const(end))
+
+    def held(self, array: str, row: int) -> Var:
+        return Var(register(array, row), self.plan.array(array).dtype)
+
+    def extents(self, array: str) -> tuple[tuple[Expr, Expr], ...]:
+        return tuple((Const(0), n) for n in self.plan.array(array).shape if n is not None)
 
     def inside(self) -> Iterator[Expr]:
         """The block's tile lies within every nest that has all dimensions, and outside of all others."""
@@ -270,10 +342,11 @@ class _Emission:
             nests = [nest for nest in group if asking or nest.whole]
             if asking:
                 for nest in nests:
-                    for row in range(self.whole.rows):
-                        conditions = _all(_within(self.at(row), self.moved(nest.bounds, row)))
-                        yield indent + writer.when(writer.condition(conditions))
-                        yield from writer.block(self.done(nest, row), indent + "    ")
+
+                    def done(row: int, at: str, nest: Nest = nest) -> Iterator[str]:
+                        return writer.block(self.done(nest, row), at)
+
+                    yield from self.where(nest.bounds, indent, done)
             else:
                 both = (s for nest in nests for row in range(self.whole.rows) for s in self.done(nest, row))
                 yield from writer.block(tuple(both), indent)
@@ -284,9 +357,9 @@ class _Emission:
             yield from self.told(told, indent)
             yield indent + writer.barrier
 
-    def moved(self, node: tuple[tuple[Expr, Expr], ...], row: int) -> tuple[tuple[Expr, Expr], ...]:
-        env = {point(0).name: self.at(row)[0]}
-        return tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in node)
+    def moved(self, bounds: Sequence[tuple[Expr, Expr]], row: int) -> tuple[tuple[Expr, Expr], ...]:
+        env = {point(0).name: outermost(row)}
+        return tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in bounds)
 
     def done(self, nest: Nest, row: int) -> tuple[Stmt, ...]:
         """What the nest does at the point, elements being registers or those of other threads."""
@@ -315,14 +388,8 @@ class _Emission:
             shared = self.tiles.shared[array]
             for k, row in enumerate(shared.rows):
                 at = self.tiles.place(shared, k * self.tiles.width)
-                held = Var(register(array, row), shared.dtype)
-                yield from self.writer.statement(Assign(Load(shared.name, (at,), shared.dtype), held), indent)
-
-
-def _within(at: Sequence[Expr], bounds: Sequence[tuple[Expr, Expr]]) -> Iterator[Expr]:
-    for p, (lo, hi) in zip(at, bounds, strict=True):
-        yield Bin(">=", p, lo)
-        yield Bin("<", p, hi)
+                element = Load(shared.name, (at,), shared.dtype)
+                yield from self.writer.statement(Assign(element, self.held(array, row)), indent)
 
 
 def _all(conditions: Iterator[Expr] | Sequence[Expr]) -> Expr:
