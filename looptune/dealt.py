@@ -18,20 +18,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
+from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import Accumulator, called, quiet
-
-
-class Unfit(Exception):
-    """A loop that its directive does not fit, now that the nest is finished: the message says why; never leaves
-    ``schedule``."""
-
-    def __init__(self, loop: Loop, why: str) -> None:
-        super().__init__(why)
-        self.loop = loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from looptune.source import NOWHERE, Span, caret
 
 
@@ -53,3 +55,12 @@ class StoreError(LooptuneError): ...
 
 
 class PluginError(LooptuneError): ...
+
+
+class Unfit(Exception):
+    """A loop that its directive does not fit, now that the nest is finished: the message says why. ``schedule`` makes
+    it an error at the directive."""
+
+    def __init__(self, loop: Any, why: str) -> None:
+        super().__init__(why)
+        self.loop = loop

@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from looptune.dealt import Unfit, dealt
-from looptune.errors import DirectiveError
+from looptune.dealt import dealt
+from looptune.errors import DirectiveError, Unfit
 from looptune.hull import hull
 from looptune.ir import (
     BLOCK,

@@ -4,7 +4,8 @@
       grid j: 8 blocks of 256 threads
       grid i, j: 64 x 256 blocks of 32 x 8 threads
       grid i, reduction j: 1 x 256 blocks of 32 x 8 threads
-    3 kernels, 1,500 launches
+      4 steps of t, tiles of 64 x 64 with cores of 56 x 56: 37 x 37 blocks of 64 x 8 threads
+    4 kernels, 2,000 launches
 
 Blocks and threads are along x, then y. Numbers that depend on sizes are there where the sizes are.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from looptune.ir import Loop, While
+from looptune.overlapping import Overlap
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, count, value
 from looptune.rewrite import walk
 
@@ -58,6 +60,8 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     flat = y == 1 and len(kernel.axes) < 2
     threads = f"{x}" if flat else f"{x} x {y}"
     grids = [f"grid {', '.join(axis.var for axis in kernel.grid)}"] if kernel.grid else []
+    if kernel.overlap is not None:
+        grids, inside = [_tiles(kernel.overlap)], ""
     reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
     grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None and kernel.makes_parts else []
@@ -68,3 +72,9 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     count = f"{along[0]}" if flat else f"{along[0]} x {along[1]}"
     count += f" x {along[2]}" if kernel.deep is not None else ""
     return f"{grid}: {count} block{'s' if along != (1, 1, 1) else ''} of {threads} threads{inside}"
+
+
+def _tiles(tiles: Overlap) -> str:
+    tile, core = (" x ".join(str(n) for n in reversed(sides)) for sides in (tiles.shape, tiles.core))
+    steps = tiles.loop.overlap[0]
+    return f"{steps} step{'s' if steps > 1 else ''} of {tiles.loop.var}, tiles of {tile} with cores of {core}"

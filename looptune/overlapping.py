@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 
-from looptune.dealt import Unfit
+from looptune.errors import Unfit
 from looptune.ir import BLOCK, Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ranges import difference, linear
 from looptune.rewrite import rewrite, substitute, walk, walk_stmts

@@ -20,8 +20,7 @@ from looptune import dealt, overlapping, transforms
 from looptune.analysis import Analysis, Ordered
 from looptune.bake import prune
 from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
-from looptune.dealt import Unfit
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, Unfit
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.model import Order, Piece

@@ -36,7 +36,7 @@ def _shown(arg: Arg) -> str:
         return arg.key
     if arg.key in ("private", "reduce"):
         return f"{arg.key}({', '.join(values)})"
-    separator = " " if arg.key == "blocksize" else ":" if arg.key else ""
+    separator = " " if arg.key in ("blocksize", "buffers", "rows", "runs") else ":" if arg.key else ""
     return f"{arg.key}{separator}{', '.join(values)}"
 
 

@@ -36,6 +36,7 @@ OTHERWISE: Mapping[str, str] = {
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
     "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
     "the file holds no C": "for a parser that complains of a file without C; pycparser does not",
+    "overlap of loop \0: \0": "schedule refuses what mapping would, but where sizes known later leave nothing",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Directive
+from looptune.ir import Arg, Directive
 from looptune.transforms.base import Change, Example, Site, Transform, positive, wrong
 
 MOST_STEPS = 64
@@ -40,25 +40,26 @@ class Overlap(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        if not directive.args:
-            raise DirectiveError(f"overlap needs the number of steps in a launch (syntax: {cls.syntax})",
-                                 directive.span)  # fmt: skip
-        found: dict[str, int] = {}
-        for arg, (key, what, most) in zip(
-            directive.args, (("", "the number of steps", MOST_STEPS), ("rows", "the number of rows", MOST_ROWS)),
-            strict=False,
-        ):  # fmt: skip
-            if arg.key != key:
-                raise wrong(cls, arg, ("rows",))
-            found[key] = positive(arg, what)
-            if found[key] > most:
-                raise DirectiveError(f"overlap: {what} is {most} at most, got {found[key]}", arg.span)
-        if len(directive.args) > 2:
-            raise wrong(cls, directive.args[2], ("rows",))
-        return cls(found[""], found.get("rows", 1), span=directive.span)
+        steps, *others = directive.args or (Arg(""),)
+        if steps.key or not steps.values:
+            at = steps.span if directive.args else directive.span
+            raise DirectiveError(f"overlap needs the number of steps in a launch first (syntax: {cls.syntax})", at)
+        rows = next((a for a in others if a.key == "rows"), None)
+        unknown = next((a for a in others if a is not rows), None)
+        if unknown is not None:
+            raise wrong(cls, unknown, ("rows",))
+        number = _at_most(steps, "the number of steps", MOST_STEPS)
+        return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
 
     def apply(self, site: Site) -> Change:
         return Change((replace(site.loop, overlap=(self.steps, self.rows)),))
+
+
+def _at_most(arg: Arg, what: str, most: int) -> int:
+    number = positive(arg, what)
+    if number > most:
+        raise DirectiveError(f"overlap: {what} is {most} at most, got {number}", arg.span)
+    return number
 
 
 _WAVE = """\
@@ -93,8 +94,9 @@ for (int t = 0; t < 100; t++) {
 }"""),
     "overlap 4, rows 2": Example(_WAVE, refused="arrays of one dimension have no rows"),
     "overlap 16": Example(_SUM, refused="what it reads of A lies at no constant distance from what it writes"),
-    "overlap 2": Example(_COPY, refused="it holds is a nest of parallel loops"),
-    "overlap rows": Example(_COPY, refused="overlap has no argument 'rows'"),
+    "overlap 2": Example(_COPY, refused="its iterations do not need each other: threads run them"),
+    "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps in a launch first"),
+    "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
     "overlap": Example(_COPY, refused="overlap needs the number of steps in a launch"),
     "overlap 65": Example(_COPY, refused="the number of steps is 64 at most, got 65"),
 }  # fmt: skip

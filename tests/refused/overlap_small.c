@@ -1,0 +1,12 @@
+/* expect:
+FILE:7:18: overlap 64 of loop t: 64 steps leave nothing of a tile of 256 elements along x: 320 at its edges are wrong then
+  #pragma looptune overlap 64
+                   ^^^^^^^^^^
+*/
+void f(int n, int steps, double A[n], double B[n]) {
+#pragma looptune overlap 64
+  for (int t = 0; t < steps; t++) {
+    for (int i = 5; i < n; i++) B[i] = A[i - 5];
+    for (int i = 1; i < n; i++) A[i] = B[i];
+  }
+}

@@ -1,0 +1,12 @@
+/* expect:
+FILE:7:26: overlap needs the number of steps in a launch first (syntax: overlap STEPS [, rows N])
+  #pragma looptune overlap rows 4
+                           ^^^^^^
+*/
+void f(int n, int steps, double A[n], double B[n]) {
+#pragma looptune overlap rows 4
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n; i++) B[i] = A[i - 1];
+    for (int i = 1; i < n; i++) A[i] = B[i];
+  }
+}
