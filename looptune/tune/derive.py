@@ -1,46 +1,183 @@
-"""A space for a file that comes without one: from its loops and what the dependences allow.
+"""A space for a file that comes without one: from what its nests are like and what the dependences allow.
 
+    products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
+    stencils    several rows a thread; grids of three dimensions
+    steps       several time steps in a launch
+    sums        a team of threads for each, or several blocks, by whether they go along rows or columns
     each nest   the legal orders of its loops        x  unroll of its innermost loop
     each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
-    sums        a team of threads for each, by the shape of the block; several blocks for each
     codelet     block sizes
 
-What comes out is the text of a space file, so that a user can start from it.
+What comes out is the text of a space file, so that a user can start from it. Sections that speak of several nests give
+each of them the same, which keeps the space of similar nests small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
 from looptune.analysis import Analysis
 from looptune.bind import called
-from looptune.errors import DirectiveError, IllegalTransform
-from looptune.frontend.placed import parse_lines
 from looptune.ir import If, Loop, Stmt, While
-from looptune.mapping import plan
 from looptune.rewrite import walk
-from looptune.schedule import distributed, schedule
+from looptune.tune.patterns import Patterns, Sum
 
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
+BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 PARTS = "split {4, 16, 64}"
+STAGED = (
+    ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 8, split, runs 4, jam", "tile {8, 16}", "16x8, 16x16"),
+    ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "16x8, 16x16"),
+)
+"""Of a product: what its outer and inner parallel loop and the loop of its sum are, and the blocks."""
+STEPS = {
+    1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
+    2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
+    3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
+}
+"""Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
 
 def derive(analysis: Analysis) -> str:
     """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
-    body = distributed(analysis).body
-    sections = [*_nests(analysis, body), *_loops(body), *_teams(analysis, body), *([BLOCKS] if _loops_of(body) else [])]
-    return "\nor\n".join(sections) + "\n"
+    found = Patterns(analysis)
+    sections = [
+        *_products(found),
+        *_steps(found),
+        *_sums(found),
+        *_stencils(found),
+        *_nests(found),
+        *_loops(found.body),
+        *([BLOCKS] if _loops_of(found.body) else []),
+    ]
+    return "\nor\n".join(dict.fromkeys(sections)) + "\n"
 
 
-def _nests(analysis: Analysis, body: tuple[Stmt, ...]) -> Iterator[str]:
-    for outer in _loops_of(body):
+def _all(loops: Iterable[Loop]) -> str:
+    return f"loop {', '.join(dict.fromkeys(called(f) for f in loops))}"
+
+
+def _products(found: Patterns) -> Iterator[str]:
+    products = [s for s in found.sums if s.product]
+    beside = _beside(found, [s for s in found.sums if not s.product])
+    for outer, inner, strip, blocks in STAGED:
+        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip))]
+        if fit:
+            yield "\n".join(
+                ["for gpu", *beside, *_staged(fit, outer, inner, strip), f"codelet: grid blocksize {{{blocks}}}"]
+            )
+            if outer == "unroll 4, jam":
+                parts = [*_staged(fit, outer, inner, "tile 16"), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
+                if found.legal(parts):
+                    yield "\n".join(["for gpu", *beside, *parts, "codelet: grid blocksize {16x8, 16x16}"])
+    ordered = [(p, order) for p in products if (order := found.vector_order(p))]
+    turned = [f"loop {called(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
+    if turned and found.legal(turned):
+        outer, sums = _all(p.outer for p, _ in ordered), _all(p.loop for p, _ in ordered)
+        yield "\n".join(["for cpu", *turned, f"{outer}: {{ | unroll {{2, 4}}, jam }}",
+                         f"{sums}: {{ | unroll {{2, 4, 8}}, jam }}"])  # fmt: skip
+        yield "\n".join(["for cpu", *turned, f"{sums}: unroll {{3, 4, 8}}, remainder, jam"])
+        for p, order in ordered[:1]:
+            tiles = f"loop {called(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
+            if found.legal([*turned, tiles]):
+                yield "\n".join(["for cpu", *turned, tiles])
+    left = [p for p in products if not found.vector_order(p)]
+    if left:
+        yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
+                         f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
+
+
+def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str) -> list[str]:
+    """Register tiles, and what they read in shared memory, the next tiles on their way."""
+    triangles = [p for p in products if p.triangular]
+    boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
+    return [
+        *boxes,
+        f"{_all(p.outer for p in products)}: {outer}",
+        f"{_all(p.inner for p in products)}: {inner}",
+        f"{_all(p.loop for p in products)}: {strip}",
+        *(f"loop {called(p.loop)}: stage {', '.join(p.reused)}, buffers 2" for p in products),
+    ]
+
+
+def _steps(found: Patterns) -> Iterator[str]:
+    for loop in found.steps:
+        for steps, blocks in STEPS.get(found.rank(loop), ()):
+            lines = [f"loop {called(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
+            if found.legal(lines):
+                yield "\n".join(["for gpu", *lines])
+
+
+def _beside(found: Patterns, sums: Iterable[Sum]) -> list[str]:
+    """A team of threads for each sum: along a row for one that goes along it, else along the columns beside it."""
+    lines: list[str] = []
+    for s in sums:
+        whole = f"loop {called(s.loop)}: parallel"
+        upright = bool(s.around) and not s.along and not s.turned
+        grid = f"loop {called(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
+        line = next((x for x in (grid, whole) if x and found.legal([*lines, x])), None)
+        lines += [line] if line is not None else []
+    return lines
+
+
+def _sums(found: Patterns) -> Iterator[str]:
+    """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too."""
+    lines: list[str] = []
+    teams: list[Sum] = []
+    for s in found.sums:
+        line = f"loop {called(s.loop)}: parallel"
+        if found.legal([*lines, line]):
+            lines.append(line)
+            teams.append(s)
+    if lines:
+        yield "\n".join([*lines, TEAMS])
+    beside = _beside(found, teams)
+    if beside != lines:
+        more = f"{_all(s.loop for s in teams)}: {{ | unroll 4 }}"
+        yield "\n".join(["for gpu", *beside, more, "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])
+    dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
+    if dealt:
+        yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
+    columns = {s.loop: turn for s in found.sums if (turn := _upright(found, s)) is not None}
+    if columns:
+        rows = _beside(found, [s for s in teams if s.loop not in columns])
+        turned = [line for turn in columns.values() for line in turn]
+        yield "\n".join(["for gpu", *rows, *turned, f"{_all(columns)}: split {{16, 64}}", BESIDE])
+
+
+def _upright(found: Patterns, s: Sum) -> list[str] | None:
+    """What makes a sum along columns one that several blocks can share, with the columns beside each other; None where
+    nothing does."""
+    loop = called(s.loop)
+    turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
+    fits = bool(s.around) and not s.along and found.legal([*turn, f"loop {loop}: split 4"])
+    return turn if fits else None
+
+
+def _stencils(found: Patterns) -> Iterator[str]:
+    summed = {id(f) for s in found.sums for f in s.around}
+    bands = [band for band in found.stencils if not any(id(f) in summed for f in band)]
+    if bands:
+        yield "\n".join([f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
+                         "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
+    deep = [band for band in bands if len(band) == 3]
+    if deep:
+        grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
+        yield "\n".join(["for gpu", *grids, f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} }}",
+                         "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
+
+
+def _nests(found: Patterns) -> Iterator[str]:
+    for outer in _loops_of(found.body):
         band = _band(outer)
-        orders = list(_legal(analysis, band)) if 2 <= len(band) <= DEEPEST else []
+        orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
         inner = called(band[-1])
         lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
         if len(orders) > 1:
@@ -52,37 +189,6 @@ def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
     for loop in (n for n in walk(body) if isinstance(n, Loop)):
         jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
         yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
-
-
-def _teams(analysis: Analysis, body: tuple[Stmt, ...]) -> Iterator[str]:
-    """The loops that teams of threads can reduce, all of them together."""
-    lines: list[str] = []
-    for loop in (n for n in walk(body) if isinstance(n, Loop)):
-        line = f"loop {called(loop)}: parallel"
-        if _count_teams(analysis, [*lines, line]) > _count_teams(analysis, lines):
-            lines.append(line)
-    if lines:
-        yield "\n".join([*lines, TEAMS])
-    dealt = [called(f) for f in walk(body) if isinstance(f, Loop) and _is_legal(analysis, f"loop {called(f)}: split 4")]
-    if dealt:
-        yield "\n".join([*lines, f"loop {', '.join(dealt)}: {PARTS}"])
-
-
-def _count_teams(analysis: Analysis, lines: list[str]) -> int:
-    """How many kernels of the schedule are those of teams; none where it is not legal."""
-    try:
-        done = schedule(analysis, parse_lines(lines))
-    except (DirectiveError, IllegalTransform):
-        return 0
-    return sum(k.team is not None for k in plan(done.codelet).kernels)
-
-
-def _is_legal(analysis: Analysis, line: str) -> bool:
-    try:
-        schedule(analysis, parse_lines((line,)))
-    except (DirectiveError, IllegalTransform):
-        return False
-    return True
 
 
 def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:
@@ -107,12 +213,8 @@ def _band(loop: Loop) -> list[Loop]:
     return band
 
 
-def _legal(analysis: Analysis, band: list[Loop]) -> Iterator[str]:
-    names = [f.var for f in band]
-    for order in permutations(names):
+def _legal(found: Patterns, band: list[Loop]) -> Iterator[str]:
+    for order in permutations([f.var for f in band]):
         text = ", ".join(order)
-        try:
-            schedule(analysis, parse_lines([f"loop {called(band[0])}: permute {text}"]))
-        except (DirectiveError, IllegalTransform):
-            continue
-        yield text
+        if found.legal([f"loop {called(band[0])}: permute {text}"]):
+            yield text

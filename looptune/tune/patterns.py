@@ -1,0 +1,202 @@
+"""What nests are like, as far as a first space goes by it: products, stencils, time loops, sums along rows or columns.
+
+    product     for p: for q: for k: X[p][q] += A[p][k] * B[k][q]      elements that several iterations of p or q read
+    stencil     for p: for q: X[p][q] = f(A around p, q)               neighbours that several iterations read
+    steps       for t: stencils                                        arrays that every step reads and writes
+    rows        for p: for k: y[p] += A[p][k]                          a sum along neighbours in memory
+    columns     for p: for k: y[p] += A[k][p]                          sums beside each other
+
+Nothing here is a promise: what is proposed is judged and measured like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from looptune.analysis import Analysis
+from looptune.bind import Id, identity
+from looptune.errors import DirectiveError, IllegalTransform
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Array, Assign, Expr, Load, Local, Loop, Stmt, Var, While
+from looptune.ranges import linear
+from looptune.rewrite import walk, walk_stmts
+from looptune.schedule import distributed, schedule
+from looptune.scope import names_in, written
+from looptune.tune.space import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
+    stand around the last one. ``along``: it goes through neighbours in memory; ``reused``: the arrays of which several
+    iterations of these two read an element."""
+
+    loop: Loop
+    around: tuple[Loop, ...]
+    along: bool
+    reused: tuple[str, ...]
+
+    @property
+    def product(self) -> bool:
+        return len(self.around) > 1 and bool(self.reused) and not self.turned
+
+    @property
+    def turned(self) -> bool:
+        """It stands around the loop whose iterations have a sum each."""
+        return any(n is f for f in self.around for n in self.loop.body)
+
+    @property
+    def outer(self) -> Loop:
+        return self.around[-2]
+
+    @property
+    def inner(self) -> Loop:
+        return self.around[-1]
+
+    @property
+    def triangular(self) -> bool:
+        return self.outer.var in names_in((self.inner.lo, self.inner.hi))
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The loops after the file's own ``distribute``s."""
+
+    analysis: Analysis
+
+    @cached_property
+    def body(self) -> tuple[Stmt, ...]:
+        return distributed(self.analysis).body
+
+    @cached_property
+    def modes(self) -> dict[Id, str]:
+        """How each loop runs where nothing is asked for."""
+        done = schedule(self.analysis).codelet.body
+        return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
+
+    def parallel(self, loop: Loop) -> bool:
+        return self.modes.get(identity(loop)) == "parallel"
+
+    def legal(self, lines: Sequence[str]) -> bool:
+        """The first version of a section."""
+        version = next(iter(parse("\n".join(lines), "<derived>")))
+        try:
+            schedule(self.analysis, parse_lines(version.text.splitlines()))
+        except (DirectiveError, IllegalTransform):
+            return False
+        return True
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """Of loops without others inside, and of those around one such loop that tells sums apart."""
+        found = (self._sum(around, loop) for around, loop in _nested(self.body))
+        return tuple(s for s in found if s is not None)
+
+    def _sum(self, around: tuple[Loop, ...], loop: Loop) -> Sum | None:
+        inner = [n for n in walk(loop.body) if isinstance(n, (Loop, While))]
+        match loop.body, inner:
+            case (Loop() as apart,), [_] if self.parallel(apart) and not self.parallel(loop):
+                around = (*around, apart)
+            case _, [_, *_]:
+                return None
+        adds = [a for a in walk_stmts(loop.body) if isinstance(a, Assign) and _adds(a, loop)]
+        if not adds:
+            return None
+        target = adds[0].target
+        told = names_in(target.index) if isinstance(target, Load) else set()
+        mine = tuple(f for f in around if self.parallel(f) and f.var in told)
+        reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
+        largest = max(reads, key=lambda n: len(n.index), default=None)
+        along = largest is not None and _strides(largest, loop.var)
+        if len(mine) < 2:
+            return Sum(loop, mine, along, ())
+        p, q = mine[-2:]
+        changed = written(p.body)
+        reused = dict.fromkeys(
+            n.array
+            for n in reads
+            if n.array not in changed and loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
+        )
+        return Sum(loop, mine, along, tuple(reused))
+
+    @cached_property
+    def stencils(self) -> tuple[tuple[Loop, ...], ...]:
+        """Perfect nests of two or three parallel loops."""
+        found = []
+        for around, loop in _nested(self.body):
+            band = tuple(_band(loop))
+            inside = any(isinstance(n, (Loop, While)) for n in walk(band[-1].body))
+            whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
+            if whole and not inside and len(band) in (2, 3) and all(map(self.parallel, band)):
+                found.append(band)
+        return tuple(found)
+
+    @cached_property
+    def steps(self) -> tuple[Loop, ...]:
+        """The loops of which several iterations can be one launch."""
+        loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
+        return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
+
+    def rank(self, loop: Loop) -> int:
+        """How many dimensions the arrays that it writes have, 0 where they differ."""
+        changed = written(loop.body)
+        found = {len(v.shape) for v in (*self.analysis.codelet.params, *self.analysis.codelet.locals)
+                 if isinstance(v, (Array, Local)) and v.shape and v.name in changed}  # fmt: skip
+        return found.pop() if len(found) == 1 else 0
+
+    def vector_order(self, found: Sum) -> tuple[str, ...]:
+        """The product's loops, the one innermost whose iterations are neighbours in memory, or at one place, in all
+        accesses; () where it is so as they stand, or nowhere."""
+        p, q, k = found.outer, found.inner, found.loop
+        if _smooth(k, k.var) or not _smooth(k, q.var):
+            return ()
+        return p.var, k.var, q.var
+
+
+def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
+    """Each loop with those it stands in."""
+    for stmt in body:
+        for loop in _here(stmt):
+            yield around, loop
+            yield from _nested(loop.body, (*around, loop))
+
+
+def _here(stmt: Stmt) -> Iterator[Loop]:
+    """The outermost loops of a statement."""
+    stack = [stmt]
+    while stack:
+        s = stack.pop(0)
+        if isinstance(s, Loop):
+            yield s
+        elif not isinstance(s, Assign):
+            stack[:0] = (*s.then, *s.other) if not isinstance(s, While) else s.body
+
+
+def _band(loop: Loop) -> Iterator[Loop]:
+    """The loop, and as long as it is all there is the loop inside."""
+    yield loop
+    match loop.body:
+        case (Loop() as inner,):
+            yield from _band(inner)
+
+
+def _adds(assign: Assign, loop: Loop) -> bool:
+    """It accumulates in one place in all iterations of the loop."""
+    index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
+    again = any(n == assign.target for n in walk(assign.value))
+    return again and loop.var not in names_in(index)
+
+
+def _strides(load: Load, var: str) -> bool:
+    """Iterations of the loop are neighbours in memory."""
+    *rows, last = load.index
+    terms, _ = linear(last)
+    return var not in names_in(tuple(rows)) and any(t == Var(var) and k in (1, -1) for t, k in terms.items())
+
+
+def _smooth(loop: Loop, var: str) -> bool:
+    """In all accesses of the body, iterations of a loop are neighbours in memory, or at one place."""
+    loads = [n for n in walk(loop.body) if isinstance(n, Load)]
+    return all(var not in names_in(n.index) or _strides(n, var) for n in loads)

@@ -1,0 +1,141 @@
+"""The space derived from a file's loops: it holds what won in spaces made by hand, and all of it fits the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import affine
+import pytest
+
+from looptune.analysis import Analysis
+from looptune.errors import DirectiveError, IllegalTransform
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet
+from looptune.schedule import schedule
+from looptune.tune.derive import derive
+from looptune.tune.patterns import Patterns
+from looptune.tune.space import Configuration, Space, parse
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(p.stem for p in (ROOT / "polybench").glob("*.c"))
+GPU = {
+    "gemm": ("loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:32", "loop k: stage A, B, buffers 2",
+             "codelet: grid blocksize 16x8"),
+    "2mm": ("loop 1, 4: unroll 8, jam", "loop 2, 5: unroll 8, split, runs 4, jam", "loop 3, 6: tile k:16",
+            "loop 3: stage A, B, buffers 2", "loop 6: stage C, D, buffers 2", "codelet: grid blocksize 16x16"),
+    "3mm": ("loop 1, 4, 7: unroll 4, jam", "loop 2, 5, 8: unroll 4, jam", "loop 3, 6, 9: tile k:32",
+            "loop 3: stage A, B, buffers 2", "loop 6: stage C, D, buffers 2", "loop 9: stage E, F, buffers 2",
+            "codelet: grid blocksize 16x8"),
+    "syrk": ("loop 3: unroll 8, jam", "loop 4: unroll 8, split, jam", "loop k: tile k:16", "loop k: stage A, buffers 2",
+             "codelet: grid blocksize 16x8"),
+    "syr2k": ("loop 3: unroll 8, jam", "loop 4: unroll 8, split, jam", "loop k: tile k:8",
+              "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x16"),
+    "covar": ("loop 1: gridify(i, j)", "loop 5, 6: box 8", "loop 5, 6: unroll 4, jam", "loop 7: tile i:16",
+              "loop 7: stage data, buffers 2", "codelet: grid blocksize 16x16"),
+    "atax": ("loop 3: parallel", "loop 2.2: parallel", "codelet: grid blocksize 32x32"),
+    "bicg": ("loop 3.2: parallel", "nest 2.2: permute j, i", "loop 2.2: split 64", "codelet: grid blocksize 32x4"),
+    "mvt": ("loop 2: parallel", "loop 4: split 64", "codelet: grid blocksize 32x4"),
+    "gesummv": ("loop j: parallel", "codelet: grid blocksize 32x4"),
+    "2dconv": ("loop i: unroll 3, guarded, jam", "codelet: grid blocksize 32x8"),
+    "fdtd-2d": ("loop 3, 5, 7: unroll 2, guarded, jam", "codelet: grid blocksize 128x2"),
+}  # fmt: skip
+"""On an H200, in the spaces of ``pragmas/``."""
+CPU = {
+    "gemm": ("nest i: permute i, k, j", "loop i: unroll 4, jam", "loop k: unroll 4, jam"),
+    "2mm": ("nest 1: permute i, k, j", "nest 4: permute i, k, j", "loop 1, 4: unroll 4, jam",
+            "loop 3, 6: unroll 4, jam"),
+    "covar": ("nest 6: permute i, j2", "loop 7: unroll 8, remainder, jam"),
+    "syr2k": ("loop 3: unroll 4, jam", "loop 4: unroll 2, jam"),
+}  # fmt: skip
+"""On two cores of a server."""
+
+
+def read(name: str) -> Analysis:
+    return Analysis(load(ROOT / "polybench" / f"{name}.c").codelet)
+
+
+def tree(analysis: Analysis, version: Configuration) -> Codelet | None:
+    """None where it is refused."""
+    try:
+        return schedule(analysis, parse_lines(version.text.splitlines())).codelet
+    except (DirectiveError, IllegalTransform):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "lines"),
+    [*((n, "gpu", lines) for n, lines in GPU.items()), *((n, "cpu", lines) for n, lines in CPU.items())],
+)
+def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines: tuple[str, ...]) -> None:
+    """As the same loops."""
+    analysis = read(name)
+    (winner,) = parse("\n".join(lines), "winner")
+    assert winner is not None
+    want = tree(analysis, winner)
+    assert want is not None
+    space = parse(derive(analysis), "derived").on(device)
+    parts = [Space((section,)) for section in space.sections]
+    assert any(tree(analysis, v) == want for part in parts if part.versions < 60 for v in part)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_section_fits_the_file(name: str) -> None:
+    """Its first version is legal, and no section is another one's twin."""
+    analysis = read(name)
+    text = derive(analysis)
+    sections = text.split("\nor\n")
+    assert len(set(sections)) == len(sections)
+    for section in sections:
+        assert tree(analysis, next(iter(parse(section, "derived")))) is not None, section
+
+
+@pytest.mark.parametrize("name", affine.CODES)
+def test_of_any_program(name: str) -> None:
+    """PolyBench's other kernels."""
+    text = derive(Analysis(load(affine.CODES[name]).codelet))
+    assert parse(text, "derived").versions > 50
+
+
+def found(text: str) -> Patterns:
+    return Patterns(Analysis(load(text).codelet))
+
+
+def test_sums() -> None:
+    """Along rows and columns, around the loop that tells them apart, and of products, with what is read again."""
+    patterns = found("""
+void f(int n, float A[n][n], float B[n][n], float C[n][n], float x[n], float y[n], float z[n], float s[1]) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j];
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) z[i] += A[j][i] * x[j];
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[j] += A[i][j] * y[i];
+  for (int i = 0; i < n; i++) for (int j = i; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[k][i] * B[k][j];
+  for (int i = 0; i < n; i++) s[0] += x[i];
+}
+""")
+    told = [(s.loop.number, [f.number for f in s.around], s.along, s.turned, s.product) for s in patterns.sums]
+    assert told == [
+        (2, [1], True, False, False),
+        (4, [3], False, False, False),
+        (5, [6], False, True, False),
+        (9, [7, 8], False, False, True),
+        (10, [], True, False, False),
+    ]
+    product = patterns.sums[3]
+    assert (product.reused, product.triangular) == (("A", "B"), True)
+    assert patterns.vector_order(product) == ("i", "k", "j")
+
+
+def test_stencils_and_steps() -> None:
+    """A time loop of two nests in two dimensions; the nests are stencils, their rows are not."""
+    patterns = found("""
+void f(int steps, int n, float A[n][n], float B[n][n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) B[i][j] = A[i - 1][j] + A[i][j - 1];
+    for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) A[i][j] = B[i][j];
+  }
+}
+""")
+    assert [tuple(f.number for f in band) for band in patterns.stencils] == [(2, 3), (4, 5)]
+    assert [(f.number, patterns.rank(f)) for f in patterns.steps] == [(1, 2)]
+    assert patterns.sums == ()
+    assert "loop 1: overlap {2, 4, 6, 8}, rows 8" in derive(patterns.analysis)
