@@ -9,8 +9,9 @@ from math import log2, prod
 
 import numpy as np
 
+from looptune.backends.overlapped import Inner, Rows, inner
 from looptune.backends.speculation import speculated
-from looptune.backends.tiles import Tile, staged
+from looptune.backends.tiles import FIRST, Tile, staged
 from looptune.ir import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.plans import Kernel, Plan
 from looptune.predict.accesses import Memory, Touching, copied, straight
@@ -40,9 +41,9 @@ class Counted:
 
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> Counted:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
-    kernel = speculated(kernel, plan)
-    held = staged(kernel, plan)
-    tiles = held.tiles if held is not None else ()
+    kernel = speculated(kernel, plan) if kernel.overlap is None else kernel
+    held = staged(kernel, plan) if kernel.overlap is None else None
+    tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
     top = lanes(kernel, at, sample)
     walker = _Walker(kernel, memory, {} if held is None else held.at, float(top.weight.sum()), sample)
@@ -50,6 +51,8 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
     level = _Level()
     if kernel.team is not None:
         walker.phases(kernel.team.phases, here, level)
+    elif kernel.overlap is not None:
+        walker.stepped(_inner(kernel, plan), here, level)
     elif held is not None:
         walker.fill(held.all, here, level)
         walker.block(held.body, here, level)
@@ -57,6 +60,20 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
         walker.block(kernel.body, here, level)
     nest = walker.made("", 1.0, here.warps, level)
     return Counted(nest, walker.launched, tiles, memory, tuple(dict.fromkeys(walker.notes)))
+
+
+def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
+    """What blocks that take tiles through several steps have in shared memory."""
+    if kernel.overlap is None:
+        return ()
+    found = Rows(kernel, plan).shared.values()
+    return tuple(Tile(s.name, s.array, s.dtype, (Const(0),), (s.count,), s.count) for s in found)
+
+
+def _inner(kernel: Kernel, plan: Plan) -> Inner:
+    """All blocks being inside of all bounds, which most are."""
+    starts = [Var(axis.var + FIRST) for axis in kernel.loops]
+    return inner(kernel, plan, starts, (Var(LANE["x"]), Var(LANE["y"])))
 
 
 @dataclass(slots=True)
@@ -176,6 +193,20 @@ class _Walker:
             own.more(instructions)
         ahead = any(t.buffers > 1 for t in tiles)
         level.inner.append(self.made("", 1.0, here.warps, own, ahead=ahead))
+
+    def stepped(self, steps: Inner, here: Touching, level: _Level) -> None:
+        """Tiles are loaded, taken through the steps, and stored; in each step the threads wait for each other."""
+        for name, value in steps.places:
+            here = here.knowing(name, value)
+        self.block(steps.loads, here, level)
+
+        def step(inside: Touching, own: _Level) -> None:
+            for group in steps.groups:
+                self.block(group, inside, own)
+                own.barriers += 1
+
+        self.loop(steps.loop, here, level, step)
+        self.block(steps.stores, here, level)
 
     def phases(self, phases: Sequence[Phase], here: Touching, level: _Level) -> None:
         """What a team does: its lanes share the iterations, and wait for each other in between."""

@@ -47,7 +47,7 @@ class Launched:
     def flops(self) -> int | None:
         """Of the launch, as ``flops`` counts; None where data decide how many, or there is much to look at."""
         body = self.kernel.body
-        for axis in reversed(self.kernel.grid):
+        for axis in reversed(self.kernel.grid if self.kernel.overlap is None else ()):
             body = (replace(axis, body=body),)
         return flops.count(body, self.at)
 

@@ -128,7 +128,8 @@ def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     for dim, axis in kernel.sides:
         first = value(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
         env |= {axis.var: first + axis.step * within[dim], axis.var + FIRST: first, axis.var + THREAD: within[dim]}
-        active = active & (env[axis.var] < value(axis.hi, at))
+        if kernel.overlap is None:
+            active = active & (env[axis.var] < value(axis.hi, at))
     return Warps(env, active, np.full(len(warp), total / len(warp)))
 
 
