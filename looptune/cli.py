@@ -55,6 +55,7 @@ def cli() -> None:
 @file_options
 @directive_options
 @click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
+@click.option("--space", "derived", is_flag=True, help="Print the space derived from the loops, to start a space file.")
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def check(
@@ -62,20 +63,28 @@ def check(
     directives: tuple[str, ...],
     config: Path | None,
     everything: bool,
+    derived: bool,
     strict_float: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
     """Say which loops are parallel; judge directives."""
+    if derived and (directives or config or everything or as_json):
+        raise UsageError("--space prints a space file and nothing else: leave out --with, --config, --all and --json")
+    from looptune.analysis import Analysis
     from looptune.explain import explain
     from looptune.frontend import load
     from looptune.frontend.placed import parse_lines
     from looptune.report import loops, loops_json
+    from looptune.tune.derive import derive
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
     for message in unit.warnings:
         warn(message)
+    if derived:
+        click.echo(derive(Analysis(unit.codelet, not strict_float)), nl=False)
+        return 0
     lines = "\n".join((*directives, *configured(config))).splitlines()
     found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
     if as_json:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import affine
 import pytest
+from click.testing import CliRunner
 
 from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.cli import cli
+from looptune.errors import DirectiveError, IllegalTransform, UsageError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
@@ -139,3 +141,14 @@ void f(int steps, int n, float A[n][n], float B[n][n]) {
     assert [(f.number, patterns.rank(f)) for f in patterns.steps] == [(1, 2)]
     assert patterns.sums == ()
     assert "loop 1: overlap {2, 4, 6, 8}, rows 8" in derive(patterns.analysis)
+
+
+def test_it_can_be_printed() -> None:
+    """``check --space`` gives the file that a sweep would go over; with other options it is a mistake."""
+    file = str(ROOT / "polybench" / "gemm.c")
+    done = CliRunner().invoke(cli, ["check", file, "--space"], standalone_mode=False)
+    assert (done.exception, done.return_value) == (None, 0)
+    assert done.stdout == derive(read("gemm"))
+    assert parse(done.stdout, "gemm.pragmas").versions > 200
+    both = CliRunner().invoke(cli, ["check", file, "--space", "--all"], standalone_mode=False)
+    assert isinstance(both.exception, UsageError)
