@@ -8,7 +8,14 @@
                                            s = C[i][j]; for p in 0..P: s += part[p][i][j]; C[i][j] = s
 
 The parts come before everything else in the iterations of i and j, so nothing there may change what they are made of.
-Copies that unrolling made of the inner of two parallel loops have nests of their own first.
+Copies that unrolling made of the inner of two parallel loops have nests of their own first. Sums that a loop inside of
+the one dealt out tells apart have a part for each of its iterations, where the threads of a block have a sum of their
+own in it besides:
+
+    for i in 0..n:                       for p in 0..P (blocks): for j: part[p][j] = 0
+      for j: t[i] += A[i][j] * x[j] ==>    for i of p: for j: t[i] += A[i][j] * x[j]
+      for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
+                                         for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
 """
 
 from __future__ import annotations
@@ -23,7 +30,10 @@ from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Loca
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
-from looptune.team import Accumulator, called, quiet
+from looptune.team import Accumulator, called, has_tree, quiet
+
+SEVERAL = 16
+"""So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +131,33 @@ class _Dealing:
             raise Unfit(first, "another statement stands between it and the rest of its iterations")
         _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
-        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces))
+        assigned = {s.target for f in loops for s in walk_stmts(f.body) if isinstance(s, Assign)}
+        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in assigned))
+        if not targets:  # with these sizes there is nothing to add up
+            left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
+            return _within(chain, left)
+        apart = _apart(loops, targets)
+        if apart is not None and (chain or len(inside) > len(loops) or not all(has_tree(f.body) for f in loops)):
+            raise Unfit(first, f"loop {apart.var} inside of it tells its sums apart: permute it inwards")
         if self.only_check:
             for r in targets:
-                self.array(r, part, first, chain, host)
+                self.array(r, part, first, chain, host, apart)
             return ()
-        held = {r.target: Load(*self.array(r, part, first, chain, host)) for r in targets}
+        held = {r.target: Load(*self.array(r, part, first, chain, host, apart)) for r in targets}
         sums = [self.accumulator(r, loops) for r in targets]
         runs = _some(loops)
-        begin = [Assign(held[a.target], a.identity) for a in sums]
+        each = () if apart is None else (replace(apart, mode="parallel", own=(), directives=()),)
+        begin = _within(each, tuple(Assign(held[a.target], a.identity) for a in sums))
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
                      block=first.block)  # fmt: skip
         varying = {f.var for f in chain}
         shares = _within(chain, _under(runs, (*begin, *(_share(f, part, held, varying) for f in loops))))
-        joined = _under(runs, tuple(s for a in sums for s in _added(a, held[a.target], every)))
-        whole = _within(chain, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
+        chained = (*chain, *each)
+        team = len(chained) == 1 and first.parts >= SEVERAL
+        joined = _under(runs, tuple(s for a in sums for s in _added(a, held[a.target], every, team=team)))
+        if team:
+            chained = (replace(chained[0], axis="x"),)
+        whole = _within(chained, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
         return (replace(every, body=shares, mode="parallel", axis="parts"), *whole)
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
@@ -145,13 +167,13 @@ class _Dealing:
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
 
     def array(
-        self, r: Reduced, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
+        self, r: Reduced, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str], apart: Loop | None
     ) -> tuple[str, tuple[Expr, ...], str]:
         """The array of the parts of one target: its name, the index of the element, its type."""
         name = self.fresh(f"{called(r.target)}_parts")
         count = Const(loop.parts, part.dtype)
         varying = host | {f.var for f in chain} | self.changed
-        if not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
+        if apart is None and not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
             shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
             index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
         else:
@@ -192,12 +214,8 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
     """What the parts are made of is the same before everything else in the iteration; and only they are made."""
     for loop in loops:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
-        inner = {f.var for f in nested}
         if any(f.parts > 1 for f in nested):
             raise Unfit(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
-        apart = sorted(inner & {n for r in loop.reduces for n in names_in(getattr(r.target, "index", ()))})
-        if apart:
-            raise Unfit(loop, f"loop {apart[0]} inside of it tells its sums apart: permute it inwards")
         own = {called(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
@@ -207,6 +225,25 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
         if changed:
             raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+
+
+def _apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> Loop | None:
+    """The loop that tells the sums apart, of all of them the same, inside of those that are dealt out."""
+    places = {r.target: names_in(r.target.index) if isinstance(r.target, Load) else set[str]() for r in targets}
+    inner = [f for loop in loops for f in walk_stmts(loop.body) if isinstance(f, Loop)]
+    changing = {f.var for f in (*loops, *inner)}
+    told = {n for names in places.values() for n in names} & changing
+    if not told:
+        return None
+    adding = [f for f in inner if f.var in told and any(
+        isinstance(n, Assign) and n.target in places for n in walk_stmts(f.body)
+    )]  # fmt: skip
+    first = adding[0]
+    same = all((f.var, f.lo, f.hi, f.step) == (first.var, first.lo, first.hi, first.step) for f in adding)
+    alone = told == {first.var} and all(first.var in names for names in places.values()) and not first.reduces
+    if not (same and alone) or names_in((first.lo, first.hi)) & (changing | written(loops)):
+        raise Unfit(loops[0], f"loop {first.var} inside of it tells its sums apart: permute it inwards")
+    return first
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
@@ -245,10 +282,12 @@ def _trips(loop: Loop) -> Expr:
     return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
 
 
-def _added(a: Accumulator, part: Load, every: Loop) -> tuple[Stmt, ...]:
-    """The parts of one target added up."""
-    add_one = Assign(a.own, a.joined(a.own, part))
-    return Assign(a.own, a.target), replace(every, body=(add_one,), mode="sequential"), Assign(a.target, a.own)
+def _added(a: Accumulator, part: Load, every: Loop, *, team: bool) -> tuple[Stmt, ...]:
+    """The parts of one target added up, by a ``team`` of threads or by one."""
+    loop = replace(every, body=(Assign(a.own, a.joined(a.own, part)),), mode="sequential")
+    if team:
+        loop = replace(loop, mode="parallel", reduces=(Reduced(a.op, a.own),))
+    return Assign(a.own, a.target), loop, Assign(a.target, a.own)
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:
@@ -286,7 +325,10 @@ def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, .
     def rule(n: Node) -> Node | None:
         return parts[n.array].target if isinstance(n, Load) and n.array in parts else None
 
-    placed: tuple[Stmt, ...] = rewrite(rule, rewrite_stmts(begins, body))
+    def empty(n: Stmt) -> tuple[Stmt, ...] | None:
+        return () if isinstance(n, Loop) and not n.body else begins(n)
+
+    placed: tuple[Stmt, ...] = rewrite(rule, rewrite_stmts(empty, body))
     return placed
 
 

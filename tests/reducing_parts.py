@@ -32,6 +32,23 @@ void f(int n, int m, double A[n][m], double R[m][m]) {
   }
 }
 """
+BOTH = """
+void f(int n, int m, double A[n][m], double p[m], double q[n], double r[n], double s[m]) {
+  for (int i = 0; i < n; i++) {
+    q[i] = 1;
+    for (int j = 0; j < m; j++) q[i] += A[i][j] * p[j];
+    for (int j = 1; j < m; j++) s[j] += A[i][j] * r[i];
+  }
+}
+"""
+TWICE = """
+void f(int n, int m, double A[n][m], double x[m], double t[n], double y[m], double z[m]) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < m; j++) t[i] += A[i][j] * x[j];
+    for (int j = 0; j < m; j++) { y[j] += A[i][j] * t[i]; z[j] = fmax(z[j], A[i][j]); }
+  }
+}
+"""
 SMALL = "codelet: grid blocksize 4x2"
 DEALT = {
     "parts of rows": Case(
@@ -51,6 +68,41 @@ DEALT = {
         ("nest i: permute j, i", "loop i: split 4", SMALL),
         sized((2, 3), (9, 7)),
         ("grid j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "many parts of columns": Case(
+        COLUMNS,
+        ("nest i: permute j, i", "loop i: split 16", SMALL),
+        sized((2, 3), (40, 7)),
+        ("grid j, parts i_part 8, in the thread i", "grid j, reduction i_part 4x2"),
+    ),
+    "many parts of rows": Case(
+        ROWS,
+        ("loop j: split 17", SMALL),
+        sized((3, 2), (5, 39)),
+        ("grid i, parts j_part 8, in the thread j", "grid i, reduction j_part 4x2"),
+    ),
+    "rows and columns at once": Case(
+        BOTH,
+        ("loop 2: parallel", "loop 1: split 3", SMALL),
+        sized((4, 5), (7, 9), (1, 1), (0, 3)),
+        ("reduction j, shared j, j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "rows, and columns of them": Case(
+        TWICE,
+        ("loop 2: parallel", "loop 1: split 2", SMALL),
+        sized((4, 5), (7, 9), (1, 0)),
+        ("reduction j, shared j, j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part, i_part"),
+    ),
+    "rows, and columns of them, several at once": Case(
+        TWICE,
+        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: split 16", SMALL),
+        sized((8, 5), (70, 9)),
+        (
+            "reduction j, shared j, j, parts i_part 8, in the thread i",
+            "grid j, reduction i_part, i_part 4x2",
+            "reduction j, shared j, j, parts i_part1 8, in the thread i",
+            "grid j, reduction i_part1, i_part1 4x2",
+        ),
     ),
     "parts of a norm": Case(
         NORM,

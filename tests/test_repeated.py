@@ -44,11 +44,17 @@ def drawn(body: str) -> list[str]:
             ["v0__once = a * y[i]", "s += v0__once", "t += v0__once * 2"],
         ),
         ("y[i] = y[i] * a; s = y[i] * a;", ["y[i] *= a", "s = y[i] * a"]),
+        ("y[i] = y[i] + a; y[i] = y[i] * t;", ["v0__once = y[i] + a", "y[i] = v0__once * t"]),
+        ("y[i] = a; t = y[i]; y[i] = y[i] + s; y[i] = t;", ["v0__once = a", "t = v0__once", "y[i] = v0__once + s",
+                                                            "y[i] = t"]),
+        ("y[i] = y[i] + a; y[i] = y[i] + y[i + 1];", ["y[i] += a", "y[i] += y[i + 1]"]),
+        ("y[i] = y[i] + a; y[i + 1] = a; y[i] = y[i] * t;", ["y[i] += a", "y[i + 1] = a", "y[i] *= t"]),
         ("a = a + 1; s = a * t; t = a * t;", ["a += 1", "s = a * t", "t = a * t"]),
         ("s = i > 0 && y[i] > a ? 1 : 2; t = i > 0 ? y[i] : 0;", ["s = (i > 0 && y[i] > a ? 1 : 2)",
                                                                  "t = (i > 0 ? y[i] : (float)0)"]),
     ],
 )  # fmt: skip
 def test_what_is_held(body: str, lines: list[str]) -> None:
-    """A place with its constant apart, the largest value that occurs twice, and nothing that is read on a condition."""
+    """A place with its constant apart, the largest value that occurs twice, nothing that is read on a condition; and an
+    element that is updated in turn, unless another element of its array is used meanwhile."""
     assert drawn(body) == lines

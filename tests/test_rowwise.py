@@ -75,7 +75,7 @@ def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_nests.program())
 def test_any_loops_do_the_same(text: str) -> None:
-    """Whatever they are, every iteration runs once; of a maximum that an ``if`` takes, those that take it may differ."""
+    """Whatever they are, every iteration runs once; of a maximum that an `if` takes, others may take it."""
     codelet = load(text).codelet
     done = rowwise(codelet)
     asked = {

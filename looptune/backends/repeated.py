@@ -5,8 +5,11 @@
 
     s0 = s0 + a * x[i]; s1 = s1 + a * x[i] * y   ==>      v = a * x[i];    s0 = s0 + v; s1 = s1 + v * y
 
-A compiler would find them itself; Numba's type inference, which comes first, takes time in proportion to what is
-written. Only of what no assignment of the run changes.
+    s[j] = s[j] + a; s[j] = s[j] + b             ==>      v = s[j] + a;    s[j] = v + b
+
+A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to what
+is written. Values and places only of what no assignment of the run changes. An element is stored once where it is
+updated several times in turn: what is read in between might be the same element for all that a compiler knows.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Itera
         yield from body
         return
     changed = written(run)
-    yield from _valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh)
+    yield from _stored_once(tuple(_valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh)), fresh)
 
 
 def _placed(body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Assign]:
@@ -107,3 +110,43 @@ def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
         case Un(_, arg) | Cast(_, arg):
             return _largest(arg, often)
     return []
+
+
+def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    """Elements that are updated several times in turn are variables until the last time."""
+    at = 0
+    while at < len(body):
+        last = _last_update(body, at)
+        if last == at:
+            yield body[at]
+        else:
+            element = body[at].target
+            env: dict[Node, Var] = {}
+            for k in range(at, last + 1):
+                stmt = body[k]
+                value = rewrite(env.get, stmt.value)
+                if stmt.target == element and k < last:
+                    env = {element: Var(fresh(VALUE), element.dtype)}
+                yield Assign(
+                    env[element] if stmt.target == element and k < last else stmt.target, value, span=stmt.span
+                )
+        at = last + 1
+
+
+def _last_update(body: tuple[Assign, ...], at: int) -> int:
+    """The last of the updates of one element that begin there; between them only variables are set."""
+    element, last = body[at].target, at
+    if not isinstance(element, Load) or not element.dtype.startswith("float"):
+        return at
+    for k in range(at, len(body)):
+        stmt = body[k]
+        others = (n for n in walk((stmt.value, element.index)) if isinstance(n, Load) and n != element)
+        if any(n.array == element.array for n in others):
+            break
+        if stmt.target == element:
+            if k > at and all(n != element for n in walk(stmt.value)):
+                break
+            last = k
+        elif isinstance(stmt.target, Load) or stmt.target.name in names_in(element.index):
+            break
+    return last
