@@ -51,6 +51,7 @@ def derive(analysis: Analysis) -> str:
     sections = [
         *_products(found),
         *_steps(found),
+        *_at_once(found),
         *_sums(found),
         *_stencils(found),
         *_nests(found),
@@ -145,11 +146,27 @@ def _sums(found: Patterns) -> Iterator[str]:
     dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
-    columns = {s.loop: turn for s in found.sums if (turn := _upright(found, s)) is not None}
+    columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
     if columns:
-        rows = _beside(found, [s for s in teams if s.loop not in columns])
-        turned = [line for turn in columns.values() for line in turn]
-        yield "\n".join(["for gpu", *rows, *turned, f"{_all(columns)}: split {{16, 64}}", BESIDE])
+        rows = _beside(found, [s for s in teams if all(s is not c for c, _ in columns)])
+        turned = [line for _, turn in columns for line in turn]
+        yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: split {{16, 64}}", BESIDE])
+
+
+def _at_once(found: Patterns) -> Iterator[str]:
+    """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block with a part of the
+    others."""
+    rows = [s for s in found.sums if s.along and len(s.around) == 1]
+    columns = [s for s in found.sums if not s.along and len(s.around) == 1]
+    for row, column in ((r, c) for r in rows for c in columns):
+        inner, outer = column.around[0], column.loop
+        turn = [] if column.turned else [f"loop {called(inner)}: permute {outer.var}, {inner.var}"]
+        begun = found.before(row.around[0], outer if column.turned else inner)
+        lines = [*turn, f"loop {called(begun)}: fuse", f"loop {called(row.loop)}: parallel"]
+        split = f"loop {called(begun)}: split {{128, 256, 512}}"
+        if found.legal([*lines, split]):
+            jam = f"loop {called(begun)}: {{ | unroll {{2, 4}}, jam }}"
+            yield "\n".join(["for gpu", *lines, jam, split, "codelet: grid blocksize {32x8, 32x16, 32x32}"])
 
 
 def _upright(found: Patterns, s: Sum) -> list[str] | None:

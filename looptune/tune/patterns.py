@@ -139,6 +139,10 @@ class Patterns:
         loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
         return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
 
+    def before(self, a: Loop, b: Loop) -> Loop:
+        """Which of the two stands first."""
+        return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
+
     def rank(self, loop: Loop) -> int:
         """How many dimensions the arrays that it writes have, 0 where they differ."""
         changed = written(loop.body)
