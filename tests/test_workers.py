@@ -17,7 +17,7 @@ import pytest
 
 from looptune.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, wait
+from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, alone, wait
 
 
 def setup(base: int = 0) -> Callable[..., Any]:
@@ -73,6 +73,20 @@ def one(worker: Worker, *task: Any) -> Reply:
 def worker() -> Iterator[Worker]:
     with Worker(partial(setup, 100), limit_s=1.0) as worker:
         yield worker
+
+
+def test_getting_ready_again_loses_no_reply() -> None:
+    """A worker is told to start after a task has killed its process, and before that is noticed."""
+    with Worker(setup, 30.0) as worker:
+        assert isinstance(alone(worker, "pid"), Returned)
+        worker.submit("last", "kill", signal.SIGKILL)
+        life = worker.waiting_for
+        assert life is not None
+        life.process.join(30.0)
+        worker.start()
+        ((_, key, reply),) = wait((worker,), 30.0)
+        assert (key, type(reply)) == ("last", Crashed)
+        assert isinstance(alone(worker, "pid"), Returned)
 
 
 def test_values_come_back(worker: Worker):

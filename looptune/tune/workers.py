@@ -83,8 +83,8 @@ class Worker:
         return life if life is not None and (self._task is not None or not life.ready) else None
 
     def start(self) -> None:
-        """Begin setting up, so that it is done when the first task comes."""
-        if self._life is None or not self._life.process.is_alive():
+        """Begin setting up, so that it is done when the first task comes. One that died of a task has yet to say so."""
+        if self.idle and (self._life is None or not self._life.process.is_alive()):
             self.end()
             spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
             if spare is None:
