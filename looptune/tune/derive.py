@@ -48,17 +48,24 @@ DEEPEST = 4
 def derive(analysis: Analysis) -> str:
     """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
     found = Patterns(analysis)
-    sections = [
-        *_products(found),
-        *_steps(found),
-        *_at_once(found),
-        *_sums(found),
-        *_stencils(found),
-        *_nests(found),
-        *_loops(found.body),
-        *([BLOCKS] if _loops_of(found.body) else []),
-    ]
-    return "\nor\n".join(dict.fromkeys(sections)) + "\n"
+    thoughts = (
+        ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
+         "vectors want.", _products(found)),
+        ("Several time steps in a launch, in tiles that overlap.", _steps(found)),
+        ("Sums along rows and beside each other, from one read.", _at_once(found)),
+        ("Who adds up: teams of threads, or several blocks.", _sums(found)),
+        ("Several rows of a stencil a thread.", _stencils(found)),
+        ("The order of the loops.", _nests(found)),
+        ("Each loop by itself.", _loops(found.body)),
+        ("The shape of the block.", iter([BLOCKS] if _loops_of(found.body) else [])),
+    )  # fmt: skip
+    known: set[str] = set()
+    sections: list[str] = []
+    for thought, own in thoughts:
+        new = [section for section in dict.fromkeys(own) if section not in known]
+        known |= {*new}
+        sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
+    return "\nor\n".join(sections) + "\n"
 
 
 def _all(loops: Iterable[Loop]) -> str:
