@@ -125,6 +125,23 @@ void f(int steps, int n, int m, float A[n][m]) {
   }
 }
 """
+BORDERS = """
+void f(int steps, int n, int m, float A[n][m], float S[n - 9][m - 13]) {
+  for (int t = 0; t < steps; t++) {
+    for (int j = 0; j < m; j++) A[0][j] = A[0][j] + t;
+    for (int i = 0; i < n - 9; i++) S[i][0] = S[i][1] + A[i][0];
+  }
+}
+"""
+INNER = """
+void f(int steps, int n, int m, float A[n][m], float B[n][m], float S[n - 9][m - 13]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[i - 1][j];
+    for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] / 2;
+    for (int i = 0; i < n - 9; i++) S[i][0] = S[i][1] + A[i][0];
+  }
+}
+"""
 TWICE = """
 void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
   for (int r = 0; r < 2; r++) {
@@ -154,6 +171,8 @@ CASES = {
                                   sized((5, 20, 30))),
     "arrays of its own": Case(OWN, ("loop 1: overlap 2, rows 2", WIDE), sized((5, 20, 30))),
     "in another loop": Case(TWICE, ("loop t: overlap 2, rows 2", WIDE), sized((5, 20, 30))),
+    "borders alone": Case(BORDERS, ("loop 1: overlap 2, rows 2", WIDE), sized((5, 37, 61), (3, 40, 33))),
+    "arrays of other sizes": Case(INNER, ("loop 1: overlap 2, rows 2", WIDE), sized((5, 37, 61), (3, 40, 33))),
     "fused": Case(FIELDS, ("loop 3: fuse 2", "loop 4: fuse", "loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21))),
     "by columns": Case(FIELDS, ("nest 7: permute j, i", "loop 1: overlap 2, rows 3", SMALL), sized((5, 30, 21))),
     "two steps written out": Case(FIELDS, ("loop 1: unroll 2", "loop 1: overlap 1, rows 4", WIDE),

@@ -83,9 +83,9 @@ class _Emission:
         """Where the thread is in its block, and its first point in space."""
         writer, whole = self.writer, self.whole
         along = ALONG[len(whole.shape) - 1]
-        for dim in ("x", "y")[: max(1, min(2, len(along)))]:
-            yield indent + writer.new("uint32", thread(dim), writer.thread(dim))  # type: ignore[arg-type]
-            writer.bind(thread(dim), True)
+        for own in (d for d in reversed(along) if d != "z"):
+            yield indent + writer.new("uint32", thread(own), writer.thread(own))
+            writer.bind(thread(own), True)
         for d, (dim, core, halo) in enumerate(zip(along, whole.core, whole.halo, strict=True)):
             start = f"{writer.block_number(dim, 'int64')} * {core}"
             back = f" - {halo[0]}" if halo[0] else ""
@@ -187,9 +187,11 @@ class _Emission:
             yield indent + self.writer.when(self.writer.condition(everything(conditions)))
 
     def inside(self) -> Iterator[Expr]:
-        """The block's tile lies within every nest that has all dimensions, and outside of all others."""
+        """The block's tile lies within all arrays and every nest that has all dimensions, and outside of the others."""
         ends = [(first(d), add(first(d), Const(n))) for d, n in enumerate(self.whole.shape)]
-        asked: list[Expr] = []
+        asked: list[Expr] = [Bin(">=", a, Const(0)) for a, _ in ends]
+        for array in self.whole.source:
+            asked += [Bin("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
         for nest in self.whole.nests:
             if nest.whole:
                 asked += [Bin(">=", a, lo) for (a, _), (lo, _) in zip(ends, nest.bounds, strict=True)]

@@ -220,7 +220,7 @@ def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Exp
         row_stores = tuple(Assign(Load(t, made.at(row), plan.array(a).dtype), made.held(a, row))
                            for a, t in whole.target.items())  # fmt: skip
         asked = [c for d in range(len(along)) for c in made.core(row, d) if c != Const(1)]
-        stores.append(If(everything(asked), row_stores) if asked else row_stores[0])
+        stores += (If(everything(asked), row_stores),) if asked else row_stores
     return Inner(tuple(places), (*loads, *made.told(tuple(made.shared))), whole.loop, groups, tuple(stores))
 
 
