@@ -94,6 +94,7 @@ def misbehave(fault: str, journal: Path) -> None:
         case "hangs":
             time.sleep(60)
         case "machine dies":
+            time.sleep(1.0)  # for what it measured before to arrive
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(60)
         case "machine dies once" if not journal.with_suffix(".died").exists():

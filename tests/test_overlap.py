@@ -342,7 +342,14 @@ def body(inside: str, params: str = "float A[n], float B[n]") -> str:
 
 LEFT = "for (int i = 1; i < n; i++) B[i] = A[i - 1];\n"
 BACK = "for (int i = 0; i < n; i++) A[i] = B[i];"
+AGAIN = "for (int t = 0; t < steps; t++) {\n" + LEFT + BACK + "\n}"
 REFUSED = {
+    "while": (f"void f(int steps, int n, float A[n], float B[n]) {{\n while (A[0] > 0) {{ {AGAIN} }} }}\n",
+              "data say whether it runs, or how often"),
+    "if data say": (f"void f(int steps, int n, float A[n], float B[n]) {{\n if (A[0] > 0) {{ {AGAIN} }} }}\n",
+                    "data say whether it runs, or how often"),
+    "as often as data say": (body(LEFT + BACK, "int p[n], float A[n], float B[n]").replace("t < steps", "t < p[0]"),
+                             "data say whether it runs, or how often"),
     "far": (body("for (int i = 0; i < n; i++) B[i] = A[n - 1 - i];\n" + BACK), "of A lies at no constant distance"),
     "data": (body("for (int i = 0; i < n; i++) B[i] = A[p[i]];\n" + BACK, "int p[n], float A[n], float B[n]"),
              "of A lies at no constant distance"),
@@ -366,7 +373,7 @@ REFUSED = {
 def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
     """At the directive."""
     with pytest.raises(DirectiveError, match=message) as refusal:
-        schedule(Analysis(load(text).codelet), parse_lines(["loop 1: overlap 2"]))
+        schedule(Analysis(load(text).codelet), parse_lines(["loop t: overlap 2"]))
     assert refusal.value.span.line > 0
 
 
