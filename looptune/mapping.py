@@ -3,7 +3,7 @@
     sequential loop around a parallel one    ─▶ host loop, a launch per iteration
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
                                                 where three are asked for: z, y and x
-    sequential loop of several steps a launch ─▶ host loop of two launches, from arrays to their spares and back
+    sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
 

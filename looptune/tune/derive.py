@@ -19,9 +19,9 @@ from itertools import permutations
 
 from looptune.analysis import Analysis
 from looptune.bind import called
-from looptune.ir import If, Loop, Stmt, While
+from looptune.ir import Loop, Stmt, While
 from looptune.rewrite import walk
-from looptune.tune.patterns import Patterns, Sum
+from looptune.tune.patterns import Patterns, Sum, outermost
 
 BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
@@ -57,7 +57,7 @@ def derive(analysis: Analysis) -> str:
         ("Several rows of a stencil a thread.", _stencils(found)),
         ("The order of the loops.", _nests(found)),
         ("Each loop by itself.", _loops(found.body)),
-        ("The shape of the block.", iter([BLOCKS] if _loops_of(found.body) else [])),
+        ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
     )  # fmt: skip
     known: set[str] = set()
     sections: list[str] = []
@@ -199,7 +199,7 @@ def _stencils(found: Patterns) -> Iterator[str]:
 
 
 def _nests(found: Patterns) -> Iterator[str]:
-    for outer in _loops_of(found.body):
+    for outer in outermost(found.body):
         band = _band(outer)
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
         inner = called(band[-1])
@@ -213,20 +213,6 @@ def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
     for loop in (n for n in walk(body) if isinstance(n, Loop)):
         jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
         yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
-
-
-def _loops_of(body: tuple[Stmt, ...]) -> list[Loop]:
-    """The outermost loops, those under a condition included."""
-    found: list[Loop] = []
-    for stmt in body:
-        match stmt:
-            case Loop():
-                found.append(stmt)
-            case If(_, then, other):
-                found += _loops_of((*then, *other))
-            case While(_, inner):
-                found += _loops_of(inner)
-    return found
 
 
 def _band(loop: Loop) -> list[Loop]:

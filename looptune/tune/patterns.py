@@ -19,7 +19,7 @@ from looptune.analysis import Analysis
 from looptune.bind import Id, identity
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Assign, Expr, Load, Local, Loop, Stmt, Var, While
+from looptune.ir import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ranges import linear
 from looptune.rewrite import walk, walk_stmts
 from looptune.schedule import distributed, schedule
@@ -126,7 +126,7 @@ class Patterns:
         """Perfect nests of two or three parallel loops."""
         found = []
         for around, loop in _nested(self.body):
-            band = tuple(_band(loop))
+            band = tuple(_perfect(loop))
             inside = any(isinstance(n, (Loop, While)) for n in walk(band[-1].body))
             whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
             if whole and not inside and len(band) in (2, 3) and all(map(self.parallel, band)):
@@ -159,31 +159,31 @@ class Patterns:
         return p.var, k.var, q.var
 
 
+def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
+    """The loops that are in no other, those under a condition included."""
+    for stmt in body:
+        match stmt:
+            case Loop():
+                yield stmt
+            case If(_, then, other):
+                yield from outermost((*then, *other))
+            case While(_, inner):
+                yield from outermost(inner)
+
+
 def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
     """Each loop with those it stands in."""
-    for stmt in body:
-        for loop in _here(stmt):
-            yield around, loop
-            yield from _nested(loop.body, (*around, loop))
+    for loop in outermost(body):
+        yield around, loop
+        yield from _nested(loop.body, (*around, loop))
 
 
-def _here(stmt: Stmt) -> Iterator[Loop]:
-    """The outermost loops of a statement."""
-    stack = [stmt]
-    while stack:
-        s = stack.pop(0)
-        if isinstance(s, Loop):
-            yield s
-        elif not isinstance(s, Assign):
-            stack[:0] = (*s.then, *s.other) if not isinstance(s, While) else s.body
-
-
-def _band(loop: Loop) -> Iterator[Loop]:
+def _perfect(loop: Loop) -> Iterator[Loop]:
     """The loop, and as long as it is all there is the loop inside."""
     yield loop
     match loop.body:
         case (Loop() as inner,):
-            yield from _band(inner)
+            yield from _perfect(inner)
 
 
 def _adds(assign: Assign, loop: Loop) -> bool:
