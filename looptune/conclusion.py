@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from looptune import ablation, finals, flops, pretty
-from looptune.finals import Finals, Match
+from looptune import ablation, finals, flops
+from looptune.finals import Finals, Match, scheduled
 from looptune.frontend import Unit
 from looptune.places import Place
 from looptune.preparation import Prepared, single
@@ -19,7 +19,7 @@ from looptune.report.result import Entry, Result
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import paired, speedup_apart, summary
 from looptune.tune.concluded import conclude
-from looptune.tune.evaluate import KernelLab, plans_of
+from looptune.tune.evaluate import KernelLab
 from looptune.tune.store import Row, Store
 from looptune.tune.sweep import Spent, SweepResult
 from looptune.tune.winner import winner
@@ -39,7 +39,7 @@ def finish(
     with finals.Sequential([matches[n] for n in short], place) as sequential:
         start = time.monotonic()
         rivals = [matches[n] for n in due]
-        found = dict(zip(due, finals.run(rivals, place, prepared[0].jobs, sequential.get_ready), strict=True))
+        found = dict(zip(due, finals.run(rivals, place, prepared[0].jobs, sequential), strict=True))
         finals_s = time.monotonic() - start
         start = time.monotonic()
         alone = dict(zip(short, sequential.times_us(), strict=True))
@@ -53,7 +53,7 @@ def finish(
         results = _with_ablation(prepared, matches, results, store, place)
     for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
         if p.request.sweep and n in found:
-            keep = kept.record(results[n], _sources(p, match, results[n].directives))
+            keep = kept.record(results[n], _sources(p, match, found[n], results[n].directives))
             conclude(store, p.context, s.sweep, keep)
     return tuple(results)
 
@@ -71,11 +71,10 @@ def _with_ablation(
     return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 
 
-def _sources(prepared: Prepared, match: Match, best: str) -> Sources:
+def _sources(prepared: Prepared, match: Match, found: Finals, best: str) -> Sources:
     """The C as it was given, and what the winning directives make of it."""
-    done = match.scheduled(best)
-    emitted = match.lab.backend.emit(plans_of(replace(match.lab.job, odd=None), done.codelet, best).timed)
-    return Sources(given(prepared.unit), pretty.function(done.codelet), emitted)
+    made = found.written.get(best) or finals.written(match.lab, best)
+    return Sources(given(prepared.unit), made.transformed, made.emitted)
 
 
 def given(unit: Unit) -> str:
@@ -93,8 +92,10 @@ def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
     request, default, texts = prepared.request, prepared.annotated.text, finals.chosen(searched.timed)
     known = any(row.directives == default for row in searched.timed)
     among = (*texts, default) if known and default not in texts else texts
-    by_hand = finals.handwritten(request.file)
-    return Match(lab, store, searched.sweep, prepared.model, among, default, by_hand, request.seed, request.fresh)
+    return Match(
+        lab, store, searched.sweep, prepared.model, among, default, finals.handwritten(request.file), request.seed,
+        request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
+    )  # fmt: skip
 
 
 def _result(
@@ -110,9 +111,8 @@ def _result(
     screened = match.texts[0] if match.texts and not found.wrong else default
     best, ties = winner(found.us, right) if right else (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
-    done = {text: match.scheduled(text) for text in (default, best)}
-    asserted = {text: bool(scheduled.asserted) for text, scheduled in done.items()}
-    proof = found.proofs[best] if best in found.proofs else proved(prepared.job, done[best])
+    asserted = {text: _asserted(match, found, text) for text in (default, best)}
+    proof = found.proofs.get(best) or proved(prepared.job, scheduled(match.lab, best))
     hand, won = found.us.get("hand-written"), found.us.get(best)
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
@@ -126,6 +126,11 @@ def _result(
         devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
         over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
     )  # fmt: skip
+
+
+def _asserted(match: Match, found: Finals, text: str) -> bool:
+    proof = found.proofs.get(text)
+    return bool(scheduled(match.lab, text).asserted) if proof is None else proof.status == "asserted"
 
 
 def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> Mapping[str, int]:

@@ -2,7 +2,8 @@
 
     built, side by side ─▶ timed, alone on the device ─▶ the winner ─▶ proved; where it is wrong the next one has won
 
-The default, and the version that is likely to win, are proved while the others are built.
+The default, and the version that is likely to win, are proved while the others are built. On a GPU the original loops
+are timed on one core beside the versions.
 
 What they took is kept in the database under the role "final", so that a command repeated after everything was measured
 answers at once.
@@ -11,12 +12,14 @@ answers at once.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
+from looptune import pretty
 from looptune.errors import TargetError
 from looptune.frontend.placed import parse_lines
 from looptune.places import Place, Race
@@ -29,27 +32,41 @@ from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
 from looptune.tune.job import Job
 from looptune.tune.serving import Raised, Returned, Sealed, seal
 from looptune.tune.store import Context, Role, Row, Store
-from looptune.tune.winner import winner
+from looptune.tune.winner import plainest, winner
 from looptune.tune.workers import Reply, Setup
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
 """At least this many versions, all within this ratio of the best, at most so many."""
+LIKE = 1.01
+"""Versions are as fast as each other by a few runs within this ratio."""
 LIMIT_S = 600.0
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
+Step = Literal["build", "prove", "write"]
+"""What a helper does with a version."""
+
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Of a version: the C that its directives make of the loops, and the kernels as they are emitted."""
+
+    transformed: str
+    emitted: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
     the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
-    that they took, each in a process of its own."""
+    that they took, each in a process of its own; ``written``: the winner."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     proofs: Mapping[str, Proved] = field(default_factory=dict)
+    written: Mapping[str, Written] = field(default_factory=dict)
     proofs_s: float = 0.0
 
 
@@ -64,16 +81,28 @@ def built(lab: KernelLab, text: str) -> Sealed:
     return seal(lab.backend.build(plans.timed))
 
 
-def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[str, int, str], Sealed | Proved]:
-    """The set-up of a process that builds finalists and proves winners, of any of these kernels by its number."""
+def written(lab: KernelLab, text: str) -> Written:
+    done = scheduled(lab, text).codelet
+    return Written(pretty.function(done), lab.backend.emit(plans_of(replace(lab.job, odd=None), done, text).timed))
+
+
+def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[Step, int, str], Sealed | Proved | Written]:
+    """The set-up of a process that builds finalists, proves and writes winners, of any of these kernels by its
+    number."""
 
     @cache
     def lab(number: int) -> KernelLab:
         return KernelLab(*kernels[number])
 
-    def work(step: str, number: int, text: str) -> Sealed | Proved:
+    def work(step: Step, number: int, text: str) -> Sealed | Proved | Written:
         one = lab(number)
-        return built(one, text) if step == "build" else proved(one.job, scheduled(one, text))
+        match step:
+            case "build":
+                return built(one, text)
+            case "prove":
+                return proved(one.job, scheduled(one, text))
+            case "write":
+                return written(one, text)
 
     return work
 
@@ -94,7 +123,8 @@ def handwritten(file: Path) -> Path | None:
 @dataclass(frozen=True, slots=True)
 class Match:
     """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
-    file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows."""
+    file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows;
+    ``screened_us``: what versions took when they were screened, where it is known."""
 
     lab: KernelLab
     store: Store
@@ -106,12 +136,7 @@ class Match:
     seed: int = 0
     fresh: bool = False
     role: Role = "final"
-    _scheduled: dict[str, Scheduled] = field(default_factory=dict, repr=False, compare=False)
-
-    def scheduled(self, text: str) -> Scheduled:
-        if text not in self._scheduled:
-            self._scheduled[text] = scheduled(self.lab, text)
-        return self._scheduled[text]
+    screened_us: Mapping[str, float] = field(default_factory=dict)
 
     def held(self) -> Finals | None:
         """The earlier finals between exactly these."""
@@ -140,18 +165,25 @@ class Match:
 
     @property
     def likely(self) -> tuple[str, ...]:
-        """The versions that will probably be proved: the first is the fastest so far."""
-        return () if self.role != "final" else self._matter(self.texts[0], self.texts)
+        """The versions that will probably be proved. Of those that are as fast as the fastest so far, which is the
+        first, the plainest wins."""
+        if self.role != "final":
+            return ()
+        us = self.screened_us
+        near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
+        return self._matter(plainest(near or self.texts[:1]))
 
-    def unproved(self, found: Finals) -> tuple[str, ...]:
-        """Of the winner and of the default, those that are to be proved yet."""
+    def due(self, found: Finals) -> list[tuple[Step, str]]:
+        """What is to be proved yet of the winner and of the default, and whether the winner is to be written."""
         right = [text for text in self.texts if text in found.us]
         if not right or self.role != "final":
-            return ()
-        return tuple(t for t in self._matter(winner(found.us, right)[0], right) if t not in found.proofs)
+            return []
+        best = winner(found.us, right)[0]
+        proofs: list[tuple[Step, str]] = [("prove", t) for t in self._matter(best) if t not in found.proofs]
+        return proofs + ([] if best in found.written else [("write", best)])
 
-    def _matter(self, best: str, texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((best, *(text for text in texts if text == self.default))))
+    def _matter(self, best: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((best, *(text for text in self.texts if text == self.default))))
 
     def judged(self, found: Finals, text: str, proof: Proved, took_s: float) -> Finals:
         """What is proved wrong has no times."""
@@ -197,20 +229,22 @@ class Match:
         return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
-def run(matches: Sequence[Match], place: Place, jobs: int, calm: Callable[[], None] = lambda: None) -> list[Finals]:
-    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove the winners.
-    ``calm`` returns when nothing else runs that could disturb the timing."""
+def run(matches: Sequence[Match], place: Place, jobs: int, beside: Sequential | None = None) -> list[Finals]:
+    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove and write the
+    winners. ``beside`` are the original loops."""
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
     new = [number for number in range(len(matches)) if number not in found]
-    proofs = _race(new, matches, found, place, jobs, calm)
-    while due := [(n, text) for n, match in enumerate(matches) for text in match.unproved(found[n])]:
-        missing = [key for key in due if key not in proofs]
-        replies = place.each(_helper(matches), LIMIT_S, [("prove", n, text) for n, text in missing], jobs)
-        proofs |= dict(zip(missing, replies, strict=True))
-        for n, text in due:
-            reply = proofs[n, text]
-            took_s = reply.seconds if isinstance(reply, Returned) else 0.0
-            found[n] = matches[n].judged(found[n], text, _returned(reply, Proved), took_s)
+    proofs = _race(new, matches, found, place, jobs, beside)
+    while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.due(found[n])]:
+        missing = [task for task in due if task not in proofs]
+        replies = dict(zip(missing, place.each(_helper(matches), LIMIT_S, missing, jobs), strict=True)) | proofs
+        for step, n, text in due:
+            reply = replies[step, n, text]
+            if step == "write":
+                found[n] = replace(found[n], written={text: _returned(reply, Written)})
+            else:
+                took_s = reply.seconds if isinstance(reply, Returned) else 0.0
+                found[n] = matches[n].judged(found[n], text, _returned(reply, Proved), took_s)
     return [found[number] for number in range(len(matches))]
 
 
@@ -221,22 +255,18 @@ class Sequential:
         self._matches = matches
         self._held = [match.sequential() for match in matches]
         new = [match for match, times in zip(matches, self._held, strict=True) if not times]
-        self._originals = place.originals([(match.model, match.lab.job) for match in new])
+        self.originals = place.originals([(match.model, match.lab.job) for match in new])
 
     def __enter__(self) -> Self:
-        self._originals.__enter__()
+        self.originals.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._originals.__exit__(*exception)
-
-    def get_ready(self) -> None:
-        """Return when they are set up, so that they disturb nobody."""
-        self._originals.get_ready()
+        self.originals.__exit__(*exception)
 
     def times_us(self) -> list[tuple[float, ...]]:
         """Of each, in their order."""
-        made = iter(self._originals.times_us())
+        made = iter(self.originals.times_us())
         for number, match in enumerate(self._matches):
             if not self._held[number]:
                 self._held[number] = next(made)
@@ -244,7 +274,7 @@ class Sequential:
         return self._held
 
 
-_Proofs = dict[tuple[int, str], Reply]
+_Replies = dict[tuple[Step, int, str], Reply]
 
 
 def _race(
@@ -253,18 +283,20 @@ def _race(
     found: dict[int, Finals],
     place: Place,
     jobs: int,
-    calm: Callable[[], None],
-) -> _Proofs:
-    """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved
-    meanwhile."""
-    likely = [(n, text) for n in new for text in matches[n].likely]
-    tasks = [("prove", n, text) for n, text in likely] + [("build", n, text) for n in new for text in matches[n].texts]
+    beside: Sequential | None,
+) -> _Replies:
+    """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved before
+    them."""
+    likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely]
+    tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
     made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
     proofs = {key: next(made) for key in likely}
     races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
-    calm()
-    for at, reply in place.races(races, LIMIT_S):
+    originals = None if beside is None else beside.originals
+    if originals is not None:
+        originals.get_ready()
+    for at, reply in place.races(races, LIMIT_S, originals):
         if isinstance(reply, Returned):
             found[new[at]] = matches[new[at]].kept(_returned(reply, Times))
         else:

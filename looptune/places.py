@@ -24,7 +24,7 @@ from looptune.tune.executor import Opening, spoiled
 from looptune.tune.local import Local
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Reply, Setup, Worker, alone, cores, each, get_ready, wait
+from looptune.tune.workers import Pool, Reply, Setup, Worker, cores, each, get_ready, wait
 
 SEQUENTIAL_S = 600.0
 ABREAST = 16
@@ -52,8 +52,14 @@ class Originals(Protocol):
     def get_ready(self) -> None:
         """Return when they are set up."""
 
+    def next(self) -> Sequence[Worker]:
+        """The worker that times one of them, now at the latest; none when there is nothing to time beside races."""
+
+    def took(self, number: Any, reply: Reply) -> None:
+        """What such a worker replied."""
+
     def times_us(self) -> list[tuple[float, ...]]:
-        """Of each, in their order."""
+        """Of each, in their order, when all are there."""
 
 
 class Place(Protocol):
@@ -69,9 +75,11 @@ class Place(Protocol):
     def abreast(self, models: Sequence[Model]) -> int:
         """How many kernels are swept at once, so that a device always has something to measure."""
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+    def races(
+        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+    ) -> Iterator[tuple[int, Reply]]:
         """The replies, as they come and with the number of the race, to tasks that need a device each, nothing else on
-        it: as many at once as there are devices."""
+        it: as many at once as there are devices. ``beside`` them, on one core more, original loops are timed."""
 
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
@@ -111,7 +119,9 @@ class Here:
             return 1
         return max(min(ABREAST, cores()), *(len(model.devices) for model in models))
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+    def races(
+        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+    ) -> Iterator[tuple[int, Reply]]:
         waiting = dict(enumerate(races))
         running: dict[str, Worker] = {}
         try:
@@ -122,7 +132,11 @@ class Here:
                     if setup is not None:
                         running[device] = Worker(setup, limit_s, spares=self.spares, kind=device)
                         running[device].submit(number, waiting.pop(number).task)
-                for worker, number, reply in wait(running.values()):
+                others = () if beside is None else beside.next()
+                for worker, number, reply in wait((*running.values(), *others)):
+                    if beside is not None and worker in others:
+                        beside.took(number, reply)
+                        continue
                     if spoiled(reply):
                         worker.end()
                     worker.close()
@@ -181,7 +195,9 @@ class Elsewhere:
     def abreast(self, models: Sequence[Model]) -> int:
         return 1
 
-    def races(self, races: Sequence[Race], limit_s: float) -> Iterator[tuple[int, Reply]]:
+    def races(
+        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+    ) -> Iterator[tuple[int, Reply]]:
         for number, race in enumerate(races):
             yield number, self.alone(race.model, race.setups[0], limit_s, race.task)
 
@@ -206,6 +222,7 @@ class OriginalsHere:
     def __init__(self, jobs: Sequence[Job], spares: Spares | None, *, ahead: bool) -> None:
         self._workers = [Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=spares) for job in jobs]
         self._ahead = self._workers[: cores()] if ahead else []
+        self._times: list[tuple[float, ...]] = []
 
     def __enter__(self) -> Self:
         for worker in self._ahead:
@@ -219,15 +236,28 @@ class OriginalsHere:
     def get_ready(self) -> None:
         get_ready(self._ahead)
 
+    def next(self) -> Sequence[Worker]:
+        return () if len(self._times) >= len(self._ahead) else (self._begun(),)
+
+    def took(self, number: Any, reply: Reply) -> None:
+        self._times.append(_sequential(reply))
+        self._workers[number].close()
+
     def times_us(self) -> list[tuple[float, ...]]:
-        times = []
-        for first in range(0, len(self._workers), cores()):
-            those = self._workers[first : first + cores()]
-            get_ready(those)
-            for worker in those:
-                times.append(_sequential(alone(worker)))
-                worker.close()
-        return times
+        while (done := len(self._times)) < len(self._workers):
+            if done % cores() == 0:
+                get_ready(self._workers[done : done + cores()])
+            for _, number, reply in wait((self._begun(),)):
+                self.took(number, reply)
+        return self._times
+
+    def _begun(self) -> Worker:
+        """The worker of the first that has no times, at work."""
+        number = len(self._times)
+        worker = self._workers[number]
+        if worker.idle:
+            worker.submit(number)
+        return worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +273,12 @@ class OriginalsElsewhere:
 
     def get_ready(self) -> None:
         """A worker of the cluster does all of it when it is asked."""
+
+    def next(self) -> Sequence[Worker]:
+        return ()
+
+    def took(self, number: Any, reply: Reply) -> None:
+        raise AssertionError("nothing is timed beside races")
 
     def times_us(self) -> list[tuple[float, ...]]:
         setups = [(model, partial(sequentialist, job)) for model, job in self.of]

@@ -26,5 +26,7 @@ def toolchain(target: str = "") -> dict[str, str]:
 
 @cache
 def _installed() -> Mapping[str, str]:
-    """Looked up once: it takes tenths of a second, and many files may be swept by one command."""
-    return {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    """Looked up once: it takes tenths of a second, and many files may be swept by one command. Of a package that is
+    there twice the first is imported."""
+    found = [(d.metadata["Name"], d.version) for d in importlib.metadata.distributions()]
+    return dict(reversed(found))

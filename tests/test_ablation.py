@@ -46,7 +46,7 @@ class Faked(places.Here):
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         return [Returned(Sealed(b"")) for _ in tasks]
 
-    def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
+    def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
         us = {text: (10.0 if len(text.splitlines()) == 4 else 20.0,) * 40 for r in races for text in r.task.binaries}
         yield from enumerate(Returned(Times(us)) for _ in races)

@@ -13,7 +13,7 @@ import pytest
 from looptune import finals, mapped, places, proved
 from looptune.errors import TargetError
 from looptune.experiment import COPIES, together
-from looptune.finals import Match, scheduled
+from looptune.finals import Match, Written, scheduled
 from looptune.frontend.directive import parse
 from looptune.ir import Const, Loop
 from looptune.poly.proof import Proof
@@ -61,10 +61,11 @@ class Asked(places.Here):
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         texts = [text for step, _, text in tasks if step == "prove"]
         self.proved.extend([texts] if texts else [])
-        built, proofs = Sealed(b""), {text: Proved("no", "no" if text in self.wrong else "") for text in texts}
-        return [Returned(built if step == "build" else proofs[text]) for step, _, text in tasks]
+        made = {"build": lambda _: Sealed(b""), "write": lambda text: Written(f"C of {text}", f"kernels of {text}"),
+                "prove": lambda text: Proved("no", "no" if text in self.wrong else "")}  # fmt: skip
+        return [Returned(made[step](text)) for step, _, text in tasks]
 
-    def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
+    def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
         for number, race in enumerate(races):
             times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
@@ -90,7 +91,7 @@ def test_what_left_early_has_the_rounds_it_had(prepared: Prepared, tmp_path: Pat
     """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
 
     class Leaving(Asked):
-        def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Returned]]:
+        def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
             (race,) = races
             us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in race.task.binaries}
             yield 0, Returned(Times(us))
@@ -123,6 +124,19 @@ def test_what_is_proved_wrong_has_not_won(prepared: Prepared, tmp_path: Path) ->
     assert found.us == again.us
     assert found.us.keys() == found.proofs.keys() | {texts[3]} == {*texts[1:]}
     assert place.proved == [[texts[0], texts[2]], [texts[1]], [texts[1], texts[2]]]
+    assert [*found.written] == [*again.written] == [texts[1]]
+
+
+def test_the_plainest_of_the_fastest_will_probably_win(prepared: Prepared, tmp_path: Path) -> None:
+    """It is proved before the finals, by what the versions took when they were screened."""
+    first, plain, slow = "loop i: unroll 2\nloop k: unroll 2", "loop k: unroll 3", ""
+    us = {first: 100.0, plain: 100.9, slow: 101.5}
+    with Store.open(tmp_path / "db") as store:
+        kernel = match(prepared, store, first, plain, slow)
+        assert kernel.likely == (first, slow)
+        assert replace(kernel, screened_us=us).likely == (plain, slow)
+        assert replace(kernel, screened_us=us, default=plain).likely == (plain,)
+        assert replace(kernel, screened_us=us, role="ablation").likely == ()
 
 
 def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
@@ -144,8 +158,8 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
     class Failing(Asked):
-        def races(self, races: Sequence[places.Race], limit_s: float) -> Iterator[tuple[int, Any]]:
-            for number, reply in super().races(races, limit_s):
+        def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
+            for number, reply in super().races(races, limit_s, beside):
                 yield number, TimedOut(3.0) if number == 1 else reply
 
     kernels = []

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from looptune.runtime.timing import speedup, summary
 
 
 def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these.
-
-    Of several that are alike the plainest has the fewest directives, then the shortest text. Those that left the finals
-    early were slower.
-    """
+    """The best configuration, the plainest of those that are SAME as the fastest; and the others of these. Those that
+    left the finals early were slower."""
     rounds = max(len(times[text]) for text in candidates)
     candidates = [text for text in candidates if len(times[text]) == rounds]
     fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
     same = [t for t in candidates if t == fastest or _alike(times[t], times[fastest])]
-    best = min(same, key=lambda text: (len(text.splitlines()), len(text), text))
+    best = plainest(same)
     return best, tuple(t for t in same if t != best)
+
+
+def plainest(texts: Iterable[str]) -> str:
+    """The one with the fewest directives, then the shortest."""
+    return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
 
 
 @lru_cache(1024)
