@@ -4,6 +4,7 @@
 loop i: tile i:8               takes the place of one of its kind in the file
 loop 2: unroll 2               is for every piece of a distributed loop 2
 loop 2.1: unroll 4             takes the place of that on the first piece
+codelet: grid blocksize 64x4   takes the place of those in the file, on inner loops too
 """
 
 from __future__ import annotations
@@ -93,9 +94,19 @@ def bind(
         key = (identity(g.loop), kinds_of(g.directive))
         best[key] = max(g.rank, best.get(key, g.rank))
     kept = [g for g in given if g.rank == best[identity(g.loop), kinds_of(g.directive)]]
-    bound = _taken_apart(kept)
+    bound = _taken_apart(_uncovered(kept))
     _exclude(bound, loops)
     return sorted(bound, key=lambda b: b.loop)
+
+
+def _uncovered(given: Sequence[_Given]) -> list[_Given]:
+    """Without those of the file on loops in one that a directive from outside is for, where it covers them."""
+    over = {
+        (identity(loop), kinds_of(g.directive))
+        for g in given if g.rank > 0 and transforms.find(g.directive).covers
+        for loop in walk_stmts((g.loop,)) if isinstance(loop, (Loop, While))
+    }  # fmt: skip
+    return [g for g in given if g.rank > 0 or (identity(g.loop), kinds_of(g.directive)) not in over]
 
 
 def _taken_apart(given: Sequence[_Given]) -> list[Bound]:

@@ -9,9 +9,13 @@ import pytest
 from looptune.analysis import Analysis
 from looptune.errors import DirectiveError, LooptuneError
 from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Loop
 from looptune.preparation import Request, prepare
+from looptune.rewrite import walk_stmts
 from looptune.schedule import schedule
 from looptune.source_to_source import transform
+from looptune.tune.written import decided
 
 SPELLINGS = (
     "unroll 4, split, guarded", "UNROLL(2), Jam", "unroll i:3, j:3, noremainder", "tile i:4", "tile i:4, j:8",
@@ -84,6 +88,36 @@ def test_choices_have_to_be_decided(tmp_path: Path) -> None:
     assert "outer_j" in transform(file, ["loop j: tile j:4", "codelet: grid blocksize 16x16"])
     with pytest.raises(DirectiveError, match=pick):
         prepare(Request(file, defines={"n": "16"}, target="numba-cpu"))
+
+
+HOST = """void f(int n, int steps, float x[n]) {
+  for (int t = 0; t < steps; t++) {
+    #pragma hmppcg grid blocksize 16x2
+    for (int i = 0; i < n; i++) x[i] += 1;
+    #pragma hmppcg grid blocksize {16x2, 16x4}
+    for (int i = 0; i < n; i++) x[i] *= 2;
+  }
+}
+"""
+
+
+def test_a_block_size_from_outside_covers_inner_loops() -> None:
+    """It takes the place of the file's on the loops in its loop, and decides choices there; of two from outside, as of
+    two in the file, the inner one counts."""
+
+    def blocks(*lines: str) -> list[tuple[int, ...]]:
+        unit = load(HOST)
+        placed = parse_lines(lines)
+        decided(unit, placed)
+        made = schedule(Analysis(unit.codelet), placed).codelet
+        return [f.block for f in walk_stmts(made.body) if isinstance(f, Loop) and f.var == "i"]
+
+    assert blocks("loop 3: grid blocksize 8x8") == [(16, 2), (8, 8)]
+    assert blocks("codelet: grid blocksize 64x4") == [(64, 4)] * 2
+    assert blocks("loop t: grid blocksize 64x4") == [(64, 4)] * 2
+    assert blocks("codelet: grid blocksize 64x4", "loop 2: grid blocksize 32x1") == [(32, 1), (64, 4)]
+    with pytest.raises(DirectiveError, match="this pragma holds choices"):
+        blocks("loop 2: grid blocksize 8x8")
 
 
 def test_a_brace_that_is_wrong_is_pointed_at(tmp_path: Path) -> None:

@@ -171,6 +171,8 @@ class Transform(ABC):
     """It is for a loop that reduces."""
     precedes: ClassVar[bool] = False
     """Of several directives for one loop it is the first, whichever line stands first."""
+    covers: ClassVar[bool] = False
+    """It is for the loops in its loop too, where they have none of their own."""
     assumes: ClassVar[str] = ""
     """What it takes the user's word for, about the data."""
     span: Span = field(kw_only=True, compare=False, repr=False)

@@ -30,6 +30,7 @@ class Grid(Transform):
     name: ClassVar = "grid"
     syntax: ClassVar = "grid blocksize XxY"
     stage: ClassVar = "mode"
+    covers: ClassVar = True
 
     block: tuple[int, ...]
 

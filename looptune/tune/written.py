@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from looptune import transforms
 from looptune.bind import EXCLUSIVE, originals
 from looptune.errors import DirectiveError
 from looptune.frontend import Choices, Unit
 from looptune.frontend.placed import Placed
-from looptune.ir import Codelet
+from looptune.ir import Codelet, Loop, While
+from looptune.rewrite import walk_stmts
 from looptune.tune import space, template
 from looptune.tune.space import Space
 
@@ -39,8 +41,10 @@ def decided(unit: Unit, placed: Sequence[Placed]) -> None:
 
 
 def _decides(p: Placed, c: Choices, codelet: Codelet) -> bool:
-    """The directive is for the loop of the choice, and of a kind that the choice is among."""
-    on = any(f.number == c.loop for f in originals(codelet, p.where, p.loop, p.directive.span))
+    """The directive is for the loop of the choice, or covers it, and of a kind that the choice is among."""
+    addressed = tuple(originals(codelet, p.where, p.loop, p.directive.span))
+    inner = walk_stmts(addressed) if transforms.find(p.directive).covers else addressed
+    on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
     words = set(re.findall(r"[a-z]+", c.text.lower()))
     kinds = next((kinds for kinds in EXCLUSIVE if p.directive.name in kinds), {p.directive.name})
     return on and bool(words & kinds)
