@@ -4,7 +4,7 @@
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
 function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``; the function gets
-them as CuPy arrays where there is CuPy), and the host's microseconds for a call that waits for nothing: all of it, the
+them as CuPy arrays, on CuPy's current stream, where there is CuPy), and the host's microseconds for a call that waits for nothing: all of it, the
 driver's launches in it made again with the same parameters, and what the module adds to them. Writes a Markdown table
 to standard output. A kernel that the database does not have, or that does not run, is a line that says so.
 """
@@ -19,6 +19,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -121,6 +122,11 @@ def as_users_pass(array: Any) -> Any:
     return CUPY.asarray(array)
 
 
+def current(stream: Any) -> AbstractContextManager[Any]:
+    """In it the stream is CuPy's current one, where there is CuPy."""
+    return nullcontext() if CUPY is None or stream is None else CUPY.cuda.ExternalStream(int(stream))
+
+
 def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine) -> str:
     """One line of the table."""
     at = problem(unit.codelet, best.values)
@@ -134,8 +140,12 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
     args = [passed[p.name] if p.name in passed else best.values[p.name] for p in unit.codelet.params]
     function = getattr(made, made.__all__[1])
 
+    def on(stream: Any) -> dict[str, int]:
+        return {"stream": int(stream)} if machine.asynchronous else {}
+
     def call(stream: Any) -> None:
-        function(*args, **({"stream": int(stream)} if machine.asynchronous else {}))
+        with current(stream):
+            function(*args, **on(stream))
 
     def wait() -> None:
         machine.fetch(arrays[written[0]])
@@ -149,7 +159,10 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
     ours, theirs = summary(times["module"]), summary(times["sweep"])
     ratio = speedup(times["sweep"], times["module"], 0)
     match = made.match(*best.sizes.values()).level
-    host, bare = host_us(lambda: call(machine.stream), wait), launches_us(made, lambda: call(machine.stream), wait)
+    with current(machine.stream):
+        keywords = on(machine.stream)
+        host = host_us(lambda: function(*args, **keywords), wait)
+        bare = launches_us(made, lambda: function(*args, **keywords), wait)
     launching = ("-", "-") if bare is None else (f"{bare:.2f} us", f"{host - bare:.2f} us")
     cells = (
         ident(unit.codelet.name), " ".join(f"{n}={v}" for n, v in best.sizes.items()), str(ours), str(theirs),

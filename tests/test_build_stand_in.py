@@ -189,6 +189,16 @@ def test_streams(gpu: SimpleNamespace) -> None:
     assert [where for where, _, _ in driver.calls("cuStreamWaitEvent")] == [5, 9]
 
 
+@pytest.mark.parametrize(("captured", "waits"), [({5}, []), ({5, 9}, [5, 9]), ({9}, [5, 9])])
+def test_a_graph_waits_for_no_stream_outside_of_it(gpu: SimpleNamespace, captured: set[int], waits: list[int]) -> None:
+    """The driver would refuse the graph; asked of the default stream meanwhile it gives an error."""
+    array, driver = gpu.tools.DeviceArray, gpu.driver
+    driver.cuStreamIsCapturing = lambda stream: (gpu.tools.OK, 1) if stream in captured else (906, 0)
+    gpu.axpy.axpy(100, 2.0, array((100,), stream=9), array((100,), stream=5), stream=5)
+    assert [where for where, _, _ in driver.calls("cuStreamWaitEvent")] == waits
+    assert len(driver.launched) == 1
+
+
 @pytest.mark.filterwarnings("ignore:axpy")
 def test_cupys_arrays(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read off themselves; CuPy's stream in this thread is waited for. What does not fit is refused as ever."""

@@ -92,6 +92,13 @@ def order(first: int, then: int) -> None:
         check(driver.cuEventDestroy(event))
 
 
+def capturing(stream: int) -> bool:
+    """Work on this stream goes into a graph; not so of the default stream while another captures, where the driver
+    gives an error instead."""
+    status, found = driver.cuStreamIsCapturing(driver.CUstream(stream))
+    return status == SUCCESS and int(found) == 1
+
+
 class Memory:
     """Device memory that is freed with this object."""
 

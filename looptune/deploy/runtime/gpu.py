@@ -33,7 +33,17 @@ from looptune.deploy.runtime.arguments import (
     on_host,
     want,
 )
-from looptune.deploy.runtime.devices import Memory, cubin, current, device_of, entry_of, fetched, handle, order
+from looptune.deploy.runtime.devices import (
+    Memory,
+    capturing,
+    cubin,
+    current,
+    device_of,
+    entry_of,
+    fetched,
+    handle,
+    order,
+)
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.launching import Bound, Given, TooLarge
 from looptune.deploy.runtime.lookup import Device, Match
@@ -183,9 +193,10 @@ class Gpu(Function):
 
 
 def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
-    """Those that ``where`` is not in order with by itself."""
+    """Those that ``where`` is not in order with by itself; a graph can wait for nothing outside of it."""
     others = {cupys_stream() if stream == CUPYS else stream for stream in streams} - {where}
-    return [other for other in others if not (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+    apart = [other for other in others if not (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+    return [other for other in apart if capturing(other)] if apart and capturing(where) else apart
 
 
 def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
