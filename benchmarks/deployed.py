@@ -4,9 +4,10 @@
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
 function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``; the function gets
-them as CuPy arrays, on CuPy's current stream, where there is CuPy), and the host's microseconds for a call that waits for nothing: all of it, the
-driver's launches in it made again with the same parameters, and what the module adds to them. Writes a Markdown table
-to standard output. A kernel that the database does not have, or that does not run, is a line that says so.
+them as CuPy arrays, on CuPy's current stream, where there is CuPy), and the host's microseconds for a call that waits
+for nothing: all of it, the driver's launches in it made again with the same parameters, and what the module adds to
+them. Writes a Markdown table to standard output. A kernel that the database does not have, or that does not run, is a
+line that says so.
 """
 
 from __future__ import annotations
