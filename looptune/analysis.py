@@ -14,7 +14,7 @@ from looptune.ir import Codelet, Loop, Stmt
 from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
 from looptune.poly.model import Model, Order, build
-from looptune.poly.sums import Sum, reordered
+from looptune.poly.sums import Sum, reordered, sums
 from looptune.rewrite import walk_stmts
 from looptune.transforms.base import Reorder, only, statements
 
@@ -60,6 +60,10 @@ class Analysis:
         before = only(old, cut)
         kept = judge(self.model, cut, reassociate=True, expanded=new.expanded, old=before) is None
         return reordered(self.model, cut, before) if kept else ()
+
+    def sums(self, names: frozenset[str]) -> tuple[Sum, ...]:
+        """Those that the statements of these names add to."""
+        return sums(self.model, names)
 
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))

@@ -171,6 +171,7 @@ class Loop(Node):
     to another.
     ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
     the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
+    ``regroups``: the terms of the sums in it may be added up in other groups, see ``transforms.regrouped``.
     """
 
     var: str
@@ -192,6 +193,7 @@ class Loop(Node):
     buffers: int = field(default=1, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
     overlap: tuple[int, ...] = field(default=(), kw_only=True)
+    regroups: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,13 @@ from math import prod
 
 from looptune.dealt import after, before, whole
 from looptune.ir import Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, rewrite_stmts, substitute
 from looptune.scope import names, written
 from looptune.simplify import add, mul
 from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
+from looptune.transforms.regrouped import apart
 from looptune.verify import verify
 
 
@@ -42,9 +43,17 @@ def prove_plan(
 
 def tree(plan: Plan, *, blocks: bool = True) -> Codelet:
     """The plan as a codelet."""
+    plan = replace(plan, steps=with_kernels(plan.steps, _apart))
     drawn = _Drawing(plan, blocks)
     body = drawn.steps(plan.steps)
     return verify(replace(plan.codelet, body=body, locals=(*plan.resident, *drawn.private)))
+
+
+def _apart(kernel: Kernel) -> Kernel:
+    """Each sum by itself, where its element is."""
+    held = {sum_.own for sum_ in kernel.sums}
+    kept = tuple(v for v in kernel.locals if v.name not in held)
+    return replace(kernel, body=apart(kernel.body, kernel.sums), locals=kept, sums=())
 
 
 class _Drawing:

@@ -21,7 +21,7 @@ A loop that reduces may be one of the two, or the only one:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from looptune.dealt import dealt
@@ -48,11 +48,13 @@ from looptune.ir import (
     Var,
 )
 from looptune.overlapping import Overlap, block, overlap, with_spares
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in
-from looptune.rewrite import rewrite, walk
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in, with_kernels
+from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import begins_with_write, names, names_in, owned, read, written
 from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, has_tree, nested, phases, promoted, shareable, sharing, told_apart
+from looptune.transforms.base import statements
+from looptune.transforms.regrouped import regrouped
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
@@ -265,7 +267,7 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
         id(k): _complete(k, f"{called}_{i}", codelet, resident, mine)
         for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
     }
-    return Plan(codelet, _named(steps, done), resident, note)
+    return Plan(codelet, with_kernels(steps, lambda k: done[id(k)]), resident, note)
 
 
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
@@ -296,16 +298,18 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     bounds = tuple(a.hi for a in kernel.axes if a.lo == Const(0, a.dtype))
     whole, team = rewrite(rule, kernel.body), kernel.team
     own = tuple(v for v in codelet.locals if v.name in mine)
+    body, holding, sums = regrouped(whole, _regrouping(kernel, whole), taken) if team is None else (whole, (), ())
+    own, taken = own + holding, taken | {v.name for v in holding}
     made: tuple[Local, ...] = ()
     if team is not None:
-        shared, made = phases(whole, own, taken, bounds)
-        team = replace(team, phases=shared)
-    body, tiles = whole, kernel.overlap
+        steps, made = phases(whole, own, taken, bounds)
+        team = replace(team, phases=steps)
+    tiles = kernel.overlap
     if tiles is not None:
-        tiles = replace(overlap(body[0], codelet), back=tiles.back)
+        tiles = replace(overlap(whole[0], codelet), back=tiles.back)
         made = tiles.registers(codelet)
     elif team is None or team.along != "xy":
-        body, more = promoted(whole, taken, bounds, within=team is not None and team.outer)
+        body, more = promoted(body, taken, bounds, within=team is not None and team.outer)
         made += more
     kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
     used = kept | names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
@@ -326,23 +330,18 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles,
+        team=team, overlap=tiles, sums=sums,
     )  # fmt: skip
+
+
+def _regrouping(kernel: Kernel, body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The statements whose sums a directive regroups."""
+    if any(f.regroups for f in kernel.loops):
+        return statements(body)
+    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
+    return frozenset().union(*map(statements, inner))
 
 
 def _extent_names(array: Array | Local) -> set[str]:
     """The parameters that the strides of an array are computed from: every extent but the first."""
     return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}
-
-
-def _named(steps: tuple[Step, ...], done: Mapping[int, Kernel]) -> tuple[Step, ...]:
-    out: list[Step] = []
-    for step in steps:
-        match step:
-            case Launch(kernel):
-                out.append(Launch(done[id(kernel)]))
-            case HostLoop(_, _, _, _, body):
-                out.append(replace(step, body=_named(body, done)))
-            case HostIf(_, then, other):
-                out.append(replace(step, then=_named(then, done), other=_named(other, done)))
-    return tuple(out)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from looptune.ir import Array, Bin, Cast, Codelet, Const, Expr, Local, Loop, Reduced, Scalar, Select, Stmt, Un, Var
@@ -15,6 +15,7 @@ from looptune.overlapping import Overlap
 from looptune.scope import names_in, written
 from looptune.simplify import add, div, evaluate, sub
 from looptune.team import Team
+from looptune.transforms.regrouped import Regrouped
 
 Dimension = Literal["x", "y", "z"]
 _DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
@@ -29,6 +30,7 @@ class Kernel:
     and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
+    ``sums``: what those of its locals stand for that hold sums.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Kernel:
     team: Team | None = None
     deep: Loop | None = None
     overlap: Overlap | None = None
+    sums: tuple[Regrouped, ...] = ()
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
@@ -143,6 +146,21 @@ def kernels_in(steps: Iterable[Step]) -> Iterator[Kernel]:
                 yield from kernels_in(body)
             case HostIf(_, then, other):
                 yield from kernels_in((*then, *other))
+
+
+def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
+    """The steps with what ``rule`` makes of each kernel."""
+
+    def made(step: Step) -> Step:
+        match step:
+            case Launch(kernel):
+                return Launch(rule(kernel))
+            case HostLoop(body=body):
+                return replace(step, body=with_kernels(body, rule))
+            case HostIf(_, then, other):
+                return replace(step, then=with_kernels(then, rule), other=with_kernels(other, rule))
+
+    return tuple(map(made, steps))
 
 
 def device_arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array | Local, ...]:

@@ -214,6 +214,10 @@ class _Run:
         proof, found = handed(b, loop, self.now)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
+        regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regroups(loop))
+        if regrouped:
+            said = f"{shown(b.directive)} is illegal: it reorders {listed(regrouped)}, whose order --strict-float keeps"
+            raise IllegalTransform(said, b.directive.span)
         if refused is not None:
             other = b.transform.at_fault(site, refused)
             blamed = b.directive if other is None else other
@@ -247,8 +251,10 @@ class _Run:
         self.steps.append(Step(said, loop.var, proof, loop.number, b.directive, None, loop.piece, sums, assumes))
 
     def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
-        """The sums that the directive reorders, by the order it makes or by what it hands to threads."""
+        """The sums that the directive reorders, by the order it makes, by its groups, or by what it hands to
+        threads."""
         moved = () if new is None else self.analysis.reordered(new, self.order)
+        moved += self.analysis.sums(b.transform.regroups(loop))
         threads = (shared_out(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
         return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
 

@@ -33,6 +33,12 @@ GPU = {
              "codelet: grid blocksize 16x8"),
     "syr2k": ("loop 3: unroll 8, jam", "loop 4: unroll 8, split, jam", "loop k: tile k:8",
               "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x16"),
+    "half of syrk": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 4, jam", "loop k: tile k:16",
+                     "loop k: stage A, buffers 2", "codelet: grid blocksize 16x16"),
+    "half of syr2k": ("loop 3: fold", "loop 3, 4: box 8", "loop 3, 4: unroll 8, jam", "loop k: tile k:8",
+                      "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x16"),
+    "factor of gemm": ("loop k: factor", "loop i: unroll 8, jam", "loop j: unroll 4, jam", "loop k: tile k:16",
+                       "loop k: stage A, B, buffers 2", "codelet: grid blocksize 16x8"),
     "covar": ("loop 1: gridify(i, j)", "loop 5, 6: box 8", "loop 5, 6: unroll 4, jam", "loop 7: tile i:16",
               "loop 7: stage data, buffers 2", "codelet: grid blocksize 16x16"),
     "atax": ("loop 3: parallel", "loop 2.2: parallel", "codelet: grid blocksize 32x32"),
@@ -48,7 +54,7 @@ GPU = {
     "2dconv": ("loop i: unroll 3, guarded, jam", "codelet: grid blocksize 32x8"),
     "fdtd-2d": ("loop 3, 5, 7: unroll 2, guarded, jam", "codelet: grid blocksize 128x2"),
 }  # fmt: skip
-"""On an H200, in the spaces of ``pragmas/``; and what reads a matrix once for two products."""
+"""On an H200, in the spaces of ``pragmas/``; and what makes less work, which is not timed yet."""
 CPU = {
     "gemm": ("nest i: permute i, k, j", "loop i: unroll 4, jam", "loop k: unroll 4, jam"),
     "2mm": ("nest 1: permute i, k, j", "nest 4: permute i, k, j", "loop 1, 4: unroll 4, jam",

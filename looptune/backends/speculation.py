@@ -11,8 +11,9 @@ in shared memory, or inside its array whatever the condition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.plans import Kernel, Plan
@@ -32,7 +33,7 @@ def speculated(kernel: Kernel, plan: Plan) -> Kernel:
     for name, given in _uses(kernel.body, ()):
         uses.setdefault(name, set()).add(given)
     scalars = (v for v in kernel.locals if not v.shape)
-    only = {v.name: next(iter(g)) for v in scalars for g in [uses.get(v.name, set())] if len(g) == 1}
+    only = {v.name: _common(uses[v.name]) for v in scalars if v.name in uses}
     staged = frozenset(a for f in kernel.loops for a in f.staged)
     env: dict[str, Range] = {}
     for axis in kernel.loops:
@@ -40,6 +41,12 @@ def speculated(kernel: Kernel, plan: Plan) -> Kernel:
     made = _Speculation(plan, {name: given for name, given in only.items() if given})
     body = made.block(kernel.body, (), env, staged, looped=False)
     return replace(kernel, body=_cleared(body, {v.name: v for v in kernel.locals if v.name in made.free}))
+
+
+def _common(some: Collection[Given]) -> Given:
+    """What all of them begin with."""
+    rows = takewhile(lambda row: len(set(row)) == 1, zip(*some, strict=False))
+    return tuple(row[0] for row in rows)
 
 
 def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
@@ -85,7 +92,8 @@ class _Speculation:
             match stmt:
                 case If(cond, then, ()) if looped and self.harmless(then, (*given, *_parts(cond)), env, staged):
                     out += then
-                    self.free |= names_in(then) & self.only.keys()
+                    here = (*given, *_parts(cond))
+                    self.free |= {name for name in names_in(then) if self.only.get(name) == here}
                 case If(cond, then, other):
                     yes = self.block(then, (*given, *_parts(cond)), env, staged, looped=looped)
                     no = self.block(other, (*given, Const(0)), env, staged, looped=looped)
@@ -131,7 +139,8 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, Local]) -> tuple[Stmt, .
     for stmt in body:
         match stmt:
             case If(_, then, ()):
-                loaded = [s.target.name for s in then if isinstance(s, Assign) and isinstance(s.target, Var)]
+                loaded = [s.target.name for s in then if isinstance(s, Assign) and s.target not in walk(s.value)
+                          and isinstance(s.target, Var)]  # fmt: skip
                 zero = ((free[name].dtype, name) for name in loaded if name in free)
                 out += (Assign(Var(name, dtype), Const(0, dtype)) for dtype, name in zero)
                 out.append(replace(stmt, then=_cleared(then, free)))

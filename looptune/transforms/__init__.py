@@ -13,6 +13,8 @@ from looptune.plugins import Plugin
 from looptune.transforms.base import Transform
 from looptune.transforms.box import Box
 from looptune.transforms.distribute import Cut, Distribute
+from looptune.transforms.factor import Factor
+from looptune.transforms.fold import Fold
 from looptune.transforms.fullunroll import FullUnroll
 from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
@@ -30,6 +32,7 @@ ALL: tuple[type[Transform], ...] = (
     Distribute,
     Cut,
     Permute,
+    Fold,
     Fuse,
     Box,
     Tile,
@@ -38,6 +41,7 @@ ALL: tuple[type[Transform], ...] = (
     Parallel,
     NoParallel,
     Split,
+    Factor,
     Gridify,
     Grid,
     Stage,

@@ -29,7 +29,7 @@ from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
 
-ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn"})
+ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
 """The arrays of examples with their extents, all float."""
 
 
@@ -197,6 +197,10 @@ class Transform(ABC):
     def taken(self, loop: Loop) -> tuple[Loop, ...]:
         """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
         return ()
+
+    def regroups(self, loop: Loop) -> frozenset[str]:
+        """The statements whose sums have their terms in other groups afterwards, in whatever order."""
+        return frozenset()
 
     def reductions(self) -> Arg | None:
         """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""

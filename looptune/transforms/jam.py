@@ -43,6 +43,11 @@ def jammed(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
     return _side_by_side([_Copy(b) for b in bodies], site)
 
 
+def beside(body: tuple[Stmt, ...], other: tuple[Stmt, ...], given: Expr, site: Site) -> tuple[Stmt, ...]:
+    """Two copies of one body side by side, the second one where ``given`` holds."""
+    return _side_by_side([_Copy(body), _Copy(other, (given,))], site)
+
+
 def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
     """Copies of one body: its statements in order, each for all copies."""
     out: list[Stmt] = []
@@ -66,7 +71,7 @@ def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
         case (If(cond, then, ()),) if copy.given and not any(isinstance(n, Load) for n in walk(cond)):
             return _guarded(replace(copy, body=then).under(cond))
     given = [part for c in copy.given for part in _parts(c)]
-    needed = [c for k, c in enumerate(given) if not any(_implies(other, c) for other in given[k + 1 :])]
+    needed = [c for k, c in enumerate(given) if not any(implies(other, c) for other in given[k + 1 :])]
     return (If(_all(needed), copy.body),) if needed else copy.body
 
 
@@ -108,15 +113,15 @@ def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:
     """What holds wherever one of the conditions does: of parts that differ by a constant, the weakest."""
     if len({len(parts) for parts in asking}) > 1:
         return []
-    weakest = (next((a for a in ps if all(_implies(b, a) for b in ps)), None) for ps in zip(*asking, strict=True))
+    weakest = (next((a for a in ps if all(implies(b, a) for b in ps)), None) for ps in zip(*asking, strict=True))
     return [p for p in weakest if p is not None]
 
 
-def _implies(a: Expr, b: Expr) -> bool:
+def implies(a: Expr, b: Expr) -> bool:
     """Of two comparisons whose sides are as far apart, but for a constant, that is such that ``b`` holds if ``a`` does.
 
     >>> i, j = Var("i"), Var("j")
-    >>> _implies(Bin(">=", i, Bin("+", j, Const(1))), Bin(">=", i, j)), _implies(Bin(">=", i, j), Bin("<", j, i))
+    >>> implies(Bin(">=", i, Bin("+", j, Const(1))), Bin(">=", i, j)), implies(Bin(">=", i, j), Bin("<", j, i))
     (True, False)
     """
     sides = [_slack(e) for e in (a, b)]

@@ -35,6 +35,8 @@ STAGED = (
     ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "16x8, 16x16"),
 )
 """Of a product: what its outer and inner parallel loop and the loop of its sum are, and the blocks."""
+HALVED = ("unroll {4, 8}, jam", "unroll {4, 8}, jam", "tile {8, 16}")
+"""Of a product whose other half is the same."""
 STEPS = {
     1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
     2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
@@ -78,13 +80,16 @@ def _products(found: Patterns) -> Iterator[str]:
     for outer, inner, strip, blocks in STAGED:
         fit = [p for p in products if found.legal(_staged([p], outer, inner, strip))]
         if fit:
-            yield "\n".join(
-                ["for gpu", *beside, *_staged(fit, outer, inner, strip), f"codelet: grid blocksize {{{blocks}}}"]
-            )
+            yield "\n".join(["for gpu", *beside, *_factors(found, fit), *_staged(fit, outer, inner, strip),
+                             f"codelet: grid blocksize {{{blocks}}}"])  # fmt: skip
             if outer == "unroll 4, jam":
                 parts = [*_staged(fit, outer, inner, "tile 16"), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join(["for gpu", *beside, *parts, "codelet: grid blocksize {16x8, 16x16}"])
+    halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
+    if halved:
+        yield "\n".join(["for gpu", *beside, f"{_all(p.outer for p in halved)}: fold",
+                         *_staged(halved, *HALVED, half=True), "codelet: grid blocksize {16x8, 16x16}"])  # fmt: skip
     ordered = [(p, order) for p in products if (order := found.vector_order(p))]
     turned = [f"loop {called(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
     if turned and found.legal(turned):
@@ -102,9 +107,15 @@ def _products(found: Patterns) -> Iterator[str]:
                          f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
 
 
-def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str) -> list[str]:
-    """Register tiles, and what they read in shared memory, the next tiles on their way."""
-    triangles = [p for p in products if p.triangular]
+def _factors(found: Patterns, products: Sequence[Sum]) -> list[str]:
+    """What terms are multiplied with alike, in them or with their sum."""
+    fit = [p.loop for p in products if found.legal([f"loop {called(p.loop)}: factor"])]
+    return [f"{_all(fit)}: {{ | factor }}"] if fit else []
+
+
+def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, *, half: bool = False) -> list[str]:
+    """Register tiles, and what they read in shared memory, the next tiles on their way; ``half``: of a triangle."""
+    triangles = [p for p in products if p.triangular or half]
     boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
     return [
         *boxes,
