@@ -161,3 +161,12 @@ def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
                 stack.append(inner)
             case If(_, then, other):
                 stack += (other, then)
+
+
+def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements that are in no loop inside."""
+    for stmt in body:
+        yield stmt
+        match stmt:
+            case If(_, then, other):
+                yield from directly((*then, *other))

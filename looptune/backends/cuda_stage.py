@@ -17,11 +17,11 @@ import numpy as np
 from looptune.backends import cuda_ahead
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.text import never_negative
-from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile, directly
+from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile
 from looptune.ir import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.plans import Kernel
 from looptune.ranges import Range, between, difference, inside
-from looptune.rewrite import substitute, walk_stmts
+from looptune.rewrite import directly, substitute, walk_stmts
 from looptune.simplify import add, mul
 
 NEXT = "__next"
@@ -37,7 +37,7 @@ def together(kernel: Kernel, stage: Staged, writer: KernelWriter, live: str) -> 
     threads = kernel.block[0] * kernel.block[1]
     yield "    " + writer.new("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
     for tile in stage.tiles:
-        yield "    " + writer.shared(tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.vector > 1 else 0)
+        yield "    " + writer.shared(tile.name, tile.buffers * tile.size, tile.dtype, WIDE if tile.together > 1 else 0)
     live = writer.both(live, writer.condition(stage.when) if stage.when is not None else "")
     at_once = set() if live else _opening(stage.body)
     for local in (v for v in kernel.locals if not v.shape and v.name not in at_once):
@@ -211,11 +211,7 @@ class _Emission:
         where = {**env, **{v.name: (0, n - 1) for v, n in zip(places, counts, strict=True)}}
         inside = (*places[:-1], mul(Const(tile.vector), places[-1]))
         at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
-        row: Expr = Const(0)
-        for v, n in zip(places[:-1], tile.shape[:-1], strict=True):
-            row = add(mul(row, Const(n)), v)
-        place = add(mul(row, Const(tile.pitch)), inside[-1])
-        target = self.writer.unsigned_index(add(mul(buffer, Const(tile.size)), place))
+        target = self.writer.unsigned_index(add(mul(buffer, Const(tile.size)), tile.place(inside)))
         there = self.writer.both(*self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))

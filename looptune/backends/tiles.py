@@ -8,7 +8,8 @@ A subscript is a sum of multiples of the grid's variables, whose values in a blo
 of the loop and of those inside, whose ranges have to be known; and of what is the same for all threads of the block.
 Accesses that differ by constants share a tile where their tiles would overlap or touch. Loops in a staged one count
 from 0, so that an access is a multiple of what they count. A tile whose rows begin and end at multiples of 16 bytes, in
-the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out.
+the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out. Where
+a thread reads rows side by side and its neighbour the next ones, the tile is turned: columns lie side by side.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from looptune.errors import DirectiveError
 from looptune.ir import Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.plans import Kernel, Plan
 from looptune.ranges import linear
-from looptune.rewrite import rewrite, walk
+from looptune.rewrite import directly, rewrite, walk
 from looptune.scope import names_in, written
 from looptune.simplify import add, mul, sub
 
@@ -40,8 +41,8 @@ WIDE = 16
 @dataclass(frozen=True, slots=True)
 class Tile:
     """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
-    apart; ``vector``: so many elements are copied at once, and where one of them is in the array all are. Of several
-    ``buffers`` the loop reads the one that ``ahead``, the variable of the loop around, says."""
+    apart, or columns where it is ``turned``; ``vector``: so many elements are copied at once, and where one of them is
+    in the array all are. Of several ``buffers`` the loop reads the one that ``ahead``, the loop around, says."""
 
     name: str
     array: str
@@ -52,6 +53,7 @@ class Tile:
     vector: int = 1
     buffers: int = 1
     ahead: str = ""
+    turned: bool = False
 
     @property
     def rows(self) -> int:
@@ -61,7 +63,20 @@ class Tile:
     @property
     def size(self) -> int:
         """Elements of shared memory, of one buffer."""
-        return self.rows * self.pitch
+        return (self.shape[-1] if self.turned else self.rows) * self.pitch
+
+    @property
+    def together(self) -> int:
+        """So many of its elements are read at once."""
+        return WIDE // np.dtype(self.dtype).itemsize if self.turned else self.vector
+
+    def place(self, inside: Sequence[Expr]) -> Expr:
+        """Where one element is, by its subscripts in the tile."""
+        row: Expr = Const(0)
+        for e, n in zip(inside[:-1], self.shape[:-1], strict=True):
+            row = add(mul(row, Const(n)), e)
+        major, minor = (inside[-1], row) if self.turned else (row, inside[-1])
+        return add(mul(major, Const(self.pitch)), minor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +294,19 @@ class _Stager:
         x = next((axis.var for dim, axis in self.kernel.sides if dim == "x"), "")
         across = any(name == x for p in first[:-1] for name, _ in p.axes)
         dtype = self.plan.array(array).dtype
-        vector = self.vector(array, dtype, origin[-1], shape[-1])
-        pitch = shape[-1] + (vector if across and shape[-1] // vector % 2 == 0 else 0)
+        turned = self.turned(first, spread, x)
+        vector = 1 if turned else self.vector(array, dtype, origin[-1], shape[-1])
+        line, unit = (prod(shape[:-1]), WIDE // np.dtype(dtype).itemsize) if turned else (shape[-1], vector)
+        pitch = -(-line // unit) * unit
+        pitch += unit if (across or turned) and pitch // unit % 2 == 0 else 0
         name = f"{array}_{self.made}__tile"
         self.made += 1
-        return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead)
+        return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead, turned)
+
+    def turned(self, place: Sequence[_Place], spread: Sequence[int], x: str) -> bool:
+        """Threads along x read several rows each, side by side, and all of them one column."""
+        rows = [(dict(p.axes).get(x, 0), reach) for p, reach in zip(place[:-1], spread, strict=False)]
+        return not place[-1].axes and any(1 < factor <= reach + 1 for factor, reach in rows)
 
     def vector(self, array: str, dtype: str, start: Expr, count: int) -> int:
         """So many elements are 16 bytes, if rows of the array and of the tile begin and end at multiples of that."""
@@ -324,7 +347,7 @@ class _Stager:
         ranges: Mapping[str, tuple[Expr, int, int]],
     ) -> Load:  # fmt: skip
         """The element of the tile, by its place in shared memory."""
-        flat: Expr = Const(0)
+        inside: list[Expr] = []
         for d, p in enumerate(mine):
             forth = sum(max(0, -step) * (count - 1) for step, count in self.steps(p, ranges))
             e: Expr = Const(p.constant - min(g[d].constant for g in group) + forth)
@@ -333,8 +356,8 @@ class _Stager:
                 e = _plus(e, factor * axis.step, Var(name + THREAD, axis.dtype))
             for name, factor in sorted(p.inner, key=lambda a: -a[1]):
                 e = _plus(e, factor, Var(name))
-            width = tile.pitch if d == len(mine) - 1 else tile.shape[d]
-            flat = add(mul(flat, Const(width)), e)
+            inside.append(e)
+        flat = tile.place(inside)
         if tile.ahead:
             flat = add(mul(Const(tile.size), Var(tile.ahead + BUFFER)), flat)
         return Load(tile.name, (flat,), tile.dtype)
@@ -358,15 +381,6 @@ def _plus(e: Expr, factor: int, term: Expr) -> Expr:
 
 def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, factor) for name, factor in terms.items() if factor))
-
-
-def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """The statements that are in no loop inside."""
-    for stmt in body:
-        yield stmt
-        match stmt:
-            case If(_, then, other):
-                yield from directly((*then, *other))
 
 
 def _alone(loop: Loop) -> str:

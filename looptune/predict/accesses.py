@@ -139,14 +139,14 @@ def _wide(uses: Sequence[Use], here: Touching, memory: Memory) -> list[Use]:
     """Reads of a tile that are next to each other as one, where the tile is read so."""
     found: dict[tuple[object, ...], list[Use]] = {}
     for u in uses:
-        vector = memory.tiles[u.load.array].vector if u.shared else 1
+        vector = memory.tiles[u.load.array].together if u.shared else 1
         near = u.place if vector > 1 and not u.write else None
         key = (u,) if near is None else (u.load.array, near.terms, near.base // vector)
         found.setdefault(key, []).append(u)
     out: list[Use] = []
     for same in found.values():
         first = min(same, key=lambda u: u.place.base if u.place is not None else 0)
-        vector = memory.tiles[first.load.array].vector if first.shared else 1
+        vector = memory.tiles[first.load.array].together if first.shared else 1
         wide = _use(first.load, here, memory, write=False, width=vector) if len(same) == vector > 1 else None
         out += same if wide is None else [wide]
     return out
@@ -163,7 +163,8 @@ def copied(
     whole = replace(inside, active=inside.active & (inside.env["fill"] < tile.rows * columns))
     at, place = _source(tile, whole, here.scope, memory.pitch[tile.array], columns)
     itemsize = memory.itemsize[tile.array]
-    into = whole.env["fill"] // columns * tile.pitch + whole.env["fill"] % columns * tile.vector
+    row, column = whole.env["fill"] // columns, whole.env["fill"] % columns * tile.vector
+    into = column * tile.pitch + row if tile.turned else row * tile.pitch + column
     source = Load(tile.array, tile.origin, tile.dtype)
     uses = [
         used(source, at, place, whole, itemsize, tile.vector, write=False, shared=False),
