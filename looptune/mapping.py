@@ -50,6 +50,7 @@ from looptune.ir import (
 )
 from looptune.overlapping import Overlap, block, overlap, with_spares
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in
+from looptune.registers import told
 from looptune.rewrite import rewrite, rewrite_stmts, walk
 from looptune.scope import begins_with_write, names, names_in, owned, read, written
 from looptune.simplify import add, is_integer, smallest
@@ -312,8 +313,9 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     own = tuple(v for v in codelet.locals if v.name in mine)
     made: tuple[Local, ...] = ()
     if team is not None:
-        shared, made = phases(whole, own, taken, bounds)
-        team = replace(team, phases=shared)
+        together, known = told(whole, taken, bounds)
+        shared, made = phases(together, own + known, taken, bounds)
+        team, made = replace(team, phases=shared), known + made
     body, tiles = whole, kernel.overlap
     if tiles is not None:
         tiles = replace(overlap(body[0], codelet), back=tiles.back)

@@ -8,19 +8,20 @@ from pathlib import Path
 import oracle
 import pytest
 from reducing import analysis, drawn, given, scheduled
-from reducing_teams import Case, sized
+from reducing_teams import MEAN, Case, sized
 
 from looptune.analysis import Analysis
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.bake import bake
 from looptune.errors import IllegalTransform
 from looptune.frontend import load
+from looptune.ir import Assign, Const, Load
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
-from looptune.plans import Plan
+from looptune.plans import Launch, Plan
 from looptune.pretty import function
 from looptune.schedule import schedule
-from looptune.team import Spread
+from looptune.team import Alone, Phase, Spread
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
@@ -134,8 +135,59 @@ def test_a_loop_shared_by_threads_that_do_not_wait_is_not_proved() -> None:
     turned = replace(kernel.team, phases=kernel.team.phases[::-1])
     assert all(isinstance(p, Spread) for p in turned.phases)
     (launch,) = done.steps
+    assert isinstance(launch, Launch)
     wrong = replace(done, steps=(replace(launch, kernel=replace(kernel, team=turned)),))
     assert prove_plan(analysis(case.text).codelet, wrong).verdict != "proved"
+
+
+def shuffled(what: str) -> tuple[Phase, ...]:
+    """The phases of a mean of each column, one of which sets the mean, one adds up, one divides and stores it."""
+    done = planned_mean()
+    (kernel,) = done.kernels
+    assert kernel.team is not None
+    clear, tree, last, rest = kernel.team.phases
+    assert isinstance(last, Alone)
+    divide, store = last.body
+    assert isinstance(store, Assign)
+    wrong = Assign(Load("mean", (Const(0),), "float64"), store.value)
+    match what:
+        case "stored before it is divided":
+            return clear, tree, replace(last, body=(store, divide)), rest
+        case "stored before it is added up":
+            return clear, replace(last, body=(store,)), tree, replace(last, body=(divide,)), rest
+        case "never stored":
+            return clear, tree, replace(last, body=(divide,)), rest
+        case "used before it is set":
+            return tree, clear, last, rest
+        case "another element":
+            return clear, tree, replace(last, body=(divide, wrong)), rest
+    return kernel.team.phases
+
+
+def planned_mean() -> Plan:
+    lines = ("loop i: parallel", "loop k: parallel", BLOCK)
+    return plan(scheduled(MEAN, *lines).codelet, blocks=True)
+
+
+@pytest.mark.parametrize(
+    ("what", "verdict"),
+    [
+        ("as it is", "proved"),
+        ("stored before it is divided", "failed"),
+        ("stored before it is added up", "failed"),
+        ("never stored", "failed"),
+        ("used before it is set", "failed"),
+        ("another element", "failed"),
+    ],
+)
+def test_what_a_team_knows_is_proved_to_be_what_memory_would_hold(what: str, verdict: str) -> None:
+    """An element that every lane has in a register: set by the first use of it, stored with its last value."""
+    done = planned_mean()
+    (launch,), (kernel,) = done.steps, done.kernels
+    assert isinstance(launch, Launch)
+    assert kernel.team is not None
+    changed = replace(launch, kernel=replace(kernel, team=replace(kernel.team, phases=shuffled(what))))
+    assert prove_plan(analysis(MEAN).codelet, replace(done, steps=(changed,))).verdict == verdict
 
 
 @each
