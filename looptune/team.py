@@ -15,7 +15,7 @@ lanes hold the same value of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -83,10 +83,12 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """``known`` are the scalars of the team that the other lanes have to be told."""
+    """``known`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it, as
+    it sets such scalars to constants and nothing else."""
 
     body: tuple[Stmt, ...]
     known: tuple[Var, ...] = ()
+    by_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +309,8 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
 
     def tell(p: Phase) -> Phase:
         match p:
+            case Alone(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
+                return Alone(body, by_all=True)
             case Alone(body):
                 return Alone(body, tuple(private[n] for n in sorted(written(body) & wanted)))
             case Repeat(loop, body):
@@ -316,6 +320,10 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
         return p
 
     return tuple(map(tell, phases))
+
+
+def _constant(stmt: Assign, private: Mapping[str, Var]) -> bool:
+    return isinstance(stmt.target, Var) and stmt.target.name in private and not names_in(stmt.value)
 
 
 class _Maker:
