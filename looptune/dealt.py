@@ -30,7 +30,7 @@ from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Loca
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
-from looptune.team import Accumulator, called, has_tree, quiet
+from looptune.team import Accumulator, called, quiet, teamed
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
@@ -137,7 +137,7 @@ class _Dealing:
             left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
             return _within(chain, left)
         apart = _apart(loops, targets)
-        if apart is not None and (chain or len(inside) > len(loops) or not all(has_tree(f.body) for f in loops)):
+        if apart is not None and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
             raise Unfit(first, f"loop {apart.var} inside of it tells its sums apart: permute it inwards")
         if self.only_check:
             for r in targets:

@@ -163,8 +163,8 @@ class Loop(Node):
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
-    has one iteration, and so it has of the "parts" of sums. ``parts``: so many blocks share the iterations of a loop
-    that reduces, each making a part of the sums.
+    has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
+    block. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
     ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
     of each there are: all but one are filled for later iterations of the loop around.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
@@ -187,7 +187,7 @@ class Loop(Node):
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
-    axis: Literal["", "x", "y", "z", "parts"] = field(default="", kw_only=True)
+    axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)
     buffers: int = field(default=1, kw_only=True)

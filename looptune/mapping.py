@@ -5,6 +5,7 @@
                                                 where three are asked for: z, y and x
     sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
+    loop for a team                          ─▶ likewise; what is beside it and for one block is the same kernel
     anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
 
 The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
@@ -49,29 +50,39 @@ from looptune.ir import (
 )
 from looptune.overlapping import Overlap, block, overlap, with_spares
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in, with_kernels
-from looptune.rewrite import rewrite, walk, walk_stmts
+from looptune.registers import told
+from looptune.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import begins_with_write, names, names_in, owned, read, written
 from looptune.simplify import add, is_integer, smallest
-from looptune.team import Team, has_tree, nested, phases, promoted, shareable, sharing, told_apart
+from looptune.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
 from looptune.transforms.base import statements
 from looptune.transforms.regrouped import regrouped
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
-    which of its directives are not proved. ``blocks``: of threads, as on a GPU; the one that reduces alone does what
-    stands beside it as well, which saves launches."""
+    which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
+    beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    whole = dealt(codelet)
+    whole = dealt(codelet if blocks else _without_teams(codelet))
     ready = with_spares(whole.codelet) if blocks else whole.codelet
     steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
     done = _finish(ready, steps, note)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
 
+def _without_teams(codelet: Codelet) -> Codelet:
+    """Loops that were given to a team are parallel ones."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        return replace(stmt, axis="") if isinstance(stmt, Loop) and stmt.axis == "team" else None
+
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))
+
+
 @dataclass(frozen=True, slots=True)
 class _Stepping:
-    """``gathering``: statements join the block that reduces beside them."""
+    """``gathering``: statements join the block that shares a loop beside them."""
 
     gathering: bool
     codelet: Codelet
@@ -129,7 +140,7 @@ class _Stepping:
 
 
 def _one_block(kernel: Kernel) -> bool:
-    """All that it does is the reduction of one loop, by the threads of a block."""
+    """All that it does is one loop, shared by the threads of a block."""
     return kernel.team is not None and not kernel.loops and not nested(kernel.body)
 
 
@@ -140,6 +151,8 @@ def _whole(team: Sequence[Loop]) -> Team | None:
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
     """The statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
+        case Loop() if asked(stmt):
+            return True
         case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
             return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
         case If(cond, then, other) if _on_host((cond,), known):
@@ -169,7 +182,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
         if here.mode == "parallel":
             boxed = hull(here, axes[0]) if axes and not inside and here.axis else None
             here = here if boxed is None else boxed
-            if here.reduces or not _on_host((here.lo, here.hi), known):
+            if here.reduces or asked(here) or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
         else:
@@ -202,19 +215,21 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
     if loop.axis == "z" and (kernel is None or kernel.team is not None):
         return _kernel(replace(loop, axis=""), known)
     if inner is None:
-        teamed = has_tree(loop.body) and sharing(loop)
-        kernel = _bare((), block(loop), loop.body, Team("xy")) if teamed else None
+        shares = teamed(loop.body) and sharing(loop)
+        kernel = _bare((), block(loop), loop.body, Team("xy")) if shares else None
     alone = replace(loop, body=())
     return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
-    """The kernel in which teams of threads share a loop that reduces, at ``loop`` or in it."""
+    """The kernel in which teams of threads share a loop, at ``loop`` or in it, that reduces or was given to them."""
+    if asked(loop):
+        return _bare((), block(loop), (loop,), Team("xy"))
     if loop.mode != "parallel" or not sharing(loop):
         return None
     inner = _inner_axis(loop, known)
     if not loop.reduces:
-        if inner is not None or not has_tree(loop.body):
+        if inner is not None or not teamed(loop.body):
             return None
         return _bare((loop,), block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
     if inner is not None and told_apart(loop, inner):
@@ -227,7 +242,7 @@ def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
     """The parallel loop that is all of the loop's body, where the two can be a grid."""
     match loop.body:
         case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
-            return inner
+            return None if asked(inner) else inner
     return None
 
 
@@ -302,8 +317,9 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     own, taken = own + holding, taken | {v.name for v in holding}
     made: tuple[Local, ...] = ()
     if team is not None:
-        steps, made = phases(whole, own, taken, bounds)
-        team = replace(team, phases=steps)
+        together, known = told(whole, taken, bounds)
+        shared, made = phases(together, own + known, taken, bounds)
+        team, made = replace(team, phases=shared), known + made
     tiles = kernel.overlap
     if tiles is not None:
         tiles = replace(overlap(whole[0], codelet), back=tiles.back)

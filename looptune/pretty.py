@@ -176,7 +176,9 @@ def _statement(
             by = f"{var}++" if step == 1 else f"{var} += {step}"
             word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
             inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.axis else []
-            other = next((f.var for f in inner if f.axis), "")
+            other = next((f.var for f in inner if f.axis in ("x", "y")), "")
+            if mode == "parallel" and stmt.axis == "team":
+                word += ", team"
             if stmt.axis == "z":
                 word = f"gridify({', '.join([var, *[f.var for f in inner if f.mode == 'parallel'][:2]])})"
             elif other:

@@ -47,6 +47,43 @@ def promote(
     return _block(body, taken, frozenset(bounds), made, {}), tuple(made)
 
 
+def told(
+    body: tuple[Stmt, ...], taken: set[str], bounds: Iterable[Expr] = ()
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """The statements of a team with every element in a local that an original one of them assigns and a loop or a
+    condition after it uses, if nothing uses it before; and these locals. It is stored once it has its last value.
+
+        mean[j] = 0; for i: mean[j] += data[i][j]    ==>    mean_r = 0; for i: mean_r += data[i][j]; mean[j] = mean_r
+
+    Arguments as for ``promote``.
+    """
+    changed = written(body)
+    changing = changed | {f.var for f in walk(body) if isinstance(f, Loop)}
+    used = dict.fromkeys(n for n in walk(body) if isinstance(n, Load))
+    positive = frozenset(bounds)
+    made: dict[Load, Local] = {}
+    seen: set[Load] = set()
+    for k, stmt in enumerate(body):
+        before = seen | ({n for n in walk(stmt.value) if isinstance(n, Load)} if isinstance(stmt, Assign) else set())
+        seen |= {n for n in walk(stmt) if isinstance(n, Load)}
+        match stmt:
+            case Assign(Load() as e, name=name) if (
+                name
+                and e not in before
+                and _stays(e, changing)
+                and _apart(e, used, positive)
+                and any(n == e for s in body[k:] if not isinstance(s, Assign) for n in walk(s))
+            ):
+                made[e] = Local(_fresh(f"{e.array}_r", taken), e.dtype)
+    same: dict[Node, Var] = {e: Var(v.name, v.dtype) for e, v in made.items()}
+    out: list[Stmt] = []
+    for k, stmt in enumerate(body):
+        later = _targets(body[k + 1 :])
+        out.append(rewrite(same.get, stmt))
+        out += (Assign(e, same[e]) for e in made if e in _targets((stmt,)) and e not in later)
+    return tuple(out), tuple(made.values())
+
+
 def _block(
     body: tuple[Stmt, ...], taken: set[str], positive: frozenset[Expr], made: list[Local], env: Mapping[str, Range]
 ) -> tuple[Stmt, ...]:
@@ -146,12 +183,20 @@ def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given
         always = element in certain and (element not in targets or element in stored)
         if not always and element not in sometimes:
             continue
-        if names_in(element.index) & changing or any(isinstance(n, Load) for n in walk(element.index)):
-            continue
-        others = [o for o in used if o.array == element.array and o.index != element.index]
-        if element.array not in changed or all(distinct(element.index, o.index, positive) for o in others):
+        if _stays(element, changing) and (element.array not in changed or _apart(element, used, positive)):
             chosen.append((element, () if always else sometimes[element]))
     return chosen
+
+
+def _stays(element: Load, changing: set[str]) -> bool:
+    """It is one and the same all the time."""
+    return not names_in(element.index) & changing and not any(isinstance(n, Load) for n in walk(element.index))
+
+
+def _apart(element: Load, used: Iterable[Load], positive: frozenset[Expr]) -> bool:
+    """None of the others is it."""
+    others = (o for o in used if o.array == element.array and o.index != element.index)
+    return all(distinct(element.index, o.index, positive) for o in others)
 
 
 def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:

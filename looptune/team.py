@@ -15,7 +15,7 @@ lanes hold the same value of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -83,10 +83,12 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """``known`` are the scalars of the team that the other lanes have to be told."""
+    """``known`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it, as
+    it sets such scalars to constants and nothing else."""
 
     body: tuple[Stmt, ...]
     known: tuple[Var, ...] = ()
+    by_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +187,24 @@ def shareable(loop: Loop) -> bool:
     return loop.mode == "parallel" and bool(loop.reduces) and fixed
 
 
+def asked(loop: Loop) -> bool:
+    """A directive gives its iterations, which reduce nothing, to a team."""
+    return loop.mode == "parallel" and loop.axis == "team" and not loop.reduces
+
+
 def sharing(loop: Loop) -> bool:
-    """No array that each iteration has its own of would have to be known to all lanes of a team: loops that reduce hold
-    all there is of it."""
+    """No array that each iteration has its own of would have to be known to all lanes of a team: loops that it shares
+    hold all there is of it."""
     arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
     return not arrays or not arrays & _outside_trees((loop,))
 
 
 def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
-    """What is named outside loops that reduce and own it."""
+    """What is named outside loops that a team shares and that own it."""
     found: set[str] = set()
     for stmt in body:
         match stmt:
-            case Loop(_, _, _, inner, own=own) if shareable(stmt):
+            case Loop(_, _, _, inner, own=own) if shareable(stmt) or asked(stmt):
                 found |= names(inner) - set(own)
             case Loop(_, _, _, inner):
                 found |= _outside_trees(inner)
@@ -233,17 +240,17 @@ def called(target: Var | Load) -> str:
     return target.name if isinstance(target, Var) else target.array
 
 
-def has_tree(body: tuple[Stmt, ...]) -> bool:
-    """A team at ``body`` has something to reduce."""
-    return any(_has_tree(stmt) for stmt in body)
+def teamed(body: tuple[Stmt, ...]) -> bool:
+    """``body`` is for a team: it has something to reduce, or a loop that a directive gives to one."""
+    return any(_teamed(stmt) for stmt in body)
 
 
-def _has_tree(stmt: Stmt) -> bool:
+def _teamed(stmt: Stmt) -> bool:
     match stmt:
         case Loop(_, _, _, body):
-            return shareable(stmt) or has_tree(body)
+            return shareable(stmt) or asked(stmt) or teamed(body)
         case If(_, then, other):
-            return has_tree((*then, *other))
+            return teamed((*then, *other))
     return False
 
 
@@ -251,7 +258,7 @@ def _divisible(body: tuple[Stmt, ...]) -> bool:
     """A team has something to share out in ``body``."""
     inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
     parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
-    return parallel or has_tree(body) or any(_divisible(b) for b in inner)
+    return parallel or teamed(body) or any(_divisible(b) for b in inner)
 
 
 def nested(body: tuple[Stmt, ...]) -> bool:
@@ -302,6 +309,8 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
 
     def tell(p: Phase) -> Phase:
         match p:
+            case Alone(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
+                return Alone(body, by_all=True)
             case Alone(body):
                 return Alone(body, tuple(private[n] for n in sorted(written(body) & wanted)))
             case Repeat(loop, body):
@@ -311,6 +320,10 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
         return p
 
     return tuple(map(tell, phases))
+
+
+def _constant(stmt: Assign, private: Mapping[str, Var]) -> bool:
+    return isinstance(stmt.target, Var) and stmt.target.name in private and not names_in(stmt.value)
 
 
 class _Maker:
@@ -343,7 +356,7 @@ class _Maker:
         match stmt:
             case Loop() if shareable(stmt):
                 return self.tree(stmt)
-            case Loop(mode="parallel", reduces=()) if not has_tree(stmt.body):
+            case Loop(mode="parallel", reduces=()) if asked(stmt) or not teamed(stmt.body):
                 return Spread(replace(stmt, body=self.promoted(stmt.body)))
             case Loop(_, _, _, body) if _divisible(body):
                 return Repeat(replace(stmt, body=()), self.block(body))

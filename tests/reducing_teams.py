@@ -185,6 +185,18 @@ void f(int n, int m, double A[n][m], double y[n]) {
   }
 }
 """
+RESET = """
+void f(int n, int m, double A[n][m], double y[n]) {
+  for (int i = 0; i < n; i++) {
+    double t = y[i];
+    if (A[i][0] > 0) {
+      t = 0;
+      for (int j = 0; j < m; j++) t += A[i][j];
+    }
+    y[i] = t;
+  }
+}
+"""
 PAIRS = """
 void f(int n, int m, double data[n][m], double S[m][m]) {
   for (int p = 0; p < m - 1; p++) {
@@ -219,6 +231,8 @@ IMPERFECT = {
                    sized((3, 4, 2), (4, 2, 0)), ("grid i, reduction j, shared j 3x2, in the thread t",)),
     "chosen": Case(CHOSEN, ("loop 2: parallel", "loop 3: parallel", "codelet: grid blocksize 4x2"), sized((5, 6)),
                    ("grid i, reduction j, j, shared j 4x2",)),
+    "reset": Case(RESET, ("loop j: parallel", "codelet: grid blocksize 4x2"), sized((7, 6)),
+                  ("grid i, reduction j 4x2",)),
     "pairs": Case(PAIRS, ("loop i: parallel", "codelet: grid blocksize 4x2"), sized((5, 4)),
                   ("grid p, reduction i 4x2, in the thread q",)),
     "pairs, a launch a row": Case(PAIRS, ("loop p: noParallel", "loop i: parallel", "codelet: grid blocksize 4x2"),

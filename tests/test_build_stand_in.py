@@ -68,7 +68,7 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     row = made.CONFIGURATIONS[0]
     users = {k: u.split(", ") for u, k in re.findall(r"# (.*)\n@cuda.jit\ndef (\w+)", path.read_text())}
     for k in (k for k in made.SIGNATURES if row["plan"] in users[k.__name__]):
-        text, _ = made.cuda.compile_ptx(k.py_func, tuple(map(made.numba_type, made.SIGNATURES[k])), cc=(9, 0))
+        text = made.ptx(k, made.SIGNATURES[k], "sm_90")
         assert _code(text.partition(".version")[2]) in theirs, k.__name__
     for k, signature in made.SIGNATURES.items():
         code = made.cubin(k, signature, "sm_90")

@@ -15,6 +15,7 @@ import reducing
 import test_spaces
 import test_speculation
 import test_stage
+import test_teams
 from c_blocks import Case
 
 from looptune.analysis import Analysis
@@ -65,6 +66,9 @@ def features() -> Iterator[Case]:
         sizes = reduces.sizes[number % len(reduces.sizes)]
         made, start = plan(done, blocks=number % 2 == 1), reducing.given(codelet, sizes, number)
         yield Case(f"shared: {name}", made, codelet, start)
+    for name, shared in test_teams.CASES.items():
+        codelet, sizes = reducing.analysis(shared.text).codelet, shared.sizes[-1]
+        yield Case(f"for a team: {name}", test_teams.made(shared), codelet, reducing.given(codelet, sizes, 1))
     for name, (text, lines) in test_speculation.DONE.items():
         codelet = load(test_speculation.HEAD + "{" + text + "}\n").codelet
         sizes = test_speculation.SIZES[0]

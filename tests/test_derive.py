@@ -51,6 +51,8 @@ GPU = {
     "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: parallel", "loop 1: split 512",
                         "codelet: grid blocksize 32x8"),
     "gesummv": ("loop j: parallel", "codelet: grid blocksize 32x4"),
+    "gramschm": ("loop 2: parallel", "loop 4: gridify(i, j)", "loop 3: parallel, team", "loop 2, 3, 5, 6: unroll 4",
+                 "codelet: grid blocksize 16x64"),
     "2dconv": ("loop i: unroll 3, guarded, jam", "codelet: grid blocksize 32x8"),
     "fdtd-2d": ("loop 3, 5, 7: unroll 2, guarded, jam", "codelet: grid blocksize 128x2"),
 }  # fmt: skip

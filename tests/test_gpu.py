@@ -23,6 +23,7 @@ from test_overlap import Case as Overlapping
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
+from test_teams import CASES as FOR_TEAMS
 
 import looptune
 from looptune import preparation, targets
@@ -65,7 +66,8 @@ def test_a_kernel_computes_what_c_means(program: Program, target: str) -> None:
 
 
 EVERY: dict[str, Case | Staged | Overlapping] = {
-    **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()}
+    **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()},
+    **{f"for a team: {name}": case for name, case in FOR_TEAMS.items()},
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from looptune.frontend import load
 from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
-from looptune.registers import distinct, linear, promote
+from looptune.registers import distinct, linear, promote, told
 from looptune.rewrite import walk
 from looptune.schedule import schedule
 from looptune.verify import verify
@@ -158,3 +158,28 @@ void f(int n, double x[n], double y[n], double z[n]) {
     codelet = load(text).codelet
     proof = prove_plan(codelet, plan(schedule(Analysis(codelet)).codelet))
     assert proof.verdict == "proved", proof.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "elements"),
+    [
+        ("x[1] = 0; for (j = 0; j < m; j++) x[1] += A[1][j]; for (j = 0; j < m; j++) y[j] = 2 * x[1];", ["x[1]"]),
+        ("x[1] = 0; x[2] = 1; for (j = 0; j < m; j++) x[1] += A[1][j] * x[2];", ["x[1]", "x[2]"]),
+        ("x[1] = y[0]; if (n > 3) { for (j = 0; j < m; j++) x[1] += 2; }", ["x[1]"]),
+        ("y[0] = x[1]; x[1] = 0; for (j = 0; j < m; j++) x[1] += A[1][j];", []),
+        ("x[1] = x[1] / 2; for (j = 0; j < m; j++) y[j] = x[1];", []),
+        ("x[1] = 0; for (j = 0; j < m; j++) x[j] += x[1];", []),
+        ("k = 1; x[k] = 0; for (j = 0; j < m; j++) { x[k] += A[1][j]; k = 2; }", []),
+        ("x[1] = 1; x[1] += y[0]; for (j = 0; j < m; j++) s[0] += 1;", []),
+    ],
+)
+def test_what_a_team_is_told(body: str, elements: list[str]) -> None:
+    """An element that is one and the same, assigned before it is used, and used by what the team shares."""
+    before = load(f"void f({PARAMS})\n{{ int i, j, k; {body} }}\n").codelet
+    changed, made = told(before.body, {p.name for p in before.params} | {"i", "j", "k"})
+    after = verify(replace(before, body=changed, locals=before.locals + made))
+    given = oracle.arguments(before, {"n": 5, "m": 4})
+    assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
+    own = {v.name for v in made}
+    stores = [a for a in walk(after.body) if getattr(getattr(a, "value", None), "name", None) in own]
+    assert sorted(pretty.show(a.target) for a in stores if isinstance(a.target, Load)) == elements

@@ -33,7 +33,7 @@ from looptune.backends.text import ident
 from looptune.backends.tiles import WIDE, unaligned, wide
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Scalar
-from looptune.plans import Kernel, Plan, count, device_arrays, launches, sized, value
+from looptune.plans import Kernel, Plan, count, launches, sized, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +230,9 @@ def _whole(p: Scalar) -> bool:
     return "int" in p.dtype
 
 
-def argument_type(plan: Plan, name: str) -> Any:
-    """The Numba type of a kernel's parameter: a flat array, a scalar parameter or a host loop's variable."""
-    if any(a.name == name for a in device_arrays(plan.codelet, plan.resident)):
-        return types.Array(getattr(types, plan.array(name).dtype), 1, "C")
-    return getattr(types, scalar_type(plan, name))
+def argument_types(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
+    """The Numba types of a kernel's parameters: flat arrays, of which those that it does not write are readonly, then
+    scalar parameters and host loops' variables."""
+    arrays = ((getattr(types, plan.array(name).dtype), name not in kernel.writes) for name in kernel.arrays)
+    scalars = (getattr(types, scalar_type(plan, name)) for name in kernel.scalars)
+    return *(types.Array(item, 1, "C", readonly=readonly) for item, readonly in arrays), *scalars

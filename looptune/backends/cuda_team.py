@@ -117,6 +117,9 @@ class _Body:
 
     def alone(self, phase: Alone, when: str, indent: str) -> None:
         name, both = self.writer.name, self.writer.both
+        if phase.by_all:
+            self.lines += self.writer.block(phase.body, self.guarded(when, indent))
+            return
         if phase.known:  # another lane may not have read what was made known before
             self.barrier(indent)
         inside = self.guarded(both(when, "lane == 0"), indent)

@@ -22,11 +22,12 @@ from looptune.backends import cubin, cuda_ahead, tiles
 from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
-from looptune.backends.cuda_program import CudaProgram, argument_type
+from looptune.backends.cuda_program import CudaProgram, argument_types
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
-from looptune.backends.parameters import extent_names
+from looptune.backends.parameters import extent_names, scalar_type
+from looptune.backends.readonly import readonly_apart, reads
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
 from looptune.ir import Array, Local, Loop
 from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
@@ -54,7 +55,7 @@ class Parts:
 def parts(plan: Plan) -> Parts:
     check_limits(plan)
     imports, helpers, kernels = _kernels(plan)
-    types = {k.name: tuple(_named(argument_type(plan, n)) for n in (*k.arrays, *k.scalars)) for k in plan.kernels}
+    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.kernels}
     writer = HostWriter(plan, set())
     new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r})" for v in plan.resident]
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
@@ -70,8 +71,8 @@ def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
 
 
 def _named(kind: Any) -> str:
-    """``float32[::1]`` or ``uint32``."""
-    return f"{kind.dtype}[::1]" if hasattr(kind, "ndim") else str(kind)
+    """``float32[::1]``, ``float32[::1] readonly`` or ``uint32``."""
+    return f"{kind.dtype}[::1]{' readonly' * reads(kind)}" if hasattr(kind, "ndim") else str(kind)
 
 
 class NumbaCuda(Backend):
@@ -113,16 +114,16 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with hastened(self.fastmath):
+        with hastened(self.fastmath), readonly_apart():
             text, _ = cuda.compile_ptx(
-                module[entry].py_func, _signature(plan, kernel), cc=(major, minor), fastmath=self.fastmath
+                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath
             )
         return str(text)
 
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
         """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
-        facts = (source, str(_signature(plan, kernel)), self.arch, self.fastmath, _toolchain())
+        facts = (source, str(argument_types(plan, kernel)), self.arch, self.fastmath, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
         return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch))
 
@@ -146,10 +147,6 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     copying += cuda_ahead.helpers(kernels.values())
     imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying else ())]
     return tuple(imports), (*copying, *helpers), kernels
-
-
-def _signature(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
-    return tuple(argument_type(plan, n) for n in (*kernel.arrays, *kernel.scalars))
 
 
 def _toolchain() -> str:
@@ -197,7 +194,7 @@ Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
 
 def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
     args = [ident(n) for n in kernel.arrays]
-    args += [f"np.{argument_type(plan, n)!s}({ident(n)})" for n in kernel.scalars]
+    args += [f"np.{scalar_type(plan, n)}({ident(n)})" for n in kernel.scalars]
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 

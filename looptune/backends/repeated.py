@@ -7,9 +7,12 @@
 
     s[j] = s[j] + a; s[j] = s[j] + b             ==>      v = s[j] + a;    s[j] = v + b
 
+    y[j] = x[j] / a; y[k] = x[k] / a             ==>      v = x[k];        y[j] = x[j] / a; y[k] = v / a
+
 A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to what
 is written. Values and places only of what no assignment of the run changes. An element is stored once where it is
-updated several times in turn: what is read in between might be the same element for all that a compiler knows.
+updated several times in turn: what is read in between might be the same element for all that a compiler knows. A
+division, or a function, is a branch to a compiler for GPUs: what is loaded after it, before it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from looptune.ir import Assign, Bin, Cast, Const, Expr, Load, Node, Stmt, Un, Var
+from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ranges import linear
 from looptune.rewrite import rewrite, walk
 from looptune.scope import names_in, written
@@ -26,6 +29,8 @@ from looptune.simplify import add, mul
 
 PLACE, VALUE = "__at", "__once"
 """What the names of the variables end with."""
+STRAIGHT = frozenset({"abs", "fabs", "fmin", "fmax", "floor", "ceil"})
+"""The functions that are an instruction or two."""
 
 Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
@@ -42,7 +47,8 @@ def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Itera
         yield from body
         return
     changed = written(run)
-    yield from _stored_once(tuple(_valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh)), fresh)
+    valued = tuple(_valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh))
+    yield from _loaded_before(tuple(_stored_once(valued, fresh)), changed, fresh)
 
 
 def _placed(body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Assign]:
@@ -150,3 +156,47 @@ def _last_update(body: tuple[Assign, ...], at: int) -> int:
         elif isinstance(stmt.target, Load) or stmt.target.name in names_in(element.index):
             break
     return last
+
+
+def _loaded_before(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    """Before the first division or function, what assignments after it load of arrays that the run does not change."""
+    first = next((k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))), len(body))
+    early: list[Assign] = []
+    rest: list[Assign] = []
+    later = set(changed)
+    for stmt in body[first:]:
+        own = isinstance(stmt.target, Var) and stmt.target.name.endswith((PLACE, VALUE))
+        if own and not names_in(stmt.value) & later and not any(map(_branches, walk(stmt.value))):
+            early.append(stmt)
+            continue
+        rest.append(stmt)
+        later |= {stmt.target.name} if isinstance(stmt.target, Var) else set()
+    loads = (n for s in rest[1:] for n in _surely(s.value) if not names_in(n) & later)
+    held: dict[Node, Var] = {n: Var(fresh(VALUE), n.dtype) for n in dict.fromkeys(loads)}
+    yield from (*body[:first], *early, *(Assign(v, n) for n, v in held.items() if isinstance(n, Load)), *rest[:1])
+    for stmt in rest[1:]:
+        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+
+
+def _branches(e: Node) -> bool:
+    match e:
+        case Bin("/", dtype=dtype):
+            return dtype.startswith("float")
+        case Call(fn):
+            return fn not in STRAIGHT
+    return False
+
+
+def _surely(e: Expr) -> Iterator[Load]:
+    """What is loaded whatever the values are."""
+    match e:
+        case Load():
+            yield e
+        case Bin("&&" | "||"):
+            return
+        case Bin(_, lhs, rhs):
+            yield from (*_surely(lhs), *_surely(rhs))
+        case Un(_, arg) | Cast(_, arg):
+            yield from _surely(arg)
+        case Call(_, args):
+            yield from (n for arg in args for n in _surely(arg))

@@ -19,6 +19,7 @@ COMMON = ("looptune.runtime.tolerance", f"{RUNTIME}.lookup", f"{RUNTIME}.argumen
 CUDA = (
     *COMMON,
     "looptune.backends.driver",
+    "looptune.backends.readonly",
     *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
 )
 CPU = (*COMMON, "looptune.runtime.processor", "looptune.backends.sharing", f"{RUNTIME}.host")

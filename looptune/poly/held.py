@@ -4,6 +4,10 @@
     for k: C_r += A[i][k] * B[k][j]       ==>      for k: C[i][j] += A[i][k] * B[k][j]
     C[i][j] = C_r                                  store   where the loop assigns the register
 
+    m_r = 0                                        an original, which assigns the register before anything uses it
+    for i: m_r += A[i][j]                 ==>      m[j] = 0; for i: m[j] += A[i][j]
+    m[j] = m_r                                     store   nothing assigns the register after it
+
 Right when the register is used nowhere else, its index does not change in the loop, nothing in the loop touches the
 element in another way while one of the two writes, and whenever it is loaded (or stored) the loop uses (or writes) it
 and the other way round: load and store may stand under a condition.
@@ -42,6 +46,7 @@ class _Register:
     """``load`` and ``store`` name the assignments around the loop, ``inside`` those in it, ``depth`` its loops around.
 
     ``array`` holds the element outside; ``scalar``: it is a local of no dimension. A ``store`` of "" is none.
+    ``begun``: what is called the load is an original assignment, and one of those inside.
     """
 
     name: str
@@ -52,19 +57,23 @@ class _Register:
     store: str
     inside: frozenset[str]
     depth: int
+    begun: bool = False
 
 
 def without_registers(codelet: Codelet) -> Codelet:
     """The codelet with every element in its own place. Misheld where that is not the same."""
     if all(s.name for s in walk_stmts(codelet.body) if isinstance(s, Assign)):
         return codelet
-    opened = _Opening({v.name for v in codelet.locals if not v.shape}, _uses(codelet.body))
     called: dict[str, str] = {}
-    body = opened.block(_named(codelet.body, called), 0)
+    named = _named(codelet.body, called)
+    loaded = {s.target.name for s in walk_stmts(named) if isinstance(s, Assign) and isinstance(s.target, Var)
+              and not called[s.name]}  # fmt: skip
+    opened = _Opening({v.name for v in codelet.locals if not v.shape}, _uses(codelet.body), loaded)
+    body = opened.block(named, 0)
     if not opened.registers:
         return codelet
     _check(replace(codelet, body=body), opened.registers)
-    for move in (s for r in opened.registers for s in (r.load, r.store) if s):
+    for move in (s for r in opened.registers for s in ("" if r.begun else r.load, r.store) if s):
         del called[move]
     return replace(codelet, body=_restored(body, called, {r.name: r for r in opened.registers}))
 
@@ -98,11 +107,17 @@ class _Opening:
 
     locals: set[str]
     uses: Mapping[str, int]
+    loaded: set[str]
+    """Those that a move fills."""
     registers: list[_Register] = field(default_factory=list)
     stores: set[str] = field(default_factory=set)
 
     def block(self, body: tuple[Stmt, ...], depth: int) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
+        for k, stmt in enumerate(body):
+            match stmt:
+                case Assign(Load() as element, Var(r), name=name) if name.startswith(_MOVE) and r in self.locals:
+                    body = body if r in self.loaded else self.begun(body, k, r, element, depth)
         for k, stmt in enumerate(body):
             match stmt:
                 case Loop() as loop:
@@ -133,6 +148,33 @@ class _Opening:
             case Assign(Var(r), Load() | Var(), name=name):
                 return r in self.locals and name not in self.stores
         return False
+
+    def begun(self, body: tuple[Stmt, ...], at: int, name: str, element: Load, depth: int) -> tuple[Stmt, ...]:
+        """The block without a register that one of its statements assigns first and the one ``at`` stores."""
+        uses = [sum(isinstance(n, Var) and n.name == name for n in walk(s)) for s in body]
+        first = next(k for k, count in enumerate(uses) if count)
+        begin, store = body[first], body[at]
+        assert isinstance(store, Assign)
+        if not isinstance(begin, Assign) or begin.target != store.value or name in names_in(begin.value):
+            raise Misheld(f"the register {name} is used before it is assigned")
+        if self.uses[name] != sum(uses):
+            raise Misheld(f"the register {name} is used outside the block it is for")
+        if name in written(body[at + 1 :]):
+            raise Misheld(f"the register {name} is assigned after it is stored")
+        last = max(k for k, count in enumerate(uses) if count)
+        between = tuple(s for s in body[first : last + 1] if s is not store)
+        if names_in(element.index) & ({f.var for f in walk_stmts(between) if isinstance(f, Loop)} | written(between)):
+            raise Misheld(f"the index of the element in the register {name} changes before it is stored")
+        held = Load(name, element.index, element.dtype)
+        inside = frozenset(s.name for s in walk_stmts(between) if isinstance(s, Assign))
+        self.stores.add(store.name)
+        self.registers.append(
+            _Register(name, element.array, element.index, False, begin.name, store.name, inside, depth, begun=True)
+        )
+        return tuple(
+            s if s is store else rewrite(lambda n: held if isinstance(n, Var) and n.name == name else None, s)
+            for s in body
+        )
 
     def opened(self, load: Assign, loop: Loop, after: tuple[Stmt, ...], depth: int) -> Loop:
         name, element = load.target, load.value
@@ -192,7 +234,8 @@ def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
         if r.store:
             _covered(space, r, (r.store,), written_in, "is stored where it is not assigned")
             _covered(space, r, written_in, (r.store,), "is assigned where it is not stored")
-        load = space.accesses[r.load][1]  # the element; what conditions and subscripts read comes after it
+        # The element; what conditions and subscripts read comes after it.
+        load = space.accesses[r.store][0] if r.begun else space.accesses[r.load][1]
         for a in (a for s in sorted(inside) for a in space.accesses[s] if a.array == r.array):
             if (written_in or a.write) and _meets(space, r, load, a):
                 raise Misheld(f"{a.text} at {a.span} touches the element that is in the register {r.name}")

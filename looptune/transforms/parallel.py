@@ -7,10 +7,21 @@ Without either, the dependence analysis decides: a loop that carries no dependen
     for (j ...)                                 each thread sums some of the iterations, a tree adds up the threads,
         s += A[j];                              one of them updates s
 
+    s = 0;                                      one block of threads runs all four, with barriers between them:
+    for (i ...)       parallel                  it sums,
+        s += A[i] * A[i];
+    s = sqrt(s);                                one thread takes the root,
+    for (j ...)       parallel, team            and the block shares out this loop, which is no launch of its own
+        A[j] /= s;
+
+``team``: the threads of one block share out the iterations, as they do where the loop reduces; in a loop of the grid
+those of each iteration's team. Statements beside each other that are all for one block are one kernel. On a CPU it
+changes nothing.
+
 Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
 order then, so not under --strict-float where that rounds otherwise. ``reduce(+:s)`` is checked against what the
 analysis finds. ``parallel, trust`` asserts it where the code cannot be analysed.
-Gain: more threads; noParallel on an inner loop leaves more work in each. Cost: parallelism.
+Gain: more threads; noParallel on an inner loop leaves more work in each; team saves launches. Cost: parallelism.
 """
 
 from __future__ import annotations
@@ -27,27 +38,30 @@ class Parallel(Transform):
     """The iterations of a loop are run by threads, in any order."""
 
     name: ClassVar = "parallel"
-    syntax: ClassVar = "parallel [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, trust]"
+    syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, trust]"
     stage: ClassVar = "mode"
 
     trust: bool = False
     reduce: Arg | None = None
+    team: bool = False
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         """``private`` needs no check: the analysis finds by itself what each iteration needs its own of."""
-        trust, reduce = False, None
+        trust, reduce, team = False, None, False
         for arg in directive.args:
             match arg.key.lower():
                 case "trust":
                     trust = True
                 case "reduce":
                     reduce = arg
+                case "team":
+                    team = True
                 case "private":
                     continue
                 case _:
-                    raise wrong(cls, arg, ("reduce", "private", "trust"))
-        return cls(trust, reduce, span=directive.span)
+                    raise wrong(cls, arg, ("team", "reduce", "private", "trust"))
+        return cls(trust, reduce, team, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
@@ -56,7 +70,7 @@ class Parallel(Transform):
         return self.reduce
 
     def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, mode="parallel"),))
+        return Change((replace(site.loop, mode="parallel", axis="team" if self.team else site.loop.axis),))
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,11 @@ _SUM = "float s = 0;\n  for (int i = 0; i < n; i++)\n    s += A[i];\n  B[0] = s;
 Parallel.examples = {
     "parallel": Example(_COPY, """\
 #pragma hmppcg parallel
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "parallel, team": Example(_COPY, """\
+#pragma hmppcg parallel, team
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
 }"""),

@@ -147,7 +147,8 @@ def _beside(found: Patterns, sums: Iterable[Sum]) -> list[str]:
 
 
 def _sums(found: Patterns) -> Iterator[str]:
-    """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too."""
+    """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too, with what
+    stands beside them for the same threads."""
     lines: list[str] = []
     teams: list[Sum] = []
     for s in found.sums:
@@ -158,9 +159,13 @@ def _sums(found: Patterns) -> Iterator[str]:
     if lines:
         yield "\n".join([*lines, TEAMS])
     beside = _beside(found, teams)
-    if beside != lines:
-        more = f"{_all(s.loop for s in teams)}: {{ | unroll 4 }}"
-        yield "\n".join(["for gpu", *beside, more, "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])
+    shared = [(s, f) for s in teams for f in found.beside(s)]
+    alone = dict.fromkeys(called(f) for s, f in shared if not s.around)
+    if beside != lines or alone:
+        together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
+        every = sorted([*(s.loop for s in teams), *(f for _, f in shared)], key=lambda f: (f.number, f.piece))
+        more = f"{_all(every)}: {{ | unroll 4 }}"
+        yield "\n".join(["for gpu", *beside, *together, more, "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])
     dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])

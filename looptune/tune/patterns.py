@@ -143,6 +143,12 @@ class Patterns:
         """Which of the two stands first."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
+    def beside(self, found: Sum) -> tuple[Loop, ...]:
+        """The parallel loops without others inside that stand in the same block."""
+        block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
+        loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
+        return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
+
     def rank(self, loop: Loop) -> int:
         """How many dimensions the arrays that it writes have, 0 where they differ."""
         changed = written(loop.body)
@@ -169,6 +175,17 @@ def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
                 yield from outermost((*then, *other))
             case While(_, inner):
                 yield from outermost(inner)
+
+
+def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    yield body
+    for stmt in body:
+        match stmt:
+            case Loop(_, _, _, inner) | While(_, inner):
+                yield from _blocks(inner)
+            case If(_, then, other):
+                yield from _blocks(then)
+                yield from _blocks(other)
 
 
 def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:

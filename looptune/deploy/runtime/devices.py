@@ -13,6 +13,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.driver import SUCCESS, check
+from looptune.backends.readonly import readonly_apart
 from looptune.deploy.runtime.lookup import Device
 
 UNTIMED = 2
@@ -20,18 +21,25 @@ UNTIMED = 2
 
 
 def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
-    """Machine code for ``arch``, as the sweep had it: Numba to PTX to cubin; needs no GPU."""
+    """Machine code for ``arch``, as the sweep had it; needs no GPU."""
+    source = ObjectCode.from_ptx(ptx(kernel, signature, arch).encode())
+    return bytes(Linker(source, options=LinkerOptions(arch=arch)).link("cubin").code)
+
+
+def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
+    """What Numba makes of it."""
     major, minor = divmod(int(arch.removeprefix("sm_")), 10)
     args = tuple(numba_type(name) for name in signature)
-    ptx, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False)
-    linked = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch)).link("cubin")
-    return bytes(linked.code)
+    with readonly_apart():
+        text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False)
+    return str(text)
 
 
 def numba_type(name: str) -> Any:
-    """``float32[::1]``, a flat array, or ``uint32``."""
-    item, bracket, _ = name.partition("[")
-    return types.Array(getattr(types, item), 1, "C") if bracket else getattr(types, item)
+    """``float32[::1]``, a flat array, with ``readonly`` after it one that is not written; or ``uint32``."""
+    item, bracket, rest = name.partition("[")
+    kind = getattr(types, item)
+    return types.Array(kind, 1, "C", readonly=rest.endswith("readonly")) if bracket else kind
 
 
 def entry_of(code: bytes, name: str) -> str:

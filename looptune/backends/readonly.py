@@ -1,0 +1,50 @@
+"""Arrays that a kernel only reads overlap with none that it writes: their loads wait for no store.
+
+    A[p] = A[p] - Q[q] * r                      all four loads are on their way at once
+    A[p + n] = A[p + n] - Q[q + n] * r
+
+Numba's type of such an array is a readonly one, of which its compiler for GPUs tells LLVM nothing. Here it does, as C
+does by ``const float *__restrict__``.
+
+``looptune build`` writes this file into what it makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numba.cuda.core.callconv import CUDACallConv
+from numba.cuda.core.compiler_lock import global_compiler_lock
+
+POINTER = 4
+"""The place of the address among what an array is passed as."""
+
+
+@contextlib.contextmanager
+def readonly_apart() -> Iterator[None]:
+    """What is compiled meanwhile is told so; one thread at a time."""
+    with global_compiler_lock:
+        own = CUDACallConv.decorate_function
+        CUDACallConv.decorate_function = _decorated(own)
+        try:
+            yield
+        finally:
+            CUDACallConv.decorate_function = own
+
+
+def _decorated(own: Any) -> Any:
+    def decorate(self: Any, fn: Any, args: Sequence[str], kinds: Sequence[Any], noalias: bool = False) -> None:
+        own(self, fn, args, kinds, noalias)
+        addresses = {f"{name}.{POINTER}" for name, kind in zip(args, kinds, strict=True) if reads(kind)}
+        for arg in self.get_arguments(fn):
+            if arg.name in addresses:
+                arg.add_attribute("noalias")
+
+    return decorate
+
+
+def reads(kind: Any) -> bool:
+    """Of Numba's types: an array that is not written."""
+    return hasattr(kind, "ndim") and not kind.mutable
