@@ -210,6 +210,40 @@ def test_tiles_are_what_a_block_reads(case: Case) -> None:
     assert sum(used.shared_bytes for used in built.resources) > 0
 
 
+SIDE_BY_SIDE = ("loop j: unroll 4, jam", "loop k: tile k:6", "loop k: stage A", "codelet: grid blocksize 4x2")
+
+
+@simulator
+@pytest.mark.parametrize(
+    ("lines", "turned"),
+    [
+        (SIDE_BY_SIDE, [(2, 6, False), (16, 20, True)]),
+        (("loop j: unroll 4, split, jam", *SIDE_BY_SIDE[1:]), [(2, 6, False), *[(4, 7, False)] * 4]),
+        (("loop i: unroll 4, jam", *SIDE_BY_SIDE[1:]), [(4, 7, False), (8, 6, False)]),
+    ],
+    ids=["along x", "apart", "along y"],
+)
+def test_rows_that_a_thread_reads_side_by_side_are_turned(
+    lines: tuple[str, ...], turned: list[tuple[int, int, bool]], tmp_path: Path
+) -> None:
+    """The elements of a column lie side by side, padded to an odd number of 16 bytes, and are read together."""
+    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.tiles import staged
+
+    case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
+    done = planned(case, case.sizes[0])
+    tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]
+    assert [(t.rows, t.pitch, t.turned) for t in tiles] == turned
+    assert [t.together for t in tiles if t.turned] == [4] * sum(t.turned for t in tiles)
+    codelet, programs, wants = load(ITSELF).codelet, [], {}
+    for sizes in case.sizes[1:]:
+        start = oracle.arguments(codelet, sizes)
+        wants[str(sizes)] = oracle.interpreted(codelet, start)
+        programs.append(oracle.Emitted(str(sizes), NumbaCuda().emit(planned(case, sizes)), "f", start))
+    found = oracle.simulated(programs, tmp_path)
+    assert {k: off for k, want in wants.items() if (off := oracle.off(want, found[k], 1e-6)) is not None} == {}
+
+
 REFUSED = {
     "how often it runs": (PRODUCT, ("loop k: stage A",), "how often loop k runs is not known: tile it"),
     "threads apart": (
