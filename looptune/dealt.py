@@ -16,6 +16,8 @@ own in it besides:
       for j: t[i] += A[i][j] * x[j] ==>    for i of p: for j: t[i] += A[i][j] * x[j]
       for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
+
+The loop that tells them apart may be the one that has such a sum.
 """
 
 from __future__ import annotations
@@ -146,7 +148,7 @@ class _Dealing:
         held = {r.target: Load(*self.array(r, part, first, chain, host, apart)) for r in targets}
         sums = [self.accumulator(r, loops) for r in targets]
         runs = _some(loops)
-        each = () if apart is None else (replace(apart, mode="parallel", own=(), directives=()),)
+        each = () if apart is None else (replace(apart, mode="parallel", reduces=(), own=(), directives=()),)
         begin = _within(each, tuple(Assign(held[a.target], a.identity) for a in sums))
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
                      block=first.block)  # fmt: skip
@@ -240,7 +242,7 @@ def _apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> Loop | None:
     )]  # fmt: skip
     first = adding[0]
     same = all((f.var, f.lo, f.hi, f.step) == (first.var, first.lo, first.hi, first.step) for f in adding)
-    alone = told == {first.var} and all(first.var in names for names in places.values()) and not first.reduces
+    alone = told == {first.var} and all(first.var in names for names in places.values())
     if not (same and alone) or names_in((first.lo, first.hi)) & (changing | written(loops)):
         raise Unfit(loops[0], f"loop {first.var} inside of it tells its sums apart: permute it inwards")
     return first
