@@ -30,8 +30,6 @@ class Spelling(ABC):
 
     barrier: ClassVar[str]
     leave: ClassVar[str]
-    half: ClassVar[str]
-    """The variable that says how far apart two lanes are that are added up: ``half`` is a type elsewhere."""
 
     @abstractmethod
     def name(self, name: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import log2, prod
+from itertools import pairwise
+from math import prod
 
 import numpy as np
 
+from looptune.backends.cuda_team import levels
 from looptune.backends.overlapped import Inner, Rows, inner
 from looptune.backends.speculation import speculated
 from looptune.backends.tiles import FIRST, Tile, staged
@@ -26,6 +28,9 @@ from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree
 
 JOINING = 3.0
 """Instructions of a step in which the sums of a team's lanes are joined: fetched, added, waited for."""
+
+WARP = 32
+"""Lanes of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +228,8 @@ class _Walker:
                     level.inner.append(self.made("", 1.0, here.warps, own))
                 case Tree(loop, into, deep):
                     self.shared(loop, here, level, deep=deep and team.along == "xy")
-                    steps = log2(max(2, lanes))
-                    level.more(Instructions(other=JOINING * steps * len(into) * here.warps.requests))
-                    level.barriers += 1
+                    level.more(Instructions(other=joining(lanes, team.along) * len(into) * here.warps.requests))
+                    level.barriers += 1 + len(list(levels(lanes)))
                 case Spread(loop):
                     self.shared(loop, here, level, deep=False)
                 case Repeat(loop, body):
@@ -246,6 +250,14 @@ class _Walker:
                 assert team is not None, "lanes are a team's"
                 outer = dealt(loop, team.along, self.kernel.lanes)
         self.loop(outer, here, level, partial(self.block, outer.body))
+
+
+def joining(lanes: int, along: str) -> float:
+    """Instructions a warp in which the sums of a team's lanes are joined, level by level by fewer warps."""
+    left = [lanes, *levels(lanes), 1]
+    side = 1 if along == "y" else WARP
+    steps = (-(-b // side) * (-(-a // b) - 1) for a, b in pairwise(left))
+    return JOINING * max(1, sum(steps)) / -(-lanes // side)
 
 
 def dealt(loop: Loop, along: str, lanes: int) -> Loop:
