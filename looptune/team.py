@@ -218,10 +218,10 @@ def told_apart(loop: Loop, inner: Loop) -> bool:
                 places.setdefault(array, set()).add(index)
             case Var():
                 return False
-    return all(len(found) == 1 and _own_element(inner, next(iter(found)), changing) for found in places.values())
+    return all(len(found) == 1 and own_element(inner, next(iter(found)), changing) for found in places.values())
 
 
-def _own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
+def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
     """One subscript is a multiple of the loop's variable, plus what does not change."""
     var = Var(inner.var, inner.dtype)
     terms = [linear(e)[0] for e in index]

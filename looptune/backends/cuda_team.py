@@ -18,9 +18,11 @@ from functools import partial
 
 import numpy as np
 
+from looptune.backends.kept import LANE
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.ir import Assign, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Kernel
+from looptune.rewrite import walk
 from looptune.scope import names, names_in, written
 from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
 
@@ -86,10 +88,14 @@ def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
         yield "    " + writer.shared(name, count, dtype)
+    if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
+        yield "    " + writer.new("uint32", writer.name(LANE), "lane", fits=True)
+        writer.bind(LANE, True)
     if live:
         yield "    " + writer.new("bool", "live", live, fits=True)
     body.phases(kernel.team.phases, "live" if live else "", "    ")
     yield from body.lines
+    writer.unbind(LANE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,7 @@ class _Body:
                     self.tree(phase, when, indent)
                 case Spread(loop):
                     self.touch(self.by_all((loop,)), indent)
-                    self.lines += self.writer.loop(loop, self.guarded(when, indent), "lane", self.kernel.lanes)
+                    self.shared(loop, self.guarded(when, indent))
                 case Repeat():
                     self.repeat(phase, when, indent)
                 case Branch():
@@ -239,7 +245,12 @@ class _Body:
                 within = partial(self.writer.loop, inner, lane=self.writer.thread("x"), lanes=x)
                 self.lines += self.writer.loop(phase.loop, indent, self.writer.thread("y"), y, within)
             case _:
-                self.lines += self.writer.loop(phase.loop, indent, "lane", self.kernel.lanes)
+                self.shared(phase.loop, indent)
+
+    def shared(self, loop: Loop, indent: str) -> None:
+        """Every so manieth iteration; all of a loop over a lane's turns."""
+        lanes = self.kernel.lanes if loop.mode == "parallel" else 1
+        self.lines += self.writer.loop(loop, indent, "lane" if lanes > 1 else "", lanes)
 
     def join(self, buffers: Mapping[str, Accumulator], indent: str, lanes: int, left: int) -> None:
         """The sums of ``lanes`` joined to those of ``left`` of them, of which this lane has one."""
