@@ -17,7 +17,8 @@ own in it besides:
       for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
 
-The loop that tells them apart may be the one that has such a sum.
+The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to the
+sums, is done where they are added up.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from functools import partial, reduce
 
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
-from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import Accumulator, called, has_tree, quiet
@@ -115,7 +116,9 @@ class _Dealing:
         for stmt in body:
             chain, inside = _chain(stmt)
             if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
-                out += self.nests(chain, inside, host)
+                made = self.nests(chain, inside, host)
+                whole = _begun(out[-1], made) if out else None
+                out = [*out, *made] if whole is None else [*out[:-1], *whole]
                 continue
             if isinstance(stmt, Loop) and stmt.mode in ("parallel", "thread"):
                 out.append(stmt)
@@ -290,6 +293,27 @@ def _added(a: Accumulator, part: Load, every: Loop, *, team: bool) -> tuple[Stmt
     if team:
         loop = replace(loop, mode="parallel", reduces=(Reduced(a.op, a.own),))
     return Assign(a.own, a.target), loop, Assign(a.target, a.own)
+
+
+def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
+    """The nests that are ``made``, with what the loop before them does in that of the sums: a kernel less.
+
+    None where it does more than to assign the elements that are added to, or what the parts need.
+    """
+    match begin, made:
+        case Loop(mode="parallel", reduces=(), axis="") as first, (Loop() as shares, Loop() as sums):
+            body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
+        case _:
+            return None
+    changed = written((sums,))
+    elements = {n for n in walk(sums.body) if isinstance(n, Load) and n.array in changed}
+    touched = {n for n in walk(body) if isinstance(n, Load) and n.array in changed}
+    simple = all(isinstance(s, Assign) and isinstance(s.target, Load) and s.target in elements for s in body)
+    same = (first.lo, first.hi, first.step) == (sums.lo, sums.hi, sums.step)
+    early = written(body) & names((shares,)) or names(body) & written((shares,))
+    if not (simple and same and touched <= elements) or early:
+        return None
+    return shares, replace(sums, body=(*body, *sums.body))
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:

@@ -11,10 +11,11 @@ import oracle
 import pytest
 import reducing
 from reducing_parts import BOTH, TOGETHER, TWICE
+from reducing_teams import ROWS
 
 from looptune.backends.kept import LANE, kept
 from looptune.bake import bake
-from looptune.ir import Var
+from looptune.ir import Const, Var
 from looptune.mapping import plan
 from looptune.plans import Plan
 
@@ -55,6 +56,17 @@ def test_what_is_kept() -> None:
     assert found(planned(TOGETHER, lines, {"n": 9, "m": 129})) == [], "136 bytes"
     teams = ("loop 4: parallel", "codelet: grid blocksize 4x2")
     assert found(planned(BY_TEAMS, teams, {"l": 3, "n": 4, "m": 9})) == [("y_kept", 3)]
+
+
+@pytest.mark.parametrize(("width", "counted"), [(8, 1), (16, 2), (12, 0), (7, 0)])
+def test_turns_are_counted(width: int, counted: int) -> None:
+    """Where every lane has as many."""
+    (kernel,) = planned(ROWS, ("loop 2: parallel", "codelet: grid blocksize 8x2"), {"n": 5, "m": width}).kernels
+    team = kept(kernel, Var(LANE)).team
+    assert team is not None
+    (tree,) = team.trees
+    assert (tree.loop.hi == Const(counted)) == (counted > 0)
+    assert (tree.loop.mode == "sequential") == (counted > 0)
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -1,14 +1,15 @@
-"""Elements that a lane of a team uses in one loop after the other, in registers of that lane.
+"""Loops that a team shares, by the turns of a lane; what it uses of an array in one after the other, in its registers.
 
     for j (shared): P[p][j] = 0                 lane + 32 t is the lane's j in its turn t:  for t in 0..4: k[t] = 0
     for i: y_own = ...                          for i: y_own = ...
       for j (shared): P[p][j] += A[i][j]   ==>    for t in 0..4: k[t] += A[i][lane + 32 t]
                                                 for t in 0..4: P[p][lane + 32 t] = k[t]
 
-Done for an array that the team touches in such loops alone: with the same constant bounds, so that an iteration is
-always the same lane's, and only at the one element that an iteration has for itself. The first of the loops assigns
-them all, and one of them is in another loop: there they would be loaded and stored again and again. A compiler unrolls
-the turns, and the registers have names then.
+Turns are counted where every lane has the same constant number of them, so that a compiler can unroll them all, and
+where an element is kept. That is done for an array that the team touches in such loops alone: with the same constant
+bounds, so that an iteration is always the same lane's, and only at the one element that an iteration has for itself.
+The first of the loops assigns them all, and one of them is in another loop: there they would be loaded and stored again
+and again. Where the turns are unrolled, the registers have names.
 """
 
 from __future__ import annotations
@@ -46,8 +47,6 @@ def kept(kernel: Kernel, lane: Var) -> Kernel:
     if team is None or kernel.lanes == 1:
         return kernel
     found = _found(kernel, team.phases)
-    if not found:
-        return kernel
     phases: list[Phase] = []
     made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)
     for k, phase in enumerate(team.phases):
@@ -69,7 +68,7 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
         element = _element(array, mine, changing)
         if element is None or not _begins(array, phases) or array not in _used(_repeated(phases)):
             continue
-        turns = -(-_trips(mine[0]) // kernel.lanes)
+        turns = _turns(mine[0], kernel.lanes)
         room -= turns * np.dtype(element.dtype).itemsize
         if room < 0:
             return found
@@ -78,18 +77,26 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
     return found
 
 
-def _trips(loop: Loop) -> int:
-    assert isinstance(loop.lo, Const), "the bounds are constant"
-    assert isinstance(loop.hi, Const), "the bounds are constant"
-    return -(-int(loop.hi.value - loop.lo.value) // loop.step)
+def _trips(loop: Loop) -> int | None:
+    """None where the bounds are not constant."""
+    match loop.lo, loop.hi:
+        case Const(int(lo)), Const(int(hi)):
+            return max(0, -(-(hi - lo) // loop.step))
+    return None
+
+
+def _turns(loop: Loop, lanes: int) -> int:
+    """How many a lane has at most."""
+    trips = _trips(loop)
+    assert trips is not None, "the bounds are constant"
+    return -(-trips // lanes)
 
 
 def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
     """The one that each iteration of all the loops uses, in terms of the first one's variable."""
     first = loops[0]
-    range_ = (first.lo, first.hi, first.step)
-    same = all((f.lo, f.hi, f.step) == range_ for f in loops)
-    if not (same and isinstance(first.lo, Const) and isinstance(first.hi, Const) and first.lo.value < first.hi.value):
+    same = all((f.lo, f.hi, f.step) == (first.lo, first.hi, first.step) for f in loops)
+    if not same or not _trips(first):
         return None
     var = Var(first.var, first.dtype)
     found = {
@@ -163,7 +170,7 @@ class _Turns:
         match phase:
             case Spread(loop) if self.concerns(loop):
                 return Spread(self.turns(loop))
-            case Tree(loop) if self.concerns(loop):
+            case Tree(loop, _, False) if self.concerns(loop):
                 return replace(phase, loop=self.turns(loop))
             case Repeat(_, body):
                 return replace(phase, body=tuple(map(self.phase, body)))
@@ -172,7 +179,9 @@ class _Turns:
         return phase
 
     def concerns(self, loop: Loop) -> bool:
-        return bool(names(loop.body) & self.kept.keys())
+        trips = _trips(loop)
+        even = trips is not None and trips > 0 and trips % self.lanes == 0
+        return even or bool(names(loop.body) & self.kept.keys())
 
     def store(self, k: _Kept) -> Spread:
         held = Load(k.own.name, (_turn(k.loop),), k.own.dtype)
@@ -191,9 +200,10 @@ class _Turns:
         trip = add(self.lane, mul(Const(self.lanes), turn))
         place: Expr = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
         inside = substitute(body, {loop.var: place})
-        if _trips(loop) % self.lanes:
+        turns = _turns(loop, self.lanes)
+        if _trips(loop) != turns * self.lanes:
             inside = (If(Bin("<", place, loop.hi), inside),)
-        count = Const(-(-_trips(loop) // self.lanes))
+        count = Const(turns)
         return replace(loop, var=turn.name, lo=Const(0), hi=count, step=1, body=inside, mode="sequential", reduces=())
 
 
