@@ -17,8 +17,8 @@ own in it besides:
       for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
 
-The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to the
-sums, is done where they are added up.
+The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
+the sums, is done where they are added up.
 """
 
 from __future__ import annotations

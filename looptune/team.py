@@ -33,7 +33,8 @@ _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16":
 class Accumulator:
     """The local ``own`` in which a lane accumulates for ``target``; ``other`` holds a partner's value meanwhile.
 
-    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side.
+    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side. ``first``: a value to begin with
+    in place of the target's own.
     """
 
     op: str
@@ -41,6 +42,7 @@ class Accumulator:
     own: Var
     other: Var
     quiet: bool
+    first: Const | None = None
 
     @property
     def identity(self) -> Const:
@@ -64,12 +66,23 @@ class Accumulator:
     @property
     def update(self) -> Stmt:
         """``target op= own``. An element into which nothing was accumulated is left alone: there may be none such."""
-        update = Assign(self.target, self.joined(self.target, self.own))
-        if isinstance(self.target, Var):
-            return update
+        return self.where_some(self.updated(self.target))
+
+    @property
+    def fetched(self) -> Stmt:
+        """``other = target``, for ``updated``."""
+        return self.where_some(Assign(self.other, self.target))
+
+    def updated(self, before: Expr) -> Assign:
+        return Assign(self.target, self.joined(before if self.first is None else self.first, self.own))
+
+    def where_some(self, stmt: Stmt) -> Stmt:
+        """Under the condition that something was accumulated, where that counts."""
+        if isinstance(self.target, Var) or self.first is not None:
+            return stmt
         nothing = self.identity
         some = Bin("==", self.own, self.own) if nothing.value != nothing.value else Bin("!=", self.own, nothing)
-        return If(some, (update,))
+        return If(some, (stmt,))
 
     def joined(self, a: Expr, b: Expr) -> Expr:
         """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""

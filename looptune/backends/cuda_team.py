@@ -12,12 +12,13 @@ Deterministic: the order of every sum depends on the block's shape and the sizes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from looptune.backends.begun import apart
 from looptune.backends.kept import LANE
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.ir import Assign, Expr, Load, Loop, Stmt, Var
@@ -96,6 +97,14 @@ def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
     body.phases(kernel.team.phases, "live" if live else "", "    ")
     yield from body.lines
     writer.unbind(LANE)
+
+
+def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
+    """Of elements: all are loaded before the first is stored, where no two can be one."""
+    if not apart(into):
+        return [a.update for a in into]
+    loads = [a.fetched for a in into if a.first is None]
+    return [*loads, *(a.where_some(a.updated(a.other)) for a in into)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +219,12 @@ class _Body:
             inside = self.guarded("lane == 0", indent)
             self.join(buffers, inside, left, 1)
             self.put(scalars, inside)
-        if len(scalars) < len(buffers):
+        elements = [a for b, a in buffers.items() if b not in scalars]
+        if elements:
             self.touch(last, indent)
             inside = self.guarded(writer.both(when, "lane == 0"), indent)
-            for a in (a for b, a in buffers.items() if b not in scalars):
-                self.lines += writer.statement(a.update, inside)
+            for stmt in _updates(elements):
+                self.lines += writer.statement(stmt, inside)
         self.touch(told, indent)
         for buffer, a in scalars.items():
             if several:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from looptune.backends.begun import begun
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Var
 from looptune.plans import Kernel
 from looptune.rewrite import rewrite, substitute, walk
@@ -42,16 +43,18 @@ class _Kept:
 
 
 def kept(kernel: Kernel, lane: Var) -> Kernel:
-    """The kernel with such elements in arrays of its threads, which compilers make registers; ``lane`` is known."""
+    """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values where
+    sums are joined (`begun`); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel
-    found = _found(kernel, team.phases)
+    before = begun(team.phases)
+    found = _found(kernel, before)
     phases: list[Phase] = []
     made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)
-    for k, phase in enumerate(team.phases):
+    for k, phase in enumerate(before):
         phases.append(made.phase(phase))
-        later = _used(team.phases[k + 1 :])
+        later = _used(before[k + 1 :])
         phases += [made.store(f) for f in found if f.element.array in _used((phase,)) - later]
     return replace(kernel, team=replace(team, phases=tuple(phases)), locals=(*kernel.locals, *(k.own for k in found)))
 
