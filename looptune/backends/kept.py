@@ -43,8 +43,8 @@ class _Kept:
 
 
 def kept(kernel: Kernel, lane: Var) -> Kernel:
-    """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values where
-    sums are joined (`begun`); ``lane`` is the variable that says which lane a thread is."""
+    """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
+    where sums are joined (``begun``); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from looptune.analysis import Analysis
 from looptune.bind import Id, identity
@@ -142,6 +143,13 @@ class Patterns:
     def before(self, a: Loop, b: Loop) -> Loop:
         """Which of the two stands first."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
+
+    def ahead(self, loop: Loop) -> Loop | None:
+        """The loop right before it, of as many iterations and with no loop inside; None where there is none."""
+        for a, b in pairwise(self.body):
+            if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
+                return a if (a.lo, a.hi, a.step) == (loop.lo, loop.hi, loop.step) else None
+        return None
 
     def rank(self, loop: Loop) -> int:
         """How many dimensions the arrays that it writes have, 0 where they differ."""
