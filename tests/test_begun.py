@@ -14,7 +14,7 @@ from looptune.ir import Const, Load, Var
 from looptune.mapping import plan
 from looptune.team import Accumulator, Tree
 
-HEAD = "void f(int n, int m, double A[n][m], float x[n], double y[n + 1], float z[n])\n"
+HEAD = "void f(int n, int m, double A[n][m], double B[n][m], float x[n], double y[n + 1], float z[n])\n"
 ROWS = "{ for (int i = 0; i < n; i++) { %s for (int j = 0; j < m; j++) %s %s } }"
 ADD = "y[i] += A[i][j];"
 BEGUN = {
@@ -30,6 +30,17 @@ BEGUN = {
     "no constant": (ROWS % ("y[i] = x[i];", ADD, ""), [None]),
     "on a condition": (ROWS % ("if (x[i] > 0) y[i] = 1;", ADD, ""), [None]),
 }  # fmt: skip
+READ = "for (int k = 0; k < m; k++) B[i][k] = y[i] + A[i][k];"
+TOLD = {
+    "read by all": (ROWS % ("y[i] = 3;", ADD, READ), True),
+    "read by all, at last": (ROWS % ("y[i] = 3;", ADD, "z[i] = y[i];" + READ), True),
+    "changed in between": (ROWS % ("y[i] = 3;", ADD, "y[i] /= 2;" + READ), False),
+    "changed afterwards": (ROWS % ("y[i] = 3;", ADD, READ + "y[i] = 1;"), False),
+    "read by one": (ROWS % ("y[i] = 3;", ADD, "z[i] = y[i];"), False),
+    "not begun": (ROWS % ("", ADD, READ), False),
+    "another one": (ROWS % ("y[i] = 3;", ADD, READ.replace("y[i] +", "y[n] +")), False),
+}
+ALL = {**{name: text for name, (text, _) in BEGUN.items()}, **{name: text for name, (text, _) in TOLD.items()}}
 
 
 def lines(name: str) -> tuple[str, ...]:
@@ -52,6 +63,16 @@ def _trees(phases: tuple[object, ...]) -> list[Tree]:
     return found + [t for p in phases for t in _trees(getattr(p, "body", ()))]
 
 
+@pytest.mark.parametrize("name", TOLD)
+def test_which_are_told(name: str) -> None:
+    """The sums that all lanes read later on, and that nothing changes."""
+    text, told = TOLD[name]
+    (kernel,) = plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
+    assert kernel.team is not None
+    (tree,) = _trees(begun(kernel.team.phases))
+    assert [isinstance(a.target, Var) for a in tree.into] == [told]
+
+
 def test_elements_that_may_be_one() -> None:
     """Their first values stay, and each is loaded after the one before is stored."""
     own, i = Var("own", "float32"), Var("i", "int32")
@@ -65,7 +86,7 @@ def test_elements_that_may_be_one() -> None:
 def test_results_are_the_loops(tmp_path: Path) -> None:
     """All of them, also where the loop that reduces does not run."""
     cases = []
-    for name, (text, _) in BEGUN.items():
+    for name, text in ALL.items():
         for sizes in ({"n": 5, "m": 7}, {"n": 3, "m": 0}):
             codelet = reducing.analysis(HEAD + text).codelet
             made = plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True)
