@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,16 @@ import reducing
 from reducing_parts import BOTH, TOGETHER, TWICE
 from reducing_teams import ROWS
 
+from looptune.analysis import Analysis
+from looptune.backends.cuda_c_text import file_text
 from looptune.backends.kept import LANE, kept
 from looptune.bake import bake
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
 from looptune.ir import Const, Var
 from looptune.mapping import plan
 from looptune.plans import Plan
+from looptune.schedule import schedule
 
 HEAD = "void f(int l, int n, int m, double A[l][n][m], double t[l][n], double y[l][m], double z[m])\n"
 TEAMS = "{ for (int k = 0; k < l; k++) { %s for (int i = 0; i < n; i++) { %s %s } %s } }"
@@ -75,6 +81,35 @@ def test_what_is_left(name: str) -> None:
     loop = 3 if name == "not begun" else 4
     lines = (f"loop {loop}: parallel", "codelet: grid blocksize 4x2")
     assert found(planned(HEAD + LEFT[name], lines, {"l": 3, "n": 4, "m": 9})) == []
+
+
+BOTH_PRODUCTS = {
+    "atax": (("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 256"), 5),
+    "bicg": (("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
+              "loop 2.1: split 256"), 4),
+    "mvt": (("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel", "loop 1: unroll 4, jam",
+             "loop 1: split 256"), 4),
+}  # fmt: skip
+"""In one read of a matrix; and how often a block waits for its threads in an iteration over four of its rows."""
+
+
+@pytest.mark.parametrize("name", BOTH_PRODUCTS)
+def test_two_launches(name: str) -> None:
+    """One for the rows and the parts of columns, which are stored once, and one that adds up the parts."""
+    lines, barriers = BOTH_PRODUCTS[name]
+    codelet = load(Path(__file__).parent.parent / "polybench" / f"{name}.c").codelet
+    done = schedule(Analysis(codelet), parse_lines((*lines, "codelet: grid blocksize 32x16")))
+    made = plan(bake(done.codelet, {"n": 4096, "nx": 4096, "ny": 4096}), blocks=True)
+    ((array, count),) = found(made)
+    assert (array.endswith("_parts_kept"), count, len(made.kernels)) == (True, 8, 2)
+    first, _ = device_text(made)
+    assert first.count("__syncthreads()") == barriers
+    assert len(re.findall(rf"\b{array.removesuffix('_kept')}\[", first)) == 1, "stored"
+
+
+def device_text(made: Plan) -> list[str]:
+    """Of each kernel."""
+    return re.split(r"(?=__launch_bounds__)", file_text(made))[1:]
 
 
 def cases() -> Iterator[c_blocks.Case]:
