@@ -31,6 +31,8 @@ MOST_BYTES = 128
 """Of the registers of a thread, which has up to 1020 and 128 where an SM is full of threads."""
 LANE = "lane__number"
 """The variable that says which lane of its team a thread is."""
+TURN = "__turn"
+"""What the names of variables end in that count a lane's turns; a kernel that has such names stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ def kept(kernel: Kernel, lane: Var) -> Kernel:
     """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
     where sums are joined (``begun``); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
-    if team is None or kernel.lanes == 1:
+    taken = _names(kernel)
+    if team is None or kernel.lanes == 1 or any(n == lane.name or n.endswith(TURN) for n in taken):
         return kernel
     before = begun(team.phases)
     found = _found(kernel, before)
@@ -63,7 +66,7 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
     """What to keep, as much as there is room for."""
     loops, elsewhere = list(_shared(phases)), _elsewhere(phases)
     changing = written(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
-    taken = names((*kernel.loops, *kernel.body)) | {v.name for v in kernel.locals} | {*kernel.arrays, *kernel.scalars}
+    taken = _names(kernel)
     found: list[_Kept] = []
     room = MOST_BYTES
     for array in sorted(kernel.writes & set(kernel.arrays) - elsewhere):
@@ -80,10 +83,15 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
     return found
 
 
+def _names(kernel: Kernel) -> set[str]:
+    used = names((*kernel.loops, *kernel.body)) | {v.name for v in kernel.locals}
+    return used | {*kernel.arrays, *kernel.scalars}
+
+
 def _trips(loop: Loop) -> int | None:
-    """None where the bounds are not constant."""
+    """None where the bounds are not constant, or the variable may be negative, which places are not."""
     match loop.lo, loop.hi:
-        case Const(int(lo)), Const(int(hi)):
+        case Const(int(lo)), Const(int(hi)) if lo >= 0:
             return max(0, -(-(hi - lo) // loop.step))
     return None
 
@@ -211,4 +219,4 @@ class _Turns:
 
 
 def _turn(loop: Loop) -> Var:
-    return Var(f"{loop.var}__turn")
+    return Var(loop.var + TURN)

@@ -15,9 +15,10 @@ updated several times in turn: what is read in between might be the same element
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
+from looptune.backends.text import never_negative
 from looptune.ir import Assign, Bin, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ranges import linear
 from looptune.rewrite import rewrite, walk
@@ -31,9 +32,9 @@ Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
 
 
-def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Stmt]:
+def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]) -> Iterator[Stmt]:
     """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
-    a run of assignments stays as it is.
+    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative.
 
     A load whose place is held has one subscript: the place.
     """
@@ -42,11 +43,14 @@ def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Itera
         yield from body
         return
     changed = written(run)
-    yield from _stored_once(tuple(_valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh)), fresh)
+    placed = tuple(_placed(run, changed, flat, fresh, nonnegative))
+    yield from _stored_once(tuple(_valued(placed, changed, fresh)), fresh)
 
 
-def _placed(body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Assign]:
-    places = {n: _split(flat(n)) for n in walk(body) if isinstance(n, Load)}
+def _placed(
+    body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]
+) -> Iterator[Assign]:
+    places = {n: _split(flat(n), nonnegative) for n in walk(body) if isinstance(n, Load)}
     often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
     held: dict[Expr, Var] = {}
 
@@ -72,10 +76,11 @@ def _place(e: Expr, changed: set[str]) -> bool:
     return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
 
 
-def _split(e: Expr) -> tuple[Expr, int]:
-    """What varies, which is not negative as far as can be seen, and what is added to it."""
+def _split(e: Expr, nonnegative: Collection[str]) -> tuple[Expr, int]:
+    """What varies, and what is added to it: nothing where a variable may be negative, as in a loop from -1."""
     terms, constant = linear(e)
-    if any(factor < 0 for factor in terms.values()):
+    below = (isinstance(term, Var) and not never_negative(term, nonnegative) for term in terms)
+    if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
     base: Expr = Const(0)
     for term, factor in terms.items():
