@@ -16,6 +16,9 @@ own in it besides:
       for j: t[i] += A[i][j] * x[j] ==>    for i of p: for j: t[i] += A[i][j] * x[j]
       for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
+
+The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
+the sums, is done where they are added up.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
+from looptune.accumulators import Accumulator, quiet
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
-from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.scope import names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
-from looptune.team import Accumulator, called, quiet, teamed
+from looptune.team import called, teamed
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
@@ -113,7 +117,9 @@ class _Dealing:
         for stmt in body:
             chain, inside = _chain(stmt)
             if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
-                out += self.nests(chain, inside, host)
+                made = self.nests(chain, inside, host)
+                whole = _begun(out[-1], made) if out else None
+                out = [*out, *made] if whole is None else [*out[:-1], *whole]
                 continue
             if isinstance(stmt, Loop) and stmt.mode in ("parallel", "thread"):
                 out.append(stmt)
@@ -146,7 +152,7 @@ class _Dealing:
         held = {r.target: Load(*self.array(r, part, first, chain, host, apart)) for r in targets}
         sums = [self.accumulator(r, loops) for r in targets]
         runs = _some(loops)
-        each = () if apart is None else (replace(apart, mode="parallel", own=(), directives=()),)
+        each = () if apart is None else (replace(apart, mode="parallel", reduces=(), own=(), directives=()),)
         begin = _within(each, tuple(Assign(held[a.target], a.identity) for a in sums))
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
                      block=first.block)  # fmt: skip
@@ -240,7 +246,7 @@ def _apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> Loop | None:
     )]  # fmt: skip
     first = adding[0]
     same = all((f.var, f.lo, f.hi, f.step) == (first.var, first.lo, first.hi, first.step) for f in adding)
-    alone = told == {first.var} and all(first.var in names for names in places.values()) and not first.reduces
+    alone = told == {first.var} and all(first.var in names for names in places.values())
     if not (same and alone) or names_in((first.lo, first.hi)) & (changing | written(loops)):
         raise Unfit(loops[0], f"loop {first.var} inside of it tells its sums apart: permute it inwards")
     return first
@@ -288,6 +294,27 @@ def _added(a: Accumulator, part: Load, every: Loop, *, team: bool) -> tuple[Stmt
     if team:
         loop = replace(loop, mode="parallel", reduces=(Reduced(a.op, a.own),))
     return Assign(a.own, a.target), loop, Assign(a.target, a.own)
+
+
+def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
+    """The nests that are ``made``, with what the loop before them does in that of the sums: a kernel less.
+
+    None where it does more than to assign the elements that are added to, or what the parts need.
+    """
+    match begin, made:
+        case Loop(mode="parallel", reduces=(), axis="") as first, (Loop() as shares, Loop() as sums):
+            body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
+        case _:
+            return None
+    changed = written((sums,))
+    elements = {n for n in walk(sums.body) if isinstance(n, Load) and n.array in changed}
+    touched = {n for n in walk(body) if isinstance(n, Load) and n.array in changed}
+    simple = all(isinstance(s, Assign) and isinstance(s.target, Load) and s.target in elements for s in body)
+    same = (first.lo, first.hi, first.step) == (sums.lo, sums.hi, sums.step)
+    early = written(body) & names((shares,)) or names(body) & written((shares,))
+    if not (simple and same and touched <= elements) or early:
+        return None
+    return shares, replace(sums, body=(*body, *sums.body))
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from looptune.accumulators import quiet
 from looptune.ir import Assign, Bin, Call, Codelet, Const, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
 from looptune.pretty import function
 from looptune.rewrite import rewrite, walk
 from looptune.scope import declared, names, names_in, written
 from looptune.simplify import is_integer
-from looptune.team import called, quiet
+from looptune.team import called
 
 
 def text(codelet: Codelet) -> str:

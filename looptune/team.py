@@ -14,71 +14,16 @@ lanes hold the same value of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from looptune.ir import Assign, Bin, Call, Const, Expr, If, Load, Local, Loop, Node, Reduced, Select, Stmt, Var, While
+from looptune.accumulators import Accumulator, quiet
+from looptune.ir import Assign, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var, While
 from looptune.ranges import linear
 from looptune.registers import promote
 from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names, names_in, written
-from looptune.simplify import is_integer
-
-_BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
-
-
-@dataclass(frozen=True, slots=True)
-class Accumulator:
-    """The local ``own`` in which a lane accumulates for ``target``; ``other`` holds a partner's value meanwhile.
-
-    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side.
-    """
-
-    op: str
-    target: Var | Load
-    own: Var
-    other: Var
-    quiet: bool
-
-    @property
-    def identity(self) -> Const:
-        """What changes nothing that it is accumulated into.
-
-        >>> x = Var("x", "int32")
-        >>> Accumulator("min", x, x, x, False).identity
-        Const(value=2147483647, dtype='int32')
-        """
-        dtype = self.own.dtype
-        match self.op:
-            case "+" | "*":
-                unit = int(self.op == "*")
-                return Const(unit if is_integer(dtype) else float(unit), dtype)
-            case "min" | "max" if is_integer(dtype):
-                most = 2 ** _BITS[dtype] - 1
-                least = 0 if dtype.startswith("u") else -most - 1
-                return Const(most if self.op == "min" else least, dtype)
-        return Const(math.nan if self.quiet else math.inf if self.op == "min" else -math.inf, dtype)
-
-    @property
-    def update(self) -> Stmt:
-        """``target op= own``. An element into which nothing was accumulated is left alone: there may be none such."""
-        update = Assign(self.target, self.joined(self.target, self.own))
-        if isinstance(self.target, Var):
-            return update
-        nothing = self.identity
-        some = Bin("==", self.own, self.own) if nothing.value != nothing.value else Bin("!=", self.own, nothing)
-        return If(some, (update,))
-
-    def joined(self, a: Expr, b: Expr) -> Expr:
-        """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
-        match self.op:
-            case "+" | "*":
-                return Bin(self.op, a, b)
-        if self.quiet:
-            return Call(f"f{self.op}", (a, b), a.dtype)
-        return Select(Bin("<" if self.op == "min" else ">", b, a), b, a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +170,10 @@ def told_apart(loop: Loop, inner: Loop) -> bool:
                 places.setdefault(array, set()).add(index)
             case Var():
                 return False
-    return all(len(found) == 1 and _own_element(inner, next(iter(found)), changing) for found in places.values())
+    return all(len(found) == 1 and own_element(inner, next(iter(found)), changing) for found in places.values())
 
 
-def _own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
+def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
     """One subscript is a multiple of the loop's variable, plus what does not change."""
     var = Var(inner.var, inner.dtype)
     terms = [linear(e)[0] for e in index]
@@ -391,10 +336,3 @@ class _Maker:
         free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
         self.taken.add(free)
         return free
-
-
-def quiet(loop: Loop, target: Var | Load) -> bool:
-    """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
-    values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
-    calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
-    return all(calls)

@@ -41,6 +41,23 @@ void f(int n, int m, double A[n][m], double p[m], double q[n], double r[n], doub
   }
 }
 """
+TOGETHER = """
+void f(int n, int m, double A[n][m], double p[m], double q[n], double r[n], double s[m]) {
+  for (int i = 0; i < n; i++) {
+    q[i] = 1;
+    for (int j = 0; j < m; j++) { s[j] += A[i][j] * r[i]; q[i] += A[i][j] * p[j]; }
+  }
+}
+"""
+BEGUN = """
+void f(int n, int m, double A[n][m], double p[m], double q[n], double r[n], double s[m]) {
+  for (int j = 0; j < m; j++) { s[j] = p[j]; s[j] *= 2; }
+  for (int i = 0; i < n; i++) {
+    q[i] = 1;
+    for (int j = 0; j < m; j++) { s[j] += A[i][j] * r[i]; q[i] += A[i][j] * p[j]; }
+  }
+}
+"""
 TWICE = """
 void f(int n, int m, double A[n][m], double x[m], double t[n], double y[m], double z[m]) {
   for (int i = 0; i < n; i++) {
@@ -86,6 +103,47 @@ DEALT = {
         ("loop 2: parallel", "loop 1: split 3", SMALL),
         sized((4, 5), (7, 9), (1, 1), (0, 3)),
         ("reduction j, shared j, j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "rows and columns in one loop": Case(
+        TOGETHER,
+        ("loop 2: parallel", "loop 1: split 3", SMALL),
+        sized((4, 5), (7, 19), (1, 1), (0, 3)),
+        ("reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "rows and columns in one loop, several at once": Case(
+        TOGETHER,
+        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 1: split 16", SMALL),
+        sized((8, 5), (71, 17)),
+        (
+            "reduction j, shared j, parts i_part 8, in the thread i",
+            "grid j, reduction i_part 4x2",
+            "reduction j, shared j, parts i_part1 8, in the thread i",
+            "grid j, reduction i_part1 4x2",
+        ),
+    ),
+    "rows and columns in one loop, begun in one": Case(
+        BEGUN,
+        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        sized((4, 5), (7, 19), (1, 1), (0, 3)),
+        ("reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "begun with what the rows change": Case(
+        BEGUN.replace("s[j] = p[j]; s[j] *= 2;", "s[j] = 1; p[j] = j;"),
+        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        sized((4, 5), (7, 19)),
+        ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "begun with another element": Case(
+        BEGUN.replace("s[j] = p[j]; s[j] *= 2;", "s[m - 1 - j] = p[j];"),
+        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        sized((4, 5), (7, 19)),
+        ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
+    ),
+    "begun in part": Case(
+        BEGUN.replace("int j = 0; j < m; j++) { s[j] = p[j]; s[j] *= 2;", "int j = 1; j < m; j++) { s[j] = p[j];"),
+        ("loop 3: parallel", "loop 2: split 3", SMALL),
+        sized((4, 5), (7, 19)),
+        ("grid j 8", "reduction j, shared j, parts i_part 8, in the thread i", "grid j 8, in the thread i_part"),
     ),
     "rows, and columns of them": Case(
         TWICE,

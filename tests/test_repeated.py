@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import count
 
 import pytest
@@ -26,10 +27,10 @@ def flat(element: Load) -> Expr:
     return place
 
 
-def drawn(body: str) -> list[str]:
+def drawn(body: str, nonnegative: Collection[str] = ("i",)) -> list[str]:
     (loop,) = (s for s in walk_stmts(load(TEXT.format(body)).codelet.body) if isinstance(s, Loop))
     number = count()
-    held = once(loop.body, flat, lambda ending: f"v{next(number)}{ending}")
+    held = once(loop.body, flat, lambda ending: f"v{next(number)}{ending}", nonnegative)
     return [assignment(s.target, s.value).rstrip(";").replace("_2", "") for s in held if isinstance(s, Assign)]
 
 
@@ -63,3 +64,9 @@ def test_what_is_held(body: str, lines: list[str]) -> None:
     """A place with its constant apart, the largest value that occurs twice, nothing that is read on a condition; and an
     element that is updated in turn, unless another element of its array is used meanwhile."""
     assert drawn(body) == lines
+
+
+def test_a_place_from_below_0_is_whole() -> None:
+    """What is added to it may be what makes it one: in 32 bits without a sign the rest is far away."""
+    body = "x[i][2] = y[i]; x[i][2] = y[i + 1]; x[i][3] = 2;"
+    assert drawn(body, ()) == ["v0__at = i * 10 + 2", "x[v0__at] = y[i]", "x[v0__at] = y[i + 1]", "x[i][3] = 2"]

@@ -14,7 +14,7 @@ def _words(*lines: str) -> frozenset[str]:
 _C = _words(
     "auto bool break case char const continue default do double else enum extern float for goto if inline int long",
     "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while",
-    "asm linux unix lane slot live apart copy__tile",
+    "asm linux unix lane slot live copy__tile",
 )
 _CPP = _words(
     "alignas alignof and and_eq bitand bitor catch char16_t char32_t class compl concept consteval constexpr",

@@ -33,7 +33,6 @@ class CWriter(CValues):
     """One dialect of C. ``functions`` are the helpers that the kernels written so far call, by name."""
 
     leave = "return;"
-    half = "apart"
     block_flag: ClassVar[str] = ""
     """What a kernel declares for ``any_thread``."""
 

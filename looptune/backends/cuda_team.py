@@ -2,24 +2,45 @@
 
     i = blockIdx.y * 8 + threadIdx.y;  live = i < n          no early return: all threads meet at each barrier
     y_own = 0;  if live: for j = lane, lane + 32, ...: y_own += A[i][j] * x[j]
-    shared[slot] = y_own;  barrier;  halves of the lanes added to the others, barrier, until one is left
-    if live and lane == 0: y[i] = y[i] + y_own
+    shared[slot] = y_own;  barrier;  if lane < 4: those of lanes lane + 4, lane + 8, ... joined to it;  barrier
+    if lane == 0: those of lanes 1, 2 and 3 joined to it;  if live: y[i] = y[i] + y_own
 
+A barrier stands where what one lane writes meets what another has touched since the last one, or the other way round.
 Deterministic: the order of every sum depends on the block's shape and the sizes alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from looptune.accumulators import Accumulator
+from looptune.backends.begun import apart
+from looptune.backends.kept import LANE
 from looptune.backends.kernel_writer import KernelWriter
-from looptune.ir import Assign, Load, Loop, Var
+from looptune.ir import Assign, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Kernel
-from looptune.team import Accumulator, Alone, Branch, Phase, Repeat, Spread, Team, Tree
+from looptune.rewrite import walk
+from looptune.scope import names, names_in, written
+from looptune.team import Alone, Branch, Phase, Repeat, Spread, Team, Tree
+
+SERIAL = 8
+"""So many lanes' sums are joined by one of them; of more, several lanes join as many each."""
+
+
+def levels(lanes: int) -> Iterator[int]:
+    """How many lanes have sums that are left to be joined, level by level, until one joins them all.
+
+    >>> list(levels(8)), list(levels(32)), list(levels(512))
+    ([], [4], [64, 8])
+    """
+    while lanes > SERIAL:
+        lanes = -(-lanes // SERIAL)
+        yield lanes
 
 
 def shared_bytes(kernel: Kernel) -> int:
@@ -69,16 +90,43 @@ def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
     for name, (dtype, known) in _arrays(kernel).items():
         count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
         yield "    " + writer.shared(name, count, dtype)
+    if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
+        yield "    " + writer.new("uint32", writer.name(LANE), "lane", fits=True)
+        writer.bind(LANE, True)
     if live:
         yield "    " + writer.new("bool", "live", live, fits=True)
     body.phases(kernel.team.phases, "live" if live else "", "    ")
-    while body.lines and body.lines[-1] == f"    {writer.barrier}":
-        body.lines.pop()
     yield from body.lines
+    writer.unbind(LANE)
+
+
+def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
+    """Of elements: all are loaded before the first is stored, where no two can be one."""
+    if not apart(into):
+        return [a.update for a in into]
+    loads = [a.fetched for a in into if a.first is None]
+    return [*loads, *(a.where_some(a.updated(a.other)) for a in into)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """The shared arrays that a step accesses, and of these the ones it writes; ``first``: lane 0 alone does."""
+
+    arrays: frozenset[str]
+    changed: frozenset[str] = frozenset()
+    first: bool = False
+
+    def meets(self, other: _Touched) -> bool:
+        """Two lanes may access one element, of which one writes it."""
+        both = self.changed & other.arrays or other.changed & self.arrays
+        return bool(both) and not (self.first and other.first)
 
 
 class _Body:
-    """``when`` is the condition under which a team takes part, "" for always; barriers stand outside of it."""
+    """``when`` is the condition under which a team takes part, "" for always; barriers stand outside of it.
+
+    ``since``: what has been touched since the last barrier.
+    """
 
     def __init__(self, kernel: Kernel, team: Team, writer: KernelWriter) -> None:
         self.kernel = kernel
@@ -86,6 +134,7 @@ class _Body:
         self.writer = writer
         self.lines: list[str] = []
         self.conditions = 0
+        self.since: frozenset[_Touched] = frozenset()
         self.row = {"x": writer.thread("y"), "y": writer.thread("x"), "xy": "0"}[team.along]
         self.apart = kernel.block[0] if team.along == "y" else 1
 
@@ -97,8 +146,8 @@ class _Body:
                 case Tree():
                     self.tree(phase, when, indent)
                 case Spread(loop):
-                    self.lines += self.writer.loop(loop, self.guarded(when, indent), "lane", self.kernel.lanes)
-                    self.barrier(indent)
+                    self.touch(self.by_all((loop,)), indent)
+                    self.shared(loop, self.guarded(when, indent))
                 case Repeat():
                     self.repeat(phase, when, indent)
                 case Branch():
@@ -110,43 +159,97 @@ class _Body:
             self.lines.append(indent + self.writer.when(when))
         return indent + "    " if when else indent
 
-    def barrier(self, indent: str) -> None:
-        """Unless the last thing was one."""
-        if self.lines and self.lines[-1].strip() != self.writer.barrier:
+    def touch(self, touched: _Touched, indent: str) -> None:
+        """The team goes on to access that, after a barrier where it has to wait."""
+        if self.kernel.lanes > 1 and any(touched.meets(t) for t in self.since):
             self.lines.append(f"{indent}{self.writer.barrier}")
+            self.since = frozenset()
+        self.since |= {touched}
+
+    def by_all(self, stmts: Iterable[Stmt]) -> _Touched:
+        plain = [replace(s, reduces=()) if isinstance(s, Loop) else s for s in stmts]
+        shared = frozenset(self.kernel.arrays)
+        return _Touched(shared & names(plain), shared & written(plain))
+
+    def asked(self, *exprs: Expr) -> _Touched:
+        return _Touched(frozenset(self.kernel.arrays) & names_in(exprs))
+
+    def steps(self, phase: Phase) -> tuple[_Touched, ...]:
+        """What the phase touches, a step after the other."""
+        match phase:
+            case Alone(body, known):
+                slots, own = frozenset(map(_slot, known)), self.by_all(body)
+                return _Touched(own.arrays | slots, own.changed | slots, True), _Touched(slots)
+            case Tree(loop, into):
+                buffers = frozenset(_buffers(phase))
+                updates = self.by_all(a.update for a in into if isinstance(a.target, Load))
+                last = _Touched(buffers | updates.arrays, buffers | updates.changed, True)
+                told = any(isinstance(a.target, Var) for a in into)
+                own = self.by_all((loop,))
+                return own, _Touched(buffers, buffers), last, _Touched(buffers if told else frozenset())
+            case Spread(loop):
+                return (self.by_all((loop,)),)
+            case Repeat(loop, body):
+                return self.asked(loop.lo, loop.hi), *(t for p in body for t in self.steps(p))
+            case Branch(cond, then, other):
+                return self.asked(cond), *(t for p in (*then, *other) for t in self.steps(p))
 
     def alone(self, phase: Alone, when: str, indent: str) -> None:
-        name, both = self.writer.name, self.writer.both
         if phase.by_all:
             self.lines += self.writer.block(phase.body, self.guarded(when, indent))
             return
-        if phase.known:  # another lane may not have read what was made known before
-            self.barrier(indent)
-        inside = self.guarded(both(when, "lane == 0"), indent)
+        name, (own, told) = self.writer.name, self.steps(phase)
+        self.touch(own, indent)
+        inside = self.guarded(self.writer.both(when, "lane == 0"), indent)
         self.lines += self.writer.block(phase.body, inside)
         self.lines += [inside + self.writer.put(_slot(v), self.row, name(v.name)) for v in phase.known]
-        self.barrier(indent)
+        self.touch(told, indent)
         self.lines += [indent + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
 
     def tree(self, phase: Tree, when: str, indent: str) -> None:
+        writer = self.writer
+        terms, buffered, last, told = self.steps(phase)
         for a in phase.into:
-            self.lines += self.writer.statement(Assign(a.own, a.identity), indent)
+            self.lines += writer.statement(Assign(a.own, a.identity), indent)
+        self.touch(terms, indent)
         self.terms(phase, self.guarded(when, indent))
         buffers = dict(zip(_buffers(phase), phase.into, strict=True))
-        if self.kernel.lanes > 1:
-            name = self.writer.name
-            self.lines += [indent + self.writer.put(b, "slot", name(a.own.name)) for b, a in buffers.items()]
-            self.barrier(indent)
-            self.halves(buffers, indent)
-        for buffer, a in buffers.items():
-            if isinstance(a.target, Load):
-                self.lines += self.writer.statement(a.update, self.guarded(self.writer.both(when, "lane == 0"), indent))
-                continue
-            if self.kernel.lanes > 1:
-                first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
-                self.lines.append(indent + self.writer.set(self.writer.name(a.own.name), f"{buffer}[{first}]"))
-            self.lines += self.writer.statement(a.update, self.guarded(when, indent))
-        self.barrier(indent)
+        scalars = {b: a for b, a in buffers.items() if isinstance(a.target, Var)}
+        several = self.kernel.lanes > 1
+        first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
+        if several:
+            left = self.joined(buffers, buffered, indent)
+            self.touch(last, indent)
+            inside = self.guarded("lane == 0", indent)
+            self.join(buffers, inside, left, 1)
+            self.put(scalars, inside)
+        elements = [a for b, a in buffers.items() if b not in scalars]
+        if elements:
+            self.touch(last, indent)
+            inside = self.guarded(writer.both(when, "lane == 0"), indent)
+            for stmt in _updates(elements):
+                self.lines += writer.statement(stmt, inside)
+        self.touch(told, indent)
+        for buffer, a in scalars.items():
+            if several:
+                self.lines.append(indent + writer.set(writer.name(a.own.name), f"{buffer}[{first}]"))
+            self.lines += writer.statement(a.update, self.guarded(when, indent))
+
+    def joined(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
+        """The lanes' sums in shared memory, level by level fewer; how many lanes have one that is left."""
+        lanes = self.kernel.lanes
+        self.touch(touched, indent)
+        self.put(buffers, indent)
+        for left in levels(lanes):
+            self.touch(touched, indent)
+            inside = self.guarded(f"lane < {left}", indent)
+            self.join(buffers, inside, lanes, left)
+            self.put(buffers, inside)
+            lanes = left
+        return lanes
+
+    def put(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
+        self.lines += [indent + self.writer.put(b, "slot", self.writer.name(a.own.name)) for b, a in buffers.items()]
 
     def terms(self, phase: Tree, indent: str) -> None:
         """The loop of one lane."""
@@ -156,33 +259,39 @@ class _Body:
                 within = partial(self.writer.loop, inner, lane=self.writer.thread("x"), lanes=x)
                 self.lines += self.writer.loop(phase.loop, indent, self.writer.thread("y"), y, within)
             case _:
-                self.lines += self.writer.loop(phase.loop, indent, "lane", self.kernel.lanes)
+                self.shared(phase.loop, indent)
 
-    def halves(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
-        """The second half of the lanes joined to the first, until one is left."""
-        writer, lanes = self.writer, self.kernel.lanes
-        half = writer.half
-        partner = f"slot + {half}" if self.apart == 1 else f"slot + {half} * {self.apart}"
+    def shared(self, loop: Loop, indent: str) -> None:
+        """Every so manieth iteration; all of a loop over a lane's turns."""
+        lanes = self.kernel.lanes if loop.mode == "parallel" else 1
+        self.lines += self.writer.loop(loop, indent, "lane" if lanes > 1 else "", lanes)
+
+    def join(self, buffers: Mapping[str, Accumulator], indent: str, lanes: int, left: int) -> None:
+        """The sums of ``lanes`` joined to those of ``left`` of them, of which this lane has one."""
+        writer, turn = self.writer, "turn__team"
         opened, at = writer.scope(indent)
         self.lines += [
             *opened,
-            at + writer.new("uint32", half, str(1 << (lanes - 1).bit_length() - 1)),
-            at + writer.repeat(f"{half} > 0"),
-            f"{at}    " + writer.when(writer.both(f"lane < {half}", f"lane + {half} < {lanes}")),
+            at + writer.new("uint32", turn, "1"),
+            at + writer.repeat(f"{turn} < {-(-lanes // left)}"),
         ]
-        inside = at + "        "
+        inside = self.guarded(f"lane + {turn} * {left} < {lanes}" if lanes % left else "", f"{at}    ")
         for buffer, a in buffers.items():
-            self.lines.append(inside + writer.set(writer.name(a.other.name), f"{buffer}[{partner}]"))
+            other = f"{buffer}[slot + {turn} * {left * self.apart}]"
+            self.lines.append(inside + writer.set(writer.name(a.other.name), other))
             self.lines += writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
-            self.lines.append(inside + writer.put(buffer, "slot", writer.name(a.own.name)))
-        self.lines += [
-            f"{at}    {writer.barrier}",
-            f"{at}    " + writer.set(half, writer.quotient(half, "2"), "uint32"),
-        ]
+        self.lines.append(f"{at}    " + writer.set(turn, f"{turn} + 1", "uint32"))
 
     def repeat(self, phase: Repeat, when: str, indent: str) -> None:
-        """All teams of a block go round as often as the one that does most, for they meet at barriers."""
+        """The teams of a block go round as often as the one that does most, for they meet at barriers."""
         writer, loop = self.writer, phase.loop
+        self.touch(self.asked(loop.lo, loop.hi), indent)
+        before = self.since
+        self.since |= set(self.steps(phase))  # those of the iteration before
+        if self.team.along == "xy":
+            self.lines += writer.loop(loop, self.guarded(when, indent), within=partial(self.inside, phase.body))
+            self.since |= before
+            return
         var = writer.name(loop.var)
         kind, start, end = writer.range_of(loop)
         opened, at = writer.scope(indent)
@@ -197,17 +306,26 @@ class _Body:
             ]
         more = writer.both(when, f"{var} < {var}__end")
         self.lines.append(at + writer.repeat(writer.any_thread(more)))
+        self.since = frozenset()
         writer.bind(loop.var, kind == "uint32")
         self.phases(phase.body, self.condition(more, at + "    "), at + "    ")
         writer.unbind(loop.var)
         self.lines.append(f"{at}    " + writer.set(var, f"{var} + {loop.step}", kind))
+        self.since = frozenset()
+
+    def inside(self, body: tuple[Phase, ...], indent: str) -> Iterator[str]:
+        """The phases of an iteration that the whole block runs."""
+        around, self.lines = self.lines, []
+        self.phases(body, "", indent)
+        made, self.lines = self.lines, around
+        yield from made
 
     def branch(self, phase: Branch, when: str, indent: str) -> None:
         writer = self.writer
         cond = writer.condition(phase.cond)
+        self.touch(self.asked(phase.cond), indent)
         then = self.condition(writer.both(when, cond), indent)
         other = self.condition(writer.both(when, writer.negated(f"({cond})")), indent) if phase.other else ""
-        self.barrier(indent)  # a lane may not have read yet what the condition asks for
         self.phases(phase.then, then, indent)
         if other:
             self.phases(phase.other, other, indent)

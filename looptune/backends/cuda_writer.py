@@ -25,7 +25,6 @@ class NumbaSpelling(KernelWriter):
 
     barrier = "cuda.syncthreads()"
     leave = "return"
-    half = "half"
 
     def name(self, name: str) -> str:
         return ident(name)

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from math import prod
 
 from looptune.backends import cuda_ahead, cuda_overlap, cuda_stage, cuda_team, tiles
+from looptune.backends.kept import LANE, kept
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names
 from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
-from looptune.ir import Const, Loop
+from looptune.ir import Const, Loop, Var
 from looptune.plans import Dimension, Kernel, Plan, value
 from looptune.rewrite import walk
 from looptune.scope import names
@@ -31,7 +32,7 @@ MAX_SHARED_BYTES = 48 * 1024
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
-    kernel = speculated(kernel, plan) if kernel.overlap is None else kernel
+    kernel = kept(speculated(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = set(writer.counters)
     writer.counted, writer.most = set(), {}

@@ -30,8 +30,6 @@ class Spelling(ABC):
 
     barrier: ClassVar[str]
     leave: ClassVar[str]
-    half: ClassVar[str]
-    """The variable that says how far apart two lanes are that are added up: ``half`` is a type elsewhere."""
 
     @abstractmethod
     def name(self, name: str) -> str:
@@ -192,7 +190,7 @@ class KernelWriter(Spelling):
         """Runs of assignments with what they share computed once."""
         held: list[str] = []
         for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in once(tuple(run), self.place, self.fresh):
+            for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative):
                 match stmt:
                     case Assign(Var(name), place) if name.endswith(PLACE):
                         yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
+from looptune.accumulators import Accumulator
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
@@ -28,7 +29,7 @@ from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, iden
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
-from looptune.team import Accumulator, Tree
+from looptune.team import Tree
 
 
 class _Writer(Writer):

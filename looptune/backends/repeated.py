@@ -18,9 +18,10 @@ division, or a function, is a branch to a compiler for GPUs: what is loaded afte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
+from looptune.backends.text import never_negative
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ranges import linear
 from looptune.rewrite import rewrite, walk
@@ -36,9 +37,9 @@ Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
 
 
-def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Stmt]:
+def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]) -> Iterator[Stmt]:
     """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
-    a run of assignments stays as it is.
+    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative.
 
     A load whose place is held has one subscript: the place.
     """
@@ -47,12 +48,15 @@ def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str]) -> Itera
         yield from body
         return
     changed = written(run)
-    valued = tuple(_valued(tuple(_placed(run, changed, flat, fresh)), changed, fresh))
+    placed = tuple(_placed(run, changed, flat, fresh, nonnegative))
+    valued = tuple(_valued(placed, changed, fresh))
     yield from _loaded_before(tuple(_stored_once(valued, fresh)), changed, fresh)
 
 
-def _placed(body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str]) -> Iterator[Assign]:
-    places = {n: _split(flat(n)) for n in walk(body) if isinstance(n, Load)}
+def _placed(
+    body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]
+) -> Iterator[Assign]:
+    places = {n: _split(flat(n), nonnegative) for n in walk(body) if isinstance(n, Load)}
     often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
     held: dict[Expr, Var] = {}
 
@@ -78,10 +82,11 @@ def _place(e: Expr, changed: set[str]) -> bool:
     return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
 
 
-def _split(e: Expr) -> tuple[Expr, int]:
-    """What varies, which is not negative as far as can be seen, and what is added to it."""
+def _split(e: Expr, nonnegative: Collection[str]) -> tuple[Expr, int]:
+    """What varies, and what is added to it: nothing where a variable may be negative, as in a loop from -1."""
     terms, constant = linear(e)
-    if any(factor < 0 for factor in terms.values()):
+    below = (isinstance(term, Var) and not never_negative(term, nonnegative) for term in terms)
+    if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
     base: Expr = Const(0)
     for term, factor in terms.items():

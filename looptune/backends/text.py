@@ -60,7 +60,7 @@ SPELLED = {
 _RESERVED = frozenset({
     *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
-    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "half", "ir", "types", "intrinsic", "copy_16_bytes",
+    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "copy_16_bytes",
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
     "launch", "new",

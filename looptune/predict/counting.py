@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import log2, prod
+from itertools import pairwise
+from math import prod
 
 import numpy as np
 
+from looptune.backends.cuda_team import levels
+from looptune.backends.kept import kept
 from looptune.backends.overlapped import Inner, Rows, inner
 from looptune.backends.speculation import speculated
 from looptune.backends.tiles import FIRST, Tile, staged
@@ -18,7 +21,7 @@ from looptune.predict.accesses import Memory, Touching, copied, straight
 from looptune.predict.costs import LOOP, chain, depth, of_segment
 from looptune.predict.form import counter, form, scope_of
 from looptune.predict.program import Instructions, Nest, Use
-from looptune.predict.warps import LANE, Sample, Warps, lanes
+from looptune.predict.warps import LANE, LANES, Sample, Warps, lanes
 from looptune.rewrite import walk
 from looptune.scope import written
 from looptune.simplify import add, is_integer, mul
@@ -42,6 +45,7 @@ class Counted:
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> Counted:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
     kernel = speculated(kernel, plan) if kernel.overlap is None else kernel
+    kernel = kept(kernel, Var(LANE[kernel.team.along])) if kernel.team is not None else kernel
     held = staged(kernel, plan) if kernel.overlap is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
@@ -223,9 +227,8 @@ class _Walker:
                     level.inner.append(self.made("", 1.0, here.warps, own))
                 case Tree(loop, into, deep):
                     self.shared(loop, here, level, deep=deep and team.along == "xy")
-                    steps = log2(max(2, lanes))
-                    level.more(Instructions(other=JOINING * steps * len(into) * here.warps.requests))
-                    level.barriers += 1
+                    level.more(Instructions(other=joining(lanes, team.along) * len(into) * here.warps.requests))
+                    level.barriers += 1 + len(list(levels(lanes)))
                 case Spread(loop):
                     self.shared(loop, here, level, deep=False)
                 case Repeat(loop, body):
@@ -244,8 +247,16 @@ class _Walker:
             case _:
                 team = self.kernel.team
                 assert team is not None, "lanes are a team's"
-                outer = dealt(loop, team.along, self.kernel.lanes)
+                outer = loop if loop.mode == "sequential" else dealt(loop, team.along, self.kernel.lanes)
         self.loop(outer, here, level, partial(self.block, outer.body))
+
+
+def joining(lanes: int, along: str) -> float:
+    """Instructions a warp in which the sums of a team's lanes are joined, level by level by fewer warps."""
+    left = [lanes, *levels(lanes), 1]
+    side = 1 if along == "y" else LANES
+    steps = (-(-b // side) * (-(-a // b) - 1) for a, b in pairwise(left))
+    return JOINING * max(1, sum(steps)) / -(-lanes // side)
 
 
 def dealt(loop: Loop, along: str, lanes: int) -> Loop:

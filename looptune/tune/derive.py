@@ -15,7 +15,7 @@ each of them the same, which keeps the space of similar nests small.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 from looptune.analysis import Analysis
 from looptune.bind import called
@@ -185,11 +185,23 @@ def _at_once(found: Patterns) -> Iterator[str]:
         inner, outer = column.around[0], column.loop
         turn = [] if column.turned else [f"loop {called(inner)}: permute {outer.var}, {inner.var}"]
         begun = found.before(row.around[0], outer if column.turned else inner)
-        lines = [*turn, f"loop {called(begun)}: fuse", f"loop {called(row.loop)}: parallel"]
-        split = f"loop {called(begun)}: split {{128, 256, 512}}"
-        if found.legal([*lines, split]):
-            jam = f"loop {called(begun)}: {{ | unroll {{2, 4}}, jam }}"
-            yield "\n".join(["for gpu", *lines, jam, split, "codelet: grid blocksize {32x8, 32x16, 32x32}"])
+        joined = called(found.before(row.loop, inner))
+        apart = [f"loop {called(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
+        at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
+        for (first, fuse), (lines, jam) in product(_joined(found, begun), (at_once, apart)):
+            whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: split {{128, 256, 512}}"
+            if found.legal([*whole, split]):
+                blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
+                yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
+                break
+
+
+def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
+    """What makes one loop of this and the next: with the one before it as well, where that only begins it."""
+    before = found.ahead(begun)
+    if before is not None:
+        yield called(before), "fuse 3"
+    yield called(begun), "fuse"
 
 
 def _upright(found: Patterns, s: Sum) -> list[str] | None:

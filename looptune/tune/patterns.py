@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from looptune.analysis import Analysis
 from looptune.bind import Id, identity
@@ -148,6 +149,13 @@ class Patterns:
         block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
         loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
         return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
+
+    def ahead(self, loop: Loop) -> Loop | None:
+        """The loop right before it, of as many iterations and with no loop inside; None where there is none."""
+        for a, b in pairwise(self.body):
+            if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
+                return a if (a.lo, a.hi, a.step) == (loop.lo, loop.hi, loop.step) else None
+        return None
 
     def rank(self, loop: Loop) -> int:
         """How many dimensions the arrays that it writes have, 0 where they differ."""
