@@ -1,0 +1,94 @@
+"""Tuned kernels on an H200 beside others' of the same loops: PolyBench-GPU's hand-written CUDA, PPCG's, libraries'.
+
+    looptune run polybench/*.c --sweep [--warm-l2] --db FILE
+    python benchmarks/peers.py FILE ...
+
+``peers-nvidia-h200.csv`` has the others' microseconds: medians of 20 on an H200, float, launches queued ahead, inputs
+resident, the L2 warm; PolyBench-GPU's CUDA by nvcc -O3, PPCG's code with its default options and with the best of them,
+the best of cuBLAS, cuDNN, torch and JAX (named where it is that), whose times have eager launches in them, and a floor:
+the bytes at 4.2 TB/s or the operations at 60 TFLOP/s. Writes a Markdown table with a column for each database, and of
+the last how many times as fast as each of the others its tuned kernels are. Without --warm-l2 the L2 is flushed before
+each run, which costs the short ones microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from looptune.errors import LooptuneError
+from looptune.report import kept
+from looptune.report.result import Result
+from looptune.tune.concluded import conclusions
+from looptune.tune.store import Store
+
+PEERS = Path(__file__).parent / "peers-nvidia-h200.csv"
+OTHERS = ("published", "ppcg", "ppcg_best", "library")
+Key = tuple[str, int]
+
+
+def measured(db: Path) -> dict[Key, Result]:
+    """What sweeps in float on an H200 came to, by kernel and the size that the table names it by."""
+    found: dict[Key, Result] = {}
+    with Store.read(db) as store:
+        for held in conclusions(store).values():
+            result, _ = kept.restored(held.record)
+            if result.dtype == "float32" and "H200" in result.facts.name:
+                sizes = {n: v for n, v in result.sizes.items() if n.upper() != "TMAX"}
+                found[result.kernel, next(iter(sizes.values()))] = result
+    return found
+
+
+def tuned_us(result: Result | None) -> float | None:
+    entries = () if result is None else result.entries
+    return next((e.times.median_us for e in entries if e.name == "tuned" and e.times is not None), None)
+
+
+def rows(peers: Sequence[Mapping[str, str]], runs: Sequence[Mapping[Key, Result]]) -> Iterator[list[str]]:
+    over: dict[str, list[float]] = {name: [] for name in ("published", "ppcg_best", "library")}
+    for peer in peers:
+        own = [tuned_us(run.get((peer["kernel"], int(peer["size"])))) for run in runs]
+        if own[-1] is None:
+            continue
+        cells = [peer["kernel"], peer["size"]]
+        for name in (*OTHERS, "floor"):
+            by = f" {peer['by']}" if name == "library" and peer["by"] else ""
+            cells.append(f"{float(peer[name]):,.15g}{by}" if peer[name] else "-")
+        cells += ["-" if us is None else f"{us:,.{0 if us >= 1000 else 1}f}" for us in own]
+        for name, found in over.items():
+            ratio = float(peer[name]) / own[-1] if peer[name] else None
+            found += [] if ratio is None else [ratio]
+            cells.append("-" if ratio is None else f"{ratio:.3g}x")
+        yield cells
+    means = [math.exp(sum(map(math.log, found)) / len(found)) for found in over.values()]
+    yield ["geometric mean", *[""] * (6 + len(runs)), *(f"{mean:.3g}x" for mean in means)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Tuned kernels beside others' on an H200.")
+    parser.add_argument("databases", nargs="+", type=Path, metavar="FILE")
+    given = parser.parse_args(arguments)
+    with PEERS.open() as file:
+        peers = list(csv.DictReader(file))
+    try:
+        runs = [measured(db) for db in given.databases]
+    except LooptuneError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    own = [f"tuned, {db.stem}" for db in given.databases]
+    over = [f"over {name}" for name in ("published", "PPCG's best", "library")]
+    names = ["kernel", "size", "published CUDA", "PPCG", "PPCG, best", "library", "floor", *own, *over]
+    print("# Beside others on an NVIDIA H200, microseconds\n")
+    print(f"| {' | '.join(names)} |\n|---|{'---:|' * (len(names) - 1)}")
+    for cells in rows(peers, runs):
+        print(f"| {' | '.join(cells)} |")
+    print(f"\nCommand: `{' '.join(['python benchmarks/peers.py', *arguments])}`")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
