@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import islpy as isl
 import pytest
@@ -269,8 +270,10 @@ void f(int n, int m, double y[24], double z[24]) {
     assert prove(before, done.codelet).verdict == "proved"
     reads = isl.UnionMap("[n, m] -> { R[i] -> [] : 0 <= i < n; R[i] -> B[i] : 0 <= i < n }")
     writes = "[n, m] -> { W[i, k, j] -> [] : 0 <= i < n and 0 <= k < m and k <= j <= 3 and k mod 2 = 0 }"
-    when = isl.UnionMap("[n, m] -> { R[i] -> [i, 1, 0, 0]; W[i, k, j] -> [i, 0, k, j] }")
-    found, unwritten = flow._last(reads, isl.UnionMap(writes), isl.UnionMap(writes), when)
+    when = {"R": "{ R[i] -> [i, 1, 0, 0] }", "W": "{ W[i, k, j] -> [i, 0, k, j] }"}
+    times = {name: isl.Map(f"[n, m] -> {text}") for name, text in when.items()}
+    space = SimpleNamespace(prefix="[n, m] -> ", before=lambda first, then: times[first].lex_lt_map(times[then]))
+    found, unwritten = flow._last(space, reads, isl.UnionMap(writes), isl.UnionMap(writes))
     last = "W[i, 0, 3] -> R[i] : 0 <= i < n and 0 < m < 3; W[i, 2, 3] -> R[i] : 0 <= i < n and m > 2"
     assert found.is_equal(isl.UnionMap(f"[n, m] -> {{ {last} }}"))
     never = "R[i] -> [] : 0 <= i < n and m <= 0; R[i] -> B[i] : 0 <= i < n"
