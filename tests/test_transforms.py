@@ -181,8 +181,10 @@ void f(int n, int m, float D[n][m], float F[m][n], float B[n], float E[m]) {
 """
 
 
-@pytest.mark.parametrize("loops", ["ij", "ik", "jk", "ijk"])
-@pytest.mark.parametrize("words", ["jam", "split, jam", "guarded, jam"])
+@pytest.mark.parametrize(
+    ("words", "loops"),
+    [*((words, loops) for words in ("jam", "split, jam", "guarded, jam") for loops in ("ij", "jk")), ("jam", "ijk")],
+)
 def test_copies_of_copies_have_locals_of_their_own(loops: str, words: str) -> None:
     """Several loops jammed around a temporary: each of the copies has its own, and what is left is the same."""
     original = load(_APART).codelet
