@@ -3,7 +3,8 @@
     bytes   each element that is read or written, once
     flops   an operation once for all iterations of the loops that its operands do not change in,
             once for all its neighbours (c * A[i - 1] is c * A[i] of the iteration before), never where only a
-            later value counts, nor where it is not known to be reached
+            later value counts, nor where it is not known to be reached; half of a square whose other half is the
+            same, and factors of a sum as a ``factor`` of its own, where that is less
 
 A rate made of these that is above what the device can do is a mistake of somebody's: see ``runtime.roofline``.
 """
@@ -21,10 +22,13 @@ from looptune import flops
 from looptune.ir import Array, Assign, Bin, Cast, Codelet, Const, If, Load, Loop, Node, Select, Stmt, While
 from looptune.poly.footprint import elements
 from looptune.poly.model import Model
-from looptune.rewrite import rewrite, walk
+from looptune.rewrite import rewrite, rewrite_stmts, walk
 from looptune.runtime.roofline import Work
-from looptune.scope import idle, names_in, written
+from looptune.scope import idle, names, names_in, written
 from looptune.simplify import is_integer
+from looptune.transforms.base import statements
+from looptune.transforms.fold import saved
+from looptune.transforms.regrouped import regrouped
 
 _ONE = Const(1.0, "float32")
 _PLACE = Assign(Load("", (), "float32"), Bin("+", _ONE, _ONE))
@@ -36,7 +40,24 @@ def work(model: Model, sizes: Mapping[str, int]) -> Work:
     codelet = model.codelet
     itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
     touched = sum(count * itemsize[name] for name, count in elements(model, sizes).items())
-    return Work(least_flops(codelet.body, sizes), touched, _dtype(codelet))
+    operations = min(least_flops(body, sizes) for body in (codelet.body, _regrouped(codelet.body)))
+    return Work(operations, touched, _dtype(codelet))
+
+
+def _regrouped(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """With the sums made once that ``fold`` and ``factor`` may make so, each beginning with its first term: one
+    addition less, which is that to the element."""
+    halved = rewrite_stmts(lambda s: saved(s) if isinstance(s, Loop) else None, body)
+    made, held, _ = regrouped(halved, statements(halved), names(halved))
+    own = {local.name for local in held}
+
+    def begun(s: Stmt) -> Stmt | None:
+        match s:
+            case Assign(Load(), Bin("+", _, total)) if names_in(total) & own:
+                return replace(s, value=total)
+        return None
+
+    return rewrite_stmts(begun, made)
 
 
 def least_flops(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int:

@@ -137,6 +137,16 @@ def simulated(
     return found
 
 
+def misses(
+    programs: Sequence[Emitted], wants: Mapping[str, Mapping[str, np.ndarray]], folder: Path, tolerance: float = 0.0
+) -> dict[str, str]:
+    """What the simulator makes otherwise than wanted, by the name of the program."""
+    found = simulated(programs, folder)
+    assert found.keys() == wants.keys()
+    made = {k: got if isinstance(got, str) else off(wants[k], got, tolerance) for k, got in found.items()}
+    return {name: why for name, why in made.items() if why is not None}
+
+
 def off(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray], tolerance: float = 0.0) -> str | None:
     """Where two results differ: by a bit, or a float by more than ``tolerance``, and a float32 by more than 1e-5."""
     for name, expected in want.items():

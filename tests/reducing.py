@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import oracle
 from reducing_parts import DEALT
 from reducing_teams import IMPERFECT, PERFECT
 
 from looptune.analysis import Analysis
+from looptune.backends.numba_cpu import NumbaCpu
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
@@ -42,3 +44,15 @@ def drawn(done: Plan) -> tuple[str, ...]:
     """The outline as in ``Case.runs``."""
     lines = [line.replace(": blocks of", "").replace(" threads", "").replace(" x ", "x") for line in outline(done)[:-1]]
     return tuple(lines)
+
+
+def agrees_on_cpu(done: Plan, text: str, every: Sequence[Mapping[str, int]], folder: Path) -> None:
+    """At all these sizes the arrays are those of the loops in their order."""
+    backend = NumbaCpu(folder)
+    program = backend.load(backend.build(done))
+    codelet = analysis(text).codelet
+    for seed, sizes in enumerate(every):
+        start = given(codelet, sizes, seed)
+        want, got = oracle.interpreted(codelet, start), oracle.copied(start)
+        program.run(oracle.arrays(got), oracle.scalars(got))
+        assert oracle.off(want, oracle.arrays(got), 1e-12) is None, sizes

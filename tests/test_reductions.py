@@ -8,11 +8,10 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reducing import CASES, analysis, drawn, given, planned, scheduled
+from reducing import CASES, agrees_on_cpu, analysis, drawn, given, planned, scheduled
 from reducing_teams import COLUMNS, NORM, ROWS, TWO, Case
 
 from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import NumbaCpu
 from looptune.bake import bake
 from looptune.errors import LooptuneError, ResourceError
 from looptune.frontend import load
@@ -87,14 +86,7 @@ def forgetful(codelet: Codelet) -> Codelet:
 @each
 def test_cpu(case: Case, tmp_path: Path) -> None:
     """On the CPU the arrays are those of the loops in their order, whatever the number of trips."""
-    done = planned(case.text, *case.lines)
-    backend = NumbaCpu(tmp_path)
-    program = backend.load(backend.build(done))
-    for seed, sizes in enumerate(case.sizes):
-        start = given(analysis(case.text).codelet, sizes, seed)
-        want, got = oracle.interpreted(analysis(case.text).codelet, start), oracle.copied(start)
-        program.run(oracle.arrays(got), oracle.scalars(got))
-        assert oracle.off(want, oracle.arrays(got), 1e-12) is None, sizes
+    agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
 
 
 @simulator
@@ -119,14 +111,7 @@ def test_cuda(tmp_path: Path) -> None:
             key = f"{name} {sizes}{' gathered' if blocks else ''}"
             wants[key] = oracle.interpreted(analysis(case.text).codelet, start)
             programs.append(oracle.Emitted(key, source, "f", start))
-    found = oracle.simulated(programs, tmp_path)
-    wrong = {}
-    for key, want in wants.items():
-        got = found[key]
-        error = got if isinstance(got, str) else oracle.off(want, got, 1e-12)
-        if error is not None:
-            wrong[key] = error
-    assert not wrong, "\n".join(f"{k}: {e}" for k, e in wrong.items())
+    assert oracle.misses(programs, wants, tmp_path, 1e-12) == {}
 
 
 REFUSED = {

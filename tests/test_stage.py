@@ -183,14 +183,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
                 key = f"{name} {sizes}{' as arguments' if known is None else ''}"
                 wants[key] = oracle.interpreted(codelet, start)
                 programs.append(oracle.Emitted(key, NumbaCuda().emit(planned(case, known)), "f", start))
-    found = oracle.simulated(programs, tmp_path)
-    wrong = {}
-    for key, want in wants.items():
-        got = found[key]
-        error = got if isinstance(got, str) else oracle.off(want, got, 1e-6)
-        if error is not None:
-            wrong[key] = error
-    assert not wrong, "\n".join(f"{k}: {e}" for k, e in wrong.items())
+    assert oracle.misses(programs, wants, tmp_path, 1e-6) == {}
 
 
 @simulator
@@ -240,8 +233,7 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
         start = oracle.arguments(codelet, sizes)
         wants[str(sizes)] = oracle.interpreted(codelet, start)
         programs.append(oracle.Emitted(str(sizes), NumbaCuda().emit(planned(case, sizes)), "f", start))
-    found = oracle.simulated(programs, tmp_path)
-    assert {k: off for k, want in wants.items() if (off := oracle.off(want, found[k], 1e-6)) is not None} == {}
+    assert oracle.misses(programs, wants, tmp_path, 1e-6) == {}
 
 
 REFUSED = {

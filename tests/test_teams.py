@@ -7,11 +7,10 @@ from pathlib import Path
 
 import oracle
 import pytest
-from reducing import analysis, drawn, given, scheduled
+from reducing import agrees_on_cpu, analysis, drawn, given, planned, scheduled
 from reducing_teams import MEAN, Case, sized
 
 from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import NumbaCpu
 from looptune.bake import bake
 from looptune.errors import IllegalTransform
 from looptune.frontend import load
@@ -201,14 +200,7 @@ def test_source_to_source(case: Case) -> None:
 @each
 def test_cpu(case: Case, tmp_path: Path) -> None:
     """On the CPU the arrays are those of the loops in their order."""
-    done = plan(scheduled(case.text, *case.lines).codelet)
-    backend = NumbaCpu(tmp_path)
-    program = backend.load(backend.build(done))
-    for seed, sizes in enumerate(case.sizes):
-        start = given(analysis(case.text).codelet, sizes, seed)
-        want, got = oracle.interpreted(analysis(case.text).codelet, start), oracle.copied(start)
-        program.run(oracle.arrays(got), oracle.scalars(got))
-        assert oracle.off(want, oracle.arrays(got), 1e-12) is None, sizes
+    agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
 
 
 @simulator
@@ -225,11 +217,4 @@ def test_cuda(tmp_path: Path) -> None:
                 key = f"{name} {sizes}{kind}"
                 wants[key] = oracle.interpreted(analysis(case.text).codelet, start)
                 programs.append(oracle.Emitted(key, NumbaCuda().emit(plan(codelet, blocks=True)), "f", start))
-    found = oracle.simulated(programs, tmp_path)
-    wrong = {}
-    for key, want in wants.items():
-        got = found[key]
-        error = got if isinstance(got, str) else oracle.off(want, got, 1e-12)
-        if error is not None:
-            wrong[key] = error
-    assert not wrong, "\n".join(f"{k}: {e}" for k, e in wrong.items())
+    assert oracle.misses(programs, wants, tmp_path, 1e-12) == {}

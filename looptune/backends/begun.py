@@ -1,8 +1,10 @@
 """First values that are assigned to what a team reduces right afterwards: where the sums are joined instead.
 
-y = 0                                       y_own = 0; for j (shared): y_own += ...
-y_own = 0; for j (shared): y_own += ... ==> y = 0 + the lanes' y_own
-y = y + the lanes' y_own
+    y = 0                                       y_own = 0; for j (shared): y_own += ...
+    y_own = 0; for j (shared): y_own += ... ==> y = 0 + the lanes' y_own
+    y = y + the lanes' y_own
+
+Not where something else uses the element before the sum is there.
 """
 
 from __future__ import annotations

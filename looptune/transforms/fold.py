@@ -19,13 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from looptune.ir import Assign, Bin, Const, Directive, Loop, Stmt, Var, While
+from looptune.ir import Assign, Bin, Const, Directive, Expr, If, Loop, Stmt, Var
 from looptune.poly.space import Piece
 from looptune.rewrite import substitute, walk_stmts
 from looptune.scope import names_in
 from looptune.simplify import add
 from looptune.transforms.base import Change, Example, Reorder, Site, Transform, both, no_arguments, only, statements
-from looptune.transforms.jam import beside
 from looptune.transforms.regrouped import regrouped
 
 
@@ -58,13 +57,15 @@ class Fold(Transform):
         return statements(loop.body)
 
     def apply(self, site: Site) -> Change:
-        outer, inner = site.loop, self._inner(site)
-        i, j = Var(outer.var, outer.dtype), Var(inner.var, inner.dtype)
-        turned: tuple[Stmt, ...] = substitute(inner.body, {i.name: j, j.name: i})
-        body = beside(inner.body, turned, Bin("<", j, i), site)
-        self._check(site, body)
-        half = replace(inner, hi=add(i, Const(1, inner.dtype)), body=body)
-        return Change((replace(outer, body=(half,), regroups=True),))
+        inner = self._inner(site)
+        made = folded(site.loop, inner)
+        if made is None:
+            i, j = site.loop.var, inner.var
+            raise site.refuse(
+                f"fold: iteration ({i}, {j}) is to add to one element, in a loop, what ({j}, {i}) adds to its own, "
+                "and to do nothing else"
+            )
+        return Change((made,))
 
     def _inner(self, site: Site) -> Loop:
         """The loop that with the directive's own one is a square."""
@@ -74,24 +75,51 @@ class Fold(Transform):
                 pass
             case _:
                 raise site.refuse(f"fold: loop {outer.var} is to hold one loop and nothing else, of the same range")
-        if (inner.lo, inner.hi, inner.step) != (outer.lo, outer.hi, outer.step):
+        if not _alike(outer, inner):
             raise site.refuse(f"fold: loops {outer.var} and {inner.var} are to have the same range")
         return inner
 
-    def _check(self, site: Site, body: tuple[Stmt, ...]) -> None:
-        """All of what two iterations add is made once."""
-        i, j = site.loop.var, self._inner(site).var
-        _, _, found = regrouped(body, statements(body), site.taken)
-        again = sum(len(terms) > 1 for sum_ in found for terms in sum_.terms)
-        if any(isinstance(s, While) for s in walk_stmts(body)) or not found or again != _count(site.loop.body):
-            raise site.refuse(
-                f"fold: iteration ({i}, {j}) is to add to one element, in a loop, what ({j}, {i}) adds to its own, "
-                "and to do nothing else"
-            )
+
+def saved(loop: Loop) -> Loop | None:
+    """The loop folded, None where it cannot be: what is then left of its work."""
+    match loop.body:
+        case (Loop() as inner,) if _alike(loop, inner):
+            return folded(loop, inner)
+    return None
 
 
-def _count(body: tuple[Stmt, ...]) -> int:
-    return sum(isinstance(s, Assign) for s in walk_stmts(body))
+def folded(outer: Loop, inner: Loop) -> Loop | None:
+    """The triangle of the square that the two loops are; None where its iterations have no sums in common, or do
+    something else besides."""
+    i, j = Var(outer.var, outer.dtype), Var(inner.var, inner.dtype)
+    body = _beside(inner.body, substitute(inner.body, {i.name: j, j.name: i}), Bin("<", j, i))
+    if body is None:
+        return None
+    _, _, found = regrouped(body, statements(body), ())
+    again = sum(len(terms) > 1 for sum_ in found for terms in sum_.terms)
+    if not found or again != sum(isinstance(s, Assign) for s in walk_stmts(inner.body)):
+        return None
+    half = replace(inner, hi=add(i, Const(1, inner.dtype)), body=body)
+    return replace(outer, body=(half,), regroups=True)
+
+
+def _alike(outer: Loop, inner: Loop) -> bool:
+    return (inner.lo, inner.hi, inner.step) == (outer.lo, outer.hi, outer.step)
+
+
+def _beside(body: tuple[Stmt, ...], other: tuple[Stmt, ...], given: Expr) -> tuple[Stmt, ...] | None:
+    """Each statement and its copy, which runs where ``given`` holds, in one loop; None where the loops differ."""
+    out: list[Stmt] = []
+    for stmt, copy in zip(body, other, strict=True):
+        match stmt, copy:
+            case Loop(), Loop():
+                inside = _beside(stmt.body, copy.body, given)
+                if inside is None or (stmt.lo, stmt.hi) != (copy.lo, copy.hi):
+                    return None
+                out.append(replace(stmt, body=inside))
+            case _:
+                out += (stmt, If(given, (copy,)))
+    return tuple(out)
 
 
 _PRODUCT = """for (int i = 0; i < n; i++)

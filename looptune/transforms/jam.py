@@ -43,11 +43,6 @@ def jammed(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
     return _side_by_side([_Copy(b) for b in bodies], site)
 
 
-def beside(body: tuple[Stmt, ...], other: tuple[Stmt, ...], given: Expr, site: Site) -> tuple[Stmt, ...]:
-    """Two copies of one body side by side, the second one where ``given`` holds."""
-    return _side_by_side([_Copy(body), _Copy(other, (given,))], site)
-
-
 def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
     """Copies of one body: its statements in order, each for all copies."""
     out: list[Stmt] = []

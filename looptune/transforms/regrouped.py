@@ -6,8 +6,9 @@ the loop does not change are multiplied with the sum.
       if (j < i) C[j][i] += a * B[j][k] * A[i][k]   ==>   C[i][j] += a * s
                                                           if (j < i) C[j][i] += a * s
 
-Two sums are alike where they have the same terms, each in the same loop, factors and terms in any order. Nothing else
-in the loop may touch what they are added to, and where the second one is wanted the first one is.
+Two sums are alike where they have the same terms, each in the same loop, factors and terms in any order, and the loop
+changes nothing that these read. Nothing else in the loop may touch what they are added to, and where the second one is
+wanted the first one is.
 """
 
 from __future__ import annotations
@@ -173,13 +174,14 @@ def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
     elements: dict[Load, list[_Term]] = {}
     for term in terms:
         elements.setdefault(term.target, []).append(term)
-    moving = {f.var for f in walk_stmts((loop,)) if isinstance(f, Loop)} | written((loop,))
+    changed = written((loop,))
+    moving = {f.var for f in walk_stmts((loop,)) if isinstance(f, Loop)} | changed
     alone = {array for array in {t.target.array for t in terms} if _alone(array, terms, loop)}
     left = [mine for mine in elements.values() if mine[0].target.array in alone and _settled(mine, moving, names)]
     while left:
         first, *left = left
         factors = _factors(first, moving)
-        same = (mine for mine in left if _same(first, mine))
+        same = (mine for mine in left if _same(first, mine) and not names_in(tuple(t.added for t in mine)) & changed)
         pairs = ((a, b) for mine in same for a, b in ((first, mine), (mine, first)) if _wanted(b, a))
         terms, also = next(pairs, (first, []))
         left = [mine for mine in left if mine is not terms and mine is not also]
