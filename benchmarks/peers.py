@@ -3,12 +3,12 @@
     looptune run polybench/*.c --sweep [--warm-l2] --db FILE
     python benchmarks/peers.py FILE ...
 
-``peers-nvidia-h200.csv`` has the others' microseconds, taken once and not by this script: medians of 20 on an H200, float, launches queued ahead, inputs
-resident, the L2 warm; PolyBench-GPU's CUDA by nvcc -O3, PPCG's code with its default options and with the best of them,
-the best of cuBLAS, cuDNN, torch and JAX (named where it is that), whose times have eager launches in them, and a floor:
-the bytes at 4.2 TB/s or the operations at 60 TFLOP/s. Writes a Markdown table with a column for each database, and of
-the last how many times as fast as each of the others its tuned kernels are. Without --warm-l2 the L2 is flushed before
-each run, which costs the short ones microseconds.
+``peers-nvidia-h200.csv`` has the others' microseconds, taken once and not by this script: medians of 20 on an H200,
+float, launches queued ahead, inputs resident, the L2 warm; PolyBench-GPU's CUDA by nvcc -O3, PPCG's code with its
+default options and with the best of them, the best of cuBLAS, cuDNN, torch and JAX (named where it is that), whose
+times have eager launches in them, and a floor: the bytes at 4.2 TB/s or the operations at 60 TFLOP/s. Writes a Markdown
+table with a column for each database, and of the last how many times as fast as each of the others its tuned kernels
+are. Without --warm-l2 the L2 is flushed before each run, which costs the short ones microseconds.
 """
 
 from __future__ import annotations
