@@ -3,7 +3,8 @@
     sequential loop around a parallel one    ─▶ host loop, a launch per iteration
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
                                                 where three are asked for: z, y and x
-    sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back
+    sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back; of
+                                                one, in place, without blocks of threads
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     loop for a team                          ─▶ likewise; what is beside it and for one block is the same kernel
     anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
@@ -117,7 +118,7 @@ class _Stepping:
 
     def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
         match stmt:
-            case Loop(overlap=(_, *_)) if self.gathering and stmt.mode == "sequential":
+            case Loop(overlap=(_, *_)) if stmt.mode == "sequential":
                 return self.tiled(stmt)
             case Loop(var, lo, hi, inner, step):
                 return Launch(kernel) if kernel else HostLoop(var, lo, hi, step, self.steps(inner, known | {var}))
@@ -126,17 +127,19 @@ class _Stepping:
         raise AssertionError("only loops and conditions are launched")
 
     def tiled(self, loop: Loop) -> HostLoop:
-        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet."""
+        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet; without
+        blocks of threads one, in place."""
         first, steps = Var(f"{loop.var}__from", loop.dtype), loop.overlap[0] * loop.step
-        halves = []
-        for back in (False, True):
+        launches = []
+        for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
-            half = replace(loop, lo=lo, hi=smallest(add(lo, Const(steps, loop.dtype)), loop.hi))
+            some = replace(loop, lo=lo, hi=smallest(add(lo, Const(steps, loop.dtype)), loop.hi))
             try:
-                halves.append(Launch(_tiled(replace(overlap(half, self.codelet), back=back))))
+                tiles = replace(overlap(some, self.codelet, tiles=self.gathering), back=back)
             except Unfit as no:
                 raise DirectiveError(f"overlap of loop {loop.var}: {no}", loop.span) from None
-        return HostLoop(first.name, loop.lo, loop.hi, 2 * steps, tuple(halves))
+            launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
+        return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches))
 
 
 def _one_block(kernel: Kernel) -> bool:
@@ -322,7 +325,7 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
         team, made = replace(team, phases=shared), known + made
     tiles = kernel.overlap
     if tiles is not None:
-        tiles = replace(overlap(whole[0], codelet), back=tiles.back)
+        tiles = replace(overlap(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
         made = tiles.registers(codelet)
     elif team is None or team.along != "xy":
         body, more = promoted(body, taken, bounds, within=team is not None and team.outer)

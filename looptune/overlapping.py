@@ -95,6 +95,11 @@ class Overlap:
         return (nest for group in self.groups for nest in group)
 
     @property
+    def in_place(self) -> Overlap:
+        """The same without tiles."""
+        return replace(self, spares=tuple((array, array) for array, _ in self.spares))
+
+    @property
     def fixed(self) -> bool:
         """Where each nest does something is the same in all steps, and along one dimension whatever the others are."""
         moving = {self.loop.var, *(point(d).name for d in range(len(self.shape)))}
@@ -123,7 +128,7 @@ def block(loop: Loop) -> tuple[int, int]:
 
 
 def check(codelet: Codelet) -> None:
-    """Unfit where a loop's steps cannot be taken in tiles."""
+    """Unfit where a loop's steps cannot be taken at once; how large tiles are is a matter of who has them."""
     changed = written(codelet.body)
     for loop, around in asked(codelet.body):
         if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
@@ -132,7 +137,7 @@ def check(codelet: Codelet) -> None:
             raise Unfit(loop, "its iterations do not need each other: threads run them")
         if any(_of_data(s, changed) for s in (*around, loop)):
             raise Unfit(loop, "data say whether it runs, or how often, which the host has to know")
-        overlap(loop, codelet)
+        overlap(loop, codelet, tiles=False)
 
 
 def asked(body: Iterable[Stmt], around: tuple[Stmt, ...] = ()) -> Iterator[tuple[Loop, tuple[Stmt, ...]]]:
@@ -177,8 +182,8 @@ def known(array: Array | Local) -> tuple[Expr, ...]:
     return extents if len(extents) == len(array.shape) else ()
 
 
-def overlap(loop: Loop, codelet: Codelet) -> Overlap:
-    """One launch of ``loop``; Unfit where there is none."""
+def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> Overlap:
+    """One launch of ``loop``; Unfit where there is none. Without ``tiles`` they need not be large enough."""
     steps, rows = loop.overlap
     made = _Making(loop, codelet)
     nests = made.nests()
@@ -192,7 +197,7 @@ def overlap(loop: Loop, codelet: Codelet) -> Overlap:
     x, y = block(loop)
     shape = ((x * y,), (y * rows, x), (rows, y, x))[dimensions - 1]
     for d, (n, (before, behind)) in enumerate(zip(shape, halo, strict=True)):
-        if n <= before + behind:
+        if tiles and n <= before + behind:
             along = ("x", "y", "z")[dimensions - 1 - d]
             raise Unfit(loop, f"{steps} steps leave nothing of a tile of {n} elements along {along}: "
                               f"{before + behind} at its edges are wrong then")  # fmt: skip
@@ -237,6 +242,16 @@ def _groups(nests: Iterable[Nest]) -> Iterator[tuple[Nest, ...]]:
 
 def _apart(reader: Nest, writer: Nest) -> bool:
     return any(any(at) for _, at in reader.uses(writer.writes))
+
+
+def _of(body: tuple[Stmt, ...], arrays: Iterable[str]) -> frozenset[str]:
+    """The arrays, and the locals whose values depend on elements of them."""
+    found = frozenset(arrays)
+    decided = [(names_in(s.cond if isinstance(s, If) else s.value), written((s,)))
+               for s in walk_stmts(body) if isinstance(s, (If, Assign))]  # fmt: skip
+    while more := {name for by, what in decided if by & found for name in what} - found:
+        found |= more
+    return found
 
 
 def offset(load: Load) -> Offset:
@@ -299,7 +314,18 @@ class _Making:
                     raise Unfit(self.loop, "a while loop in it runs as often as data say")
                 case Loop(staged=(_, *_)) | Loop(overlap=(_, *_)):
                     raise Unfit(self.loop, f"loop {n.var} inside of it has tiles of its own")
+        self.sure(body)
         return self.placed(loops, body)
+
+    def sure(self, body: tuple[Stmt, ...]) -> None:
+        """What is wrong at the edges of a tile decides neither which element is read nor how often a loop runs."""
+        wrong = _of(body, self.kept)
+        for n in walk(body):
+            match n:
+                case Load(array, index) if array not in self.kept and names_in(index) & wrong:
+                    raise Unfit(self.loop, f"what it computes says which element of {array} it reads")
+                case Loop(var, lo, hi) if names_in((lo, hi)) & wrong:
+                    raise Unfit(self.loop, f"what it computes says how often loop {var} inside of it runs")
 
     def plain(self, f: Loop) -> None:
         for what, so in (

@@ -13,6 +13,9 @@ import oracle
 import pytest
 
 from looptune.analysis import Analysis
+from looptune.backends import bands
+from looptune.backends.cpu_program import CpuProgram
+from looptune.backends.numba_cpu import NumbaCpu
 from looptune.bake import bake
 from looptune.errors import DirectiveError, ResourceError
 from looptune.frontend import load
@@ -327,14 +330,43 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
-def test_on_a_cpu_nothing_changes(tmp_path: Path) -> None:
-    from looptune.backends.numba_cpu import NumbaCpu
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_what_the_loops_give_on_a_cpu(cores: int, tmp_path: Path) -> None:
+    """In bands of rows; as many as there are cores, but for arrays of few rows; proved as the launches they are."""
+    every = [(case.text, case.lines, sizes) for case in CASES.values() for sizes in case.sizes]
+    every += [(text, lines, sizes) for text, lines, sizes in map(stencil, range(cores, 24, 6))]
+    backend = NumbaCpu(tmp_path)
+    for seed, (text, lines, sizes) in enumerate(every[cores - 1 :: 3]):
+        codelet = load(text).codelet
+        done = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+        assert prove_plan(codelet, done, sizes, blocks=False).verdict == "proved"
+        start = oracle.arguments(codelet, sizes, seed)
+        want, got = oracle.interpreted(codelet, start), oracle.copied(start)
+        program = backend.load(backend.build(done))
+        assert isinstance(program, CpuProgram)
+        given = [got[p.name] for p in codelet.params]
+        program.entry(*given, cores, *([np.zeros(2, np.int64)] if program.stops else []))
+        assert oracle.off(want, oracle.arrays(got), 1e-5) is None, (text, lines, sizes)
 
-    def emitted(*lines: str) -> str:
-        done = schedule(Analysis(load(FIELDS).codelet), parse_lines(lines), target="CPU").codelet
-        return NumbaCpu(tmp_path).emit(plan(done))
 
-    assert emitted("loop 1: overlap 4, rows 8") == emitted()
+def test_a_row_is_a_few_rows_behind() -> None:
+    """By hand: z needs y of the next row, so a step is one row behind, and a band leaves out one more at each edge."""
+    tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"])).codelet
+    whole = plan(tree).kernels[0].overlap
+    assert whole is not None
+    assert bands.apart(whole, 1, alone=False) == bands.Apart((0, 0, 0, 1), 1)
+    assert bands.apart(whole, 1, alone=True) == bands.Apart((0, 0, 0, 1), 1)
+    assert bands.apart(whole, -1, alone=True) == bands.Apart((1, 1, 0, 1), 1)
+
+
+def test_a_cpu_needs_no_tile() -> None:
+    """More steps than a block's tile has rows: refused where there are blocks, at the loop."""
+    tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 32"])).codelet
+    (loop,) = plan(tree).steps
+    assert isinstance(loop, HostLoop)
+    assert loop.step == 32
+    with pytest.raises(DirectiveError, match="32 steps leave nothing of a tile of 8 elements along y: 64 at its edges"):
+        plan(tree, blocks=True)
 
 
 @simulator

@@ -30,6 +30,12 @@ REFUSED = {
     "far": (body("for (int i = 0; i < n; i++) B[i] = A[n - 1 - i];\n" + BACK), "of A lies at no constant distance"),
     "data": (body("for (int i = 0; i < n; i++) B[i] = A[p[i]];\n" + BACK, "int p[n], float A[n], float B[n]"),
              "of A lies at no constant distance"),
+    "read where it says": (
+        body("for (int i = 1; i < n; i++) { int q = A[i - 1]; if (q > 0) B[i] = p[q]; else B[i] = p[A[i]]; }\n" + BACK,
+             "int p[n], int A[n], int B[n]"), "what it computes says which element of p it reads"),
+    "as often as it says": (
+        body("for (int i = 1; i < n; i++) { B[i] = 0; for (int k = 0; k < A[i - 1]; k++) B[i] += p[k]; }\n" + BACK,
+             "int p[n], int A[n], int B[n]"), "what it computes says how often loop k inside of it runs"),
     "one after the other": (body("for (int i = 1; i < n; i++) A[i] = A[i - 1];"), "a nest of parallel loops"),
     "a statement": (body(LEFT + BACK + "A[0] = t;"), "a nest of parallel loops"),
     "ranks": (body("for (int i = 1; i < n; i++) B[i][0] = A[i - 1];\nfor (int i = 0; i < n; i++) A[i] = B[i][0];",
@@ -68,11 +74,11 @@ def test_what_cannot_be_tiled_is_refused(text: str, message: str) -> None:
 )
 def test_what_other_directives_leave_is_refused(lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(DirectiveError, match=message):
-        schedule(Analysis(load(FIELDS).codelet), parse_lines(lines))
+        plan(schedule(Analysis(load(FIELDS).codelet), parse_lines(lines)).codelet, blocks=True)
 
 
 def test_with_keep_going_the_loop_is_launched_step_by_step() -> None:
     """As ``explain`` has it: the refusal is in the step."""
-    done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"]), keep_going=True)
+    done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 3: overlap 2"]), keep_going=True)
     assert [s.proof for s in done.steps] == ["refused"]
     assert all(k.overlap is None for k in plan(done.codelet, blocks=True).kernels)

@@ -2,6 +2,7 @@
 
     grid axis y ─▶ chunks of it, run by prange in sharing.py        grid axis x, thread loops ─▶ for loops inside
     loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results joined in order
+    several steps of a loop at once ─▶ a band of rows for each core, see ``bands``
 
 A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
 kept in a file cache, so that compiling processes hand them to the measuring one; the short driver is not, because it
@@ -22,11 +23,12 @@ from types import ModuleType
 from typing import ClassVar
 
 from looptune.accumulators import Accumulator
+from looptune.backends.bands import CORES, with_bands
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
-from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
+from looptune.ir import Array, Assign, Bin, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
 from looptune.team import Tree
@@ -62,10 +64,15 @@ class _Writer(Writer):
         step = "" if loop.step == 1 else f", {loop.step}"
         start = "" if lo == "0" and not step else f"{lo}, "
         yield f"{indent}for {ident(loop.var)} in range({start}{hi}{step}):"
-        if never_negative(loop.lo, self.nonnegative):
+        if never_negative(loop.lo, self.nonnegative) and not _maximum(loop.lo):
             self.nonnegative.add(loop.var)
         yield from self.block(loop.body, indent + "    ")
         self.nonnegative.discard(loop.var)
+
+
+def _maximum(e: Expr) -> bool:
+    """LLVM does not see that it is not negative: a subscript that is converted is not."""
+    return isinstance(e, Bin) and e.op == "max"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class Parts:
 
 
 def parts(plan: Plan) -> Parts:
+    plan = with_bands(plan)
     sizes = _extents(plan)
     writer, host = _Writer(sizes), _Writer(sizes)
     kernels = {
@@ -107,6 +115,7 @@ class NumbaCpu(Backend):
 
     def _module(self, plan: Plan, *, stops: bool) -> str:
         """``stops``: the driver returns between two launches once it is told to."""
+        plan = with_bands(plan)
         sizes = _extents(plan)
         writer, host = _Writer(sizes), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
@@ -134,7 +143,7 @@ class NumbaCpu(Backend):
 
     def load(self, binary: Binary) -> Program:
         entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
-        return CpuProgram(binary.plan, entry, self.threads)
+        return CpuProgram(with_bands(binary.plan), entry, self.threads)
 
     def _compiled(self, plan: Plan) -> ModuleType:
         return _import(self._module(plan, stops=repeats(plan)), self.cache)
@@ -151,9 +160,9 @@ def unaliased(fastmath: bool) -> str:
 
 
 def _extents(plan: Plan) -> set[str]:
-    """Parameters that are an array's extent, and therefore positive."""
+    """Parameters that are an array's extent, and therefore positive, as the number of cores is."""
     shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
-    return {e.name for e in shapes if isinstance(e, Var)}
+    return {e.name for e in (*shapes, CORES) if isinstance(e, Var)}
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
@@ -265,6 +274,8 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
     options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
     yield f"@njit({_signature(plan, stops)!r}, {options})"
     yield f"def {ident(plan.codelet.name)}({params}):"
+    if any(CORES.name in kernel.scalars for kernel in plan.kernels):
+        yield f"    {CORES.name} = cores"
     for local in plan.resident:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {local.dtype})"

@@ -8,7 +8,8 @@
 Tiles overlap: at each step the outermost elements of a tile lack those around them, and are computed again by the
 block next to it. A thread holds its elements in registers, and what its neighbours read of them is in shared memory
 too. The tile is as wide as the block; along the outermost dimension a thread has so many ``rows``. Launches go in
-pairs, from the arrays to spare ones and back. On a CPU it changes nothing.
+pairs, from the arrays to spare ones and back. On a CPU there are no tiles: each core takes a band of rows through the
+steps, in place, row after row, each step a few rows behind the one before.
 
 Legal when: the loop holds nests of parallel loops, each iteration writes its elements at one point, and what it reads
 of the arrays that are written lies at a constant distance, which decides how far tiles overlap. Gain: the arrays are

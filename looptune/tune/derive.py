@@ -2,7 +2,7 @@
 
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     stencils    several rows a thread; grids of three dimensions
-    steps       several time steps in a launch
+    steps       several time steps at once
     sums        a team of threads for each, or several blocks, by whether they go along rows or columns
     each nest   the legal orders of its loops        x  unroll of its innermost loop
     each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
@@ -43,6 +43,8 @@ STEPS = {
     3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
 }
 """Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
+AT_ONCE = "overlap {2, 4, 8, 16, 32}"
+"""Steps at once on a CPU, of arrays of any number of dimensions."""
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
@@ -53,7 +55,7 @@ def derive(analysis: Analysis) -> str:
     thoughts = (
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
-        ("Several time steps in a launch, in tiles that overlap.", _steps(found)),
+        ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
         ("Sums along rows and beside each other, from one read.", _at_once(found)),
         ("Who adds up: teams of threads, or several blocks.", _sums(found)),
         ("Several rows of a stencil a thread.", _stencils(found)),
@@ -132,6 +134,8 @@ def _steps(found: Patterns) -> Iterator[str]:
             lines = [f"loop {called(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
             if found.legal(lines):
                 yield "\n".join(["for gpu", *lines])
+        if found.legal([f"loop {called(loop)}: overlap 2"]):
+            yield f"for cpu\nloop {called(loop)}: {AT_ONCE}"
 
 
 def _beside(found: Patterns, sums: Iterable[Sum]) -> list[str]:
