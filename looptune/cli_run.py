@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from looptune.defaults import DATABASE, REPORTS, TIMEOUT_S
+from looptune.defaults import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 from looptune.errors import UsageError
 from looptune.options import (
     STRATEGIES,
@@ -62,6 +62,16 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     default=TIMEOUT_S,
     show_default=True,
     help="Seconds a version may take.",
+)
+@click.option(
+    "--finals",
+    "finals_s",
+    metavar="S",
+    type=click.FloatRange(0.1),
+    default=FINALS_S,
+    show_default=True,
+    envvar="LOOPTUNE_FINALS",
+    help="Seconds the finals may wait for clear verdicts.",
 )
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of inputs, samples and rounds.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 TIMEOUT_S = 60.0
 """What a version may take to compile, and to run."""
+FINALS_S = 15.0
+"""How long finals wait for clear verdicts; twice that for slow versions."""
 DATABASE = Path(".looptune/results.sqlite")
 """The results database, below the folder that looptune is started in."""
 REPORTS = Path("reports")

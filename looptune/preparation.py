@@ -9,7 +9,7 @@ from pathlib import Path
 
 from looptune import dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
-from looptune.defaults import DATABASE, TIMEOUT_S
+from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.errors import UsageError
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
@@ -58,6 +58,7 @@ class Request:
     budget: str | None = None
     jobs: int | None = None
     timeout_s: float = TIMEOUT_S
+    finals_s: float = FINALS_S
     seed: int = 0
     fresh: bool = False
     strict_float: bool = False
@@ -128,6 +129,7 @@ def single(prepared: Prepared) -> str:
     given += [flag for flag, said in flags.items() if said]
     given += ["--seed", request.seed] if request.seed else []
     given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
+    given += ["--finals", f"{request.finals_s:g}"] if request.finals_s != FINALS_S else []
     return shlex.join(map(str, given))
 
 
@@ -152,6 +154,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     job = Job(
         unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         not request.strict_float, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
+        finals_s=request.finals_s,
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("looptune", deadline=None)
 settings.load_profile("looptune")
+
+os.environ["LOOPTUNE_FINALS"] = "2"  # no test waits for clear verdicts
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

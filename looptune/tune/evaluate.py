@@ -296,7 +296,8 @@ class Bench:
         if lineup.by_hand is not None:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
-        times = finals(samplers, lineup.seed, lineup.default, lineup.binaries.keys() - {lineup.default})
+        leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
+        times = finals(samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=2 * limit_s)
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
         return Times({name: us for name, us in times.items() if name not in wrong}, wrong)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.backends.base import Backend
+from looptune.defaults import FINALS_S
 from looptune.ir import Codelet
 from looptune.runtime.machine import Machine
 from looptune.runtime.roofline import Ceiling
@@ -34,7 +35,7 @@ class Job:
 
     ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
-    version is measured whole, however slow it is.
+    version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts.
     """
 
     codelet: Codelet
@@ -48,3 +49,4 @@ class Job:
     screens: bool = False
     cuts: bool = True
     threads: int | None = None
+    finals_s: float = FINALS_S
