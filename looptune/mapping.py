@@ -137,7 +137,7 @@ class _Stepping:
             try:
                 tiles = replace(overlap(some, self.codelet, tiles=self.gathering), back=back)
             except Unfit as no:
-                raise DirectiveError(f"overlap of loop {loop.var}: {no}", loop.span) from None
+                raise DirectiveError(f"overlap {loop.overlap[0]} of loop {loop.var}: {no}", loop.span) from None
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
         return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches))
 

@@ -18,6 +18,7 @@ from looptune.analysis import Analysis
 from looptune.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
+from looptune.mapping import plan
 from looptune.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
@@ -36,7 +37,6 @@ OTHERWISE: Mapping[str, str] = {
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
     "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
     "the file holds no C": "for a parser that complains of a file without C; pycparser does not",
-    "overlap of loop \0: \0": "schedule refuses what mapping would, but where sizes known later leave nothing",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
@@ -51,7 +51,9 @@ def refusal(path: Path) -> str:
     lines = re.findall(r"`(.*?)`", words)
     try:
         unit = load(path, kernel=kernel[1] if kernel is not None else None, defines=defines)
-        advised(Analysis(unit.codelet, "--strict-float" not in words), parse_lines(lines, "directives"), unit.values)
+        placed = parse_lines(lines, "directives")
+        done = advised(Analysis(unit.codelet, "--strict-float" not in words), placed, unit.values)
+        plan(done.codelet, blocks=True)
     except LooptuneError as error:
         return str(error)
     return ""

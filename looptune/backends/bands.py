@@ -75,20 +75,12 @@ def apart(whole: Overlap, sign: int, *, alone: bool) -> Apart:
     between = {pair: least for pair, least in most.items() if least is not None}
     own = [max(0, *(sign * at[0] * alone for _, at in nest.uses(arrays))) for nest in nests]
     for more in count():
-        found = own
-        for _ in range(len(nests) + 1):
-            last, found = (
-                found,
-                [
-                    max(
-                        found[k],
-                        *(found[n] + least - (more if n >= k else 0) for (n, to), least in between.items() if to == k),
-                    )
-                    for k in range(len(nests))
-                ],
-            )
-            if found == last:
-                return Apart(tuple(found), more)
+        found = list(own)
+        for _ in nests:
+            for (n, k), least in between.items():
+                found[k] = max(found[k], found[n] + least - more * (n >= k))
+        if all(found[k] >= found[n] + least - more * (n >= k) for (n, k), least in between.items()):
+            return Apart(tuple(found), more)
     raise AssertionError("far enough apart they are")
 
 

@@ -53,7 +53,7 @@ class Overlap(Transform):
         return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
 
     def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, overlap=(self.steps, self.rows)),))
+        return Change((replace(site.loop, overlap=(self.steps, self.rows), span=self.span),))
 
 
 def _at_most(arg: Arg, what: str, most: int) -> int:
