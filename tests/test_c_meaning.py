@@ -27,7 +27,7 @@ from looptune.mapping import plan
 from looptune.schedule import schedule
 
 TOLERANCE = 1e-6
-SPREAD = 2
+SPREAD = 1
 """Of each kernel's space, besides its default."""
 
 

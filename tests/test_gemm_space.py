@@ -30,7 +30,7 @@ GEMM, SPACE = ROOT / "polybench" / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
 ODD = {"NI": 37, "NJ": 41, "NK": 43}
 TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
 CHUNKS = 8
-SPREAD = 10
+SPREAD = 20
 """One in so many is compiled for a GPU, or runs in the simulator, whose threads are Python's."""
 
 chunks = pytest.mark.parametrize("chunk", range(CHUNKS))

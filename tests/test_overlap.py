@@ -190,17 +190,17 @@ def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan
 
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
-    """In CUDA C, for sizes that are constants and for sizes that are arguments; and of random stencils."""
+    """In CUDA C, for sizes that are constants or arguments in turn; and of random stencils."""
     cases, wants = [], {}
     every = [(name, case.text, case.lines, sizes) for name, case in CASES.items() for sizes in case.sizes]
     every += [(f"random {seed}", *stencil(seed)) for seed in range(16)]
     for seed, (name, text, lines, sizes) in enumerate(every):
         codelet = load(text).codelet
         given = oracle.arguments(codelet, sizes, seed)
-        for known in (sizes, None):
-            key = f"{name} {sizes}{' as arguments' if known is None else ''}"
-            wants[key] = oracle.interpreted(codelet, given)
-            cases.append(c_blocks.Case(key, planned(text, lines, known), codelet, given))
+        known = sizes if seed % 2 else None
+        key = f"{name} {sizes}{' as arguments' if known is None else ''}"
+        wants[key] = oracle.interpreted(codelet, given)
+        cases.append(c_blocks.Case(key, planned(text, lines, known), codelet, given))
     found = c_blocks.run(cases, tmp_path)
     wrong = [key for key, want in wants.items() if not same(want, found[key])]
     assert not wrong
@@ -212,11 +212,11 @@ def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
 
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
-    """One size of each case, in the simulator, whose threads run at once."""
+    """One size of every second case, in the simulator, whose threads run at once."""
     from looptune.backends.numba_cuda import NumbaCuda
 
     programs, wants = [], {}
-    for name, case in CASES.items():
+    for name, case in [*CASES.items()][::2]:
         codelet = load(case.text).codelet
         start = oracle.arguments(codelet, case.sizes[-1])
         wants[name] = oracle.interpreted(codelet, start)
@@ -336,7 +336,7 @@ def test_what_the_loops_give_on_a_cpu(cores: int, tmp_path: Path) -> None:
     every = [(case.text, case.lines, sizes) for case in CASES.values() for sizes in case.sizes]
     every += [(text, lines, sizes) for text, lines, sizes in map(stencil, range(cores, 24, 6))]
     backend = NumbaCpu(tmp_path)
-    for seed, (text, lines, sizes) in enumerate(every[cores - 1 :: 3]):
+    for seed, (text, lines, sizes) in enumerate(every[cores - 1 :: 5]):
         codelet = load(text).codelet
         done = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
         assert prove_plan(codelet, done, sizes, blocks=False).verdict == "proved"
