@@ -97,10 +97,13 @@ def test_ctrl_c_drops_what_every_device_measures(tmp_path: Path) -> None:
     """With two models, one of them on two devices: versions in progress are no crashes but run again; what was finished
     is not, on either model."""
 
+    once = iter([KeyboardInterrupt])
+
     def interrupt(progress: Progress) -> None:
         if progress.done == 4:
             time.sleep(0.2)
-            raise KeyboardInterrupt
+            for pressed in once:
+                raise pressed
 
     labs = [Lab(tmp_path / "journal", 2, 0.3), on(Lab(tmp_path / "journal", 1, 0.3), "other", 2.0)]
     assert [result.interrupted for result in swept(tmp_path, labs, progress=interrupt)] == [True, True]
