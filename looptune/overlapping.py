@@ -127,8 +127,8 @@ def block(loop: Loop) -> tuple[int, int]:
     return x, y
 
 
-def check(codelet: Codelet) -> None:
-    """Unfit where a loop's steps cannot be taken at once; how large tiles are is a matter of who has them."""
+def check(codelet: Codelet, *, tiles: bool) -> None:
+    """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
     changed = written(codelet.body)
     for loop, around in asked(codelet.body):
         if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
@@ -137,7 +137,7 @@ def check(codelet: Codelet) -> None:
             raise Unfit(loop, "its iterations do not need each other: threads run them")
         if any(_of_data(s, changed) for s in (*around, loop)):
             raise Unfit(loop, "data say whether it runs, or how often, which the host has to know")
-        overlap(loop, codelet, tiles=False)
+        overlap(loop, codelet, tiles=tiles)
 
 
 def asked(body: Iterable[Stmt], around: tuple[Stmt, ...] = ()) -> Iterator[tuple[Loop, tuple[Stmt, ...]]]:

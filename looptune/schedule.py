@@ -92,7 +92,8 @@ def schedule(
 
     ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
     directive that does not fit the nest, IllegalTransform for one that the dependences forbid; with ``keep_going``
-    such a directive is left out, and its step says why. ``sums``: each step says which sums it reorders.
+    such a directive is left out, and its step says why, and so is one that a block's tile is too small for.
+    ``sums``: each step says which sums it reorders.
     """
     run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and transforms.find(d).stage != "split")
@@ -302,7 +303,7 @@ class _Run:
         that the nest is finished."""
         try:
             dealt.check(self.codelet)
-            overlapping.check(self.codelet)
+            overlapping.check(self.codelet, tiles=self.keep_going)
         except Unfit as no:
             name = "split" if no.loop.parts > 1 else "overlap"
             asked = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == name]

@@ -79,6 +79,6 @@ def test_what_other_directives_leave_is_refused(lines: tuple[str, ...], message:
 
 def test_with_keep_going_the_loop_is_launched_step_by_step() -> None:
     """As ``explain`` has it: the refusal is in the step."""
-    done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 3: overlap 2"]), keep_going=True)
+    done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"]), keep_going=True)
     assert [s.proof for s in done.steps] == ["refused"]
     assert all(k.overlap is None for k in plan(done.codelet, blocks=True).kernels)
