@@ -14,6 +14,7 @@ from looptune.report import site
 from looptune.report.figures import every
 from looptune.report.figures.draw import spread_labels
 from looptune.report.figures.draw_entries import bars
+from looptune.report.figures.draw_roof import rooflines
 from looptune.report.figures.entries import entries
 from looptune.report.figures.families import Curve, factors, orders
 from looptune.report.figures.roofline import roofs
@@ -142,6 +143,10 @@ def test_the_roof_is_what_was_measured(tmp_path: Path) -> None:
     assert point.intensity == 2 * 512**3 / (16 * 512**2)
     assert point.gflops["tuned"] == pytest.approx(2 * 512**3 / 25e3)
     assert set(point.gflops) == {"default", "hand-written", "tuned"}
+    for known in (roof, replace(roof, fma=None)):
+        (axes,) = rooflines([known]).axes
+        assert ("FMA peak, float32" in str([t.get_text() for t in axes.texts])) == (known.fma is not None)
+        assert axes.lines[0].get_ydata()[-1] == (known.fma or axes.get_xlim()[1] * roof.copy)
     assert roofs([one(database(tmp_path / "old"))]) == []
 
 

@@ -38,7 +38,7 @@ class Chip:
 
     def measured(self, peaks: Peaks) -> Chip:
         """With the bandwidth and clock that were seen."""
-        ghz = peaks.fma32.best / (2 * self.fp32 * self.multiprocessors)
+        ghz = self.ghz if peaks.fma32 is None else peaks.fma32.best / (2 * self.fp32 * self.multiprocessors)
         return replace(self, ghz=ghz, memory_gbs=max(peaks.copy.best, peaks.read.best))
 
 

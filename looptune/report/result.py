@@ -101,9 +101,8 @@ class Result:
     def fma_share(self, entry: Entry) -> float | None:
         """The GFLOP/s over the FMA peak of the type that the arrays have."""
         rate = self.gflops(entry)
-        if self.ceiling is None or not _on_device(entry) or rate is None:
-            return None
-        return rate / self.ceiling.peaks.fma(self.dtype).best
+        peak = None if self.ceiling is None else self.ceiling.peaks.fma(self.dtype)
+        return None if peak is None or not _on_device(entry) or rate is None else rate / peak.best
 
     def record(self) -> dict[str, Any]:
         tuned = self.entry("tuned")

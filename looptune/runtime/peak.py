@@ -44,6 +44,8 @@ SHARE = 8
 FLOATS: tuple[FloatType, FloatType] = ("float32", "float64")
 CHAINS, PASSES = 8, 4096
 """Of a GPU's thread; eight hide the latency of four cycles even of one warp on each scheduler."""
+PASSES_AT_ONCE = 16
+"""So that a loop's own operations are few beside 128 multiply-adds."""
 CPU_PASSES = 100_000
 THREADS, WAVES = 2048, 4
 """A GPU's multiprocessor holds so many threads, and runs so many times as many."""
@@ -81,6 +83,7 @@ def fma_text(dtype: FloatType) -> str:
         f"    {kind} p = z[0], q = z[1];",
         *(f"    {kind} a{c} = x[i] + {c};" for c in chains),
         "    #pragma looptune noParallel",
+        f"    #pragma looptune unroll {PASSES_AT_ONCE}, contiguous",
         "    for (int k = 0; k < m; k++) {",
         *(f"      a{c} = a{c} * p + q;" for c in chains),
         "    }",
@@ -170,7 +173,8 @@ def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] 
 def known(facts: Facts, cache: Path) -> Peaks | None:
     """What was measured on this device before."""
     try:
-        return Peaks.of(_held(cache)[_key(facts)])
+        found = Peaks.of(_held(cache)[_key(facts)])
+        return None if found.fma32 is None else found
     except (KeyError, TypeError, ValueError):
         return None
 

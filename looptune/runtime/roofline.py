@@ -33,38 +33,45 @@ class Rate:
 
 
 RATES = ("copy", "read", "fma32", "fma64")
+METHOD = 2
+"""How rates are measured. The first has no FMA peak: of the loop that a GPU ran 8 instructions in 11 were FMAs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
     """``copy`` counts each byte read and each written, ``read`` those read, in GB/s; ``fma32`` and ``fma64`` count two
-    operations each, in GFLOP/s."""
+    operations each, in GFLOP/s, and are None where what was measured once is none."""
 
     copy: Rate
     read: Rate
-    fma32: Rate
-    fma64: Rate
+    fma32: Rate | None
+    fma64: Rate | None
 
     @property
-    def rates(self) -> tuple[Rate, Rate, Rate, Rate]:
-        return self.copy, self.read, self.fma32, self.fma64
+    def rates(self) -> dict[str, Rate]:
+        """Those known, by name."""
+        every = zip(RATES, (self.copy, self.read, self.fma32, self.fma64), strict=True)
+        return {name: rate for name, rate in every if rate is not None}
 
-    def fma(self, dtype: str) -> Rate:
+    def fma(self, dtype: str) -> Rate | None:
         return self.fma64 if dtype == "float64" else self.fma32
 
-    def record(self) -> dict[str, dict[str, float]]:
-        rates = zip(RATES, self.rates, strict=True)
-        return {name: {"best": round(r.best, 3), "spread": round(r.spread, 4)} for name, r in rates}
+    def record(self) -> dict[str, Any]:
+        rates = {name: {"best": round(r.best, 3), "spread": round(r.spread, 4)} for name, r in self.rates.items()}
+        return {**rates, "method": METHOD if "fma32" in rates else METHOD - 1}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """KeyError, TypeError or ValueError where ``record`` is none."""
-        rates = (record[name] for name in RATES)
-        return cls(*(Rate(float(r["best"]), float(r["spread"])) for r in rates))
+        names = RATES if record.get("method") == METHOD else RATES[:2]
+        copy, read, *fma = (Rate(float(record[name]["best"]), float(record[name]["spread"])) for name in names)
+        return cls(copy, read, *(fma if fma else (None, None)))
 
     def best_of(self, other: Peaks) -> Peaks:
-        """Of each rate the higher: something else may have been running."""
-        return Peaks(*(max(a, b, key=lambda r: r.limit) for a, b in zip(self.rates, other.rates, strict=True)))
+        """Of each rate that both know the higher: something else may have been running."""
+        mine, theirs = self.rates, other.rates
+        higher = {name: max(mine[name], theirs[name], key=lambda r: r.limit) for name in mine if name in theirs}
+        return Peaks(higher["copy"], higher["read"], higher.get("fma32"), higher.get("fma64"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ class Ceiling:
         if time_us <= 0:
             return f"faster than the device: {time_us:g} us measured"
         gflops, peak = self.work.flops / time_us / 1e3, self.peaks.fma(self.work.dtype)
-        if gflops > peak.limit:
+        if peak is not None and gflops > peak.limit:
             return _said(f"{gflops:,.4g} GFLOP/s", f"the FMA peak in {self.work.dtype} is {peak.best:,.4g}", peak)
         if not self.cold or not self.cache_bytes:
             return None

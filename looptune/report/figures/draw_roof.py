@@ -23,9 +23,10 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
     figure, panels = style.panels(len(roofs), 1, inches=(7.6, 4.3))
     handles: dict[str, Any] = {}
     for axes, roof in zip(panels, roofs, strict=True):
-        low, high = _range([p.intensity for p in roof.points] + [roof.fma / roof.copy], 2.0)
+        flat = () if roof.fma is None else (roof.fma,)
+        low, high = _range([*(p.intensity for p in roof.points), *(peak / roof.copy for peak in flat)], 2.0)
         rates = [rate for p in roof.points for rate in p.gflops.values()]
-        axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=_range([*rates, roof.fma], 1.6))
+        axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=_range([*rates, *flat], 1.6))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
         _roof(axes, roof)
@@ -39,13 +40,15 @@ def rooflines(roofs: Sequence[Roof]) -> Any:
 
 
 def _roof(axes: Any, roof: Roof) -> None:
-    """The two lines and what they are."""
+    """The two lines and what they are; only the slope where no FMA peak is known."""
     (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    ridge, at = roof.fma / roof.copy, max(low, bottom / roof.copy)
-    axes.plot([low, ridge, high], [low * roof.copy, roof.fma, roof.fma], color=INK, linewidth=1.4, zorder=2)
+    flat = high * roof.copy if roof.fma is None else roof.fma
+    ridge, at = min(high, flat / roof.copy), max(low, bottom / roof.copy)
+    axes.plot([low, ridge, high], [low * roof.copy, flat, flat], color=INK, linewidth=1.4, zorder=2)
     said = {"fontsize": 7, "color": INK, "va": "bottom"}
-    peak = f"FMA peak, {roof.dtype}: {roof.fma:,.0f} GFLOP/s  "
-    axes.text(high, roof.fma * (top / bottom) ** 0.006, peak, ha="right", **said)
+    if roof.fma is not None:
+        peak = f"FMA peak, {roof.dtype}: {roof.fma:,.0f} GFLOP/s  "
+        axes.text(high, roof.fma * (top / bottom) ** 0.006, peak, ha="right", **said)
     axes.annotate(f"  copy: {roof.copy:,.0f} GB/s", (at, at * roof.copy), (6, 4), textcoords="offset points",
                   rotation=_slope(axes), rotation_mode="anchor", ha="left", **said)  # fmt: skip
 

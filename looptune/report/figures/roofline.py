@@ -28,11 +28,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """``copy`` in GB/s, ``fma`` in GFLOP/s, and what lies under it."""
+    """``copy`` in GB/s, ``fma`` in GFLOP/s (None: not known), and what lies under it."""
 
     dtype: str
     copy: float
-    fma: float
+    fma: float | None
     points: tuple[Point, ...]
 
 
@@ -48,7 +48,8 @@ def roofs(studies: Sequence[Study]) -> list[Roof]:
 def _roof(dtype: str, studies: Sequence[Study]) -> Roof:
     peaks = [s.result.ceiling.peaks for s in studies if s.result.ceiling is not None]
     points = tuple(sorted(map(_point, studies), key=lambda p: p.intensity))
-    return Roof(dtype, max(p.copy.best for p in peaks), max(p.fma(dtype).best for p in peaks), points)
+    fma = [rate.best for p in peaks if (rate := p.fma(dtype)) is not None]
+    return Roof(dtype, max(p.copy.best for p in peaks), max(fma, default=None), points)
 
 
 def _point(study: Study) -> Point:
