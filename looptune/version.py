@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 __version__ = "0.1.0"
 
-LOWERING = "11"
+LOWERING = "12"
 """Changes whenever the same directives may give other machine code: results of another lowering are not comparable."""
 
 

@@ -66,7 +66,7 @@ class CValues(KernelWriter):
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
-            return f"{load.array}[{self.unsigned_index(load.index[0])}]"
+            return f"{load.array}[{self.far(load.index[0])}]"
         return f"{self.name(load.array)}[{self.far(self.place(load))}]"
 
     def long(self, e: Expr) -> str:

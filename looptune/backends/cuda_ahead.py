@@ -36,7 +36,7 @@ def {name}(typingctx, to, at, source, place):
         builder.call(ir.InlineAsm(kind, text, "l,l,~{{memory}}", True), [where(0), where(2)])
         return context.get_dummy_value()
 
-    return types.void(to, types.uint32, source, types.uint64), emit
+    return types.void(to, types.uint64, source, types.uint64), emit
 '''
 _ORDER = '''\
 @intrinsic

@@ -20,5 +20,5 @@ def {COPY}(typingctx, to, at, source, place):
         builder.store(builder.load(where(2), align={WIDE}), where(0), align={WIDE})
         return context.get_dummy_value()
 
-    return types.void(to, types.uint32, source, types.uint64), emit
+    return types.void(to, types.uint64, source, types.uint64), emit
 '''

@@ -152,6 +152,7 @@ class _Emission:
         yield at + writer.new(kind, f"{var}{AHEAD}", start, fits=True)
         for name in (var + AHEAD, buffer, var + NEXT):
             writer.bind(name, name != var + AHEAD or kind == "uint32")
+        writer.count(replace(loop, var=var + AHEAD), 1)
         for k in range(count - 1):
             yield from begin(Const(k), at)
         yield at + writer.new("uint32", buffer, "0")
@@ -182,24 +183,28 @@ class _Emission:
             return
         for k in range(rounds):  # side by side, so that their loads overlap
             ragged = k == rounds - 1 and count % per
-            number = f"(slot + {k * per})" if k else "slot"
             if ragged:
                 yield indent + self.writer.when(f"slot < {count - k * per}")
-                yield from self.element(tile, number, indent + "    ", env, buffer)
+                yield from self.element(tile, "slot", indent + "    ", env, buffer, k * per)
                 continue
             opened, at = self.writer.scope(indent)
             yield from opened
-            yield from self.element(tile, number, at, env, buffer)
+            yield from self.element(tile, "slot", at, env, buffer, k * per)
 
-    def element(self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr) -> Iterator[str]:
-        """One element, or one vector of them: ``number`` in the order of the tile's rows."""
+    def element(
+        self, tile: Tile, number: str, indent: str, env: Mapping[str, Range], buffer: Expr, later: int = 0
+    ) -> Iterator[str]:
+        """One element, or one vector of them: ``number + later`` in the order of the tile's rows. Whole rows of
+        ``later`` are a constant of the place: the same division for all the elements that a thread copies."""
         places = [Var(f"place{d}__tile") for d in range(len(tile.shape))]
         counts = (*tile.shape[:-1], tile.shape[-1] // tile.vector)
         left = number
         for d in reversed(range(1, len(counts))):
+            if later % counts[d]:
+                left, later = f"({left} + {later})", 0
             yield indent + self.writer.new("uint32", places[d].name, f"{left} % {counts[d]}")
-            rest = self.writer.quotient(left, str(counts[d]))
-            if left == number:
+            rest, later = self.writer.quotient(left, str(counts[d])), later // counts[d]
+            if d == len(counts) - 1:
                 yield indent + self.writer.new("uint32", places[0].name, rest)
             else:
                 yield indent + self.writer.set(places[0].name, rest, "uint32")
@@ -209,9 +214,11 @@ class _Emission:
         for v in places:
             self.writer.bind(v.name, True)
         where = {**env, **{v.name: (0, n - 1) for v, n in zip(places, counts, strict=True)}}
-        inside = (*places[:-1], mul(Const(tile.vector), places[-1]))
+        where[places[0].name] = (0, counts[0] - 1 - later)
+        first, *inner = (*places[:-1], mul(Const(tile.vector), places[-1]))
+        inside = (add(first, Const(later * (tile.vector if len(counts) == 1 else 1))), *inner)
         at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
-        target = self.writer.unsigned_index(add(mul(buffer, Const(tile.size)), tile.place(inside)))
+        target = self.writer.far(add(mul(buffer, Const(tile.size)), tile.place(inside)))
         there = self.writer.both(*self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))

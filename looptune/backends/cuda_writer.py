@@ -115,7 +115,7 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:
-            return f"{load.array}[{self.unsigned_index(load.index[0])}]"
+            return f"{load.array}[{self.far(load.index[0])}]"
         return f"{ident(load.array)}[{self.far(self.place(load))}]"
 
     def long(self, e: Expr) -> str:
