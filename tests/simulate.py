@@ -35,11 +35,12 @@ def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> No
 class Ahead:
     """Copies that are on their way as long as they may be: each thread's own groups, made when they are awaited."""
 
-    def copy(self, width: int) -> Callable[[np.ndarray, int, np.ndarray, int], None]:
-        def begun(to: np.ndarray, at: int, source: np.ndarray, place: int) -> None:
+    def copy(self, width: int) -> Callable[[np.ndarray, int, np.ndarray, int, bool], None]:
+        def begun(to: np.ndarray, at: int, source: np.ndarray, place: int, there: bool) -> None:
             count = width // source.itemsize
-            assert at % count == place % count == 0, f"{at} and {place} are no multiples of {count}"
-            Thread.running.copies[-1].append((to, at, source, place, count))
+            assert at % count == 0, f"{at} is no multiple of {count}"
+            assert not there or place % count == 0 <= source.size - place - count, f"{place}, {count}, {source.size}"
+            Thread.running.copies[-1].append((to, at, source, place, count if there else 0, count))
 
         return begun
 
@@ -50,8 +51,8 @@ class Ahead:
         def arrive() -> None:
             groups = Thread.running.copies
             while len(groups) > left + 1:  # the last one has not been begun
-                for to, at, source, place, count in groups.pop(0):
-                    to[at : at + count] = source[place : place + count]
+                for to, at, source, place, read, count in groups.pop(0):
+                    to[at : at + count] = source[place : place + read] if read else 0
 
         return arrive
 

@@ -19,8 +19,9 @@ BEGIN, AWAIT = "begin_copies", "await_copies"
 IMPORTS = ("from llvmlite import ir", "from numba import types", "from numba.cuda.extending import intrinsic")
 _COPY = '''\
 @intrinsic
-def {name}(typingctx, to, at, source, place):
-    """{width} bytes of ``source`` from element ``place`` on are on their way to ``to``, from element ``at`` on."""
+def {name}(typingctx, to, at, source, place, there):
+    """{width} bytes of ``source`` from element ``place`` on are on their way to ``to``, from element ``at`` on; zeros
+    where they are not ``there``, and then ``place`` may be any."""
 
     def emit(context, builder, signature, args):
         def where(k):
@@ -28,15 +29,17 @@ def {name}(typingctx, to, at, source, place):
             place = builder.gep(array.data, [builder.zext(args[k + 1], ir.IntType(64))])
             return builder.ptrtoint(place, ir.IntType(64))
 
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 2)
+        count = ir.IntType(32)
+        read = builder.select(args[4], ir.Constant(count, {width}), ir.Constant(count, 0))
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64), ir.IntType(64), count])
         text = (
             "{{ .reg .u64 to, from; cvta.to.shared.u64 to, $0; cvta.to.global.u64 from, $1; "
-            "cp.async.{cache}.shared.global [to], [from], {width}; }}"
+            "cp.async.{cache}.shared.global [to], [from], {width}, $2; }}"
         )
-        builder.call(ir.InlineAsm(kind, text, "l,l,~{{memory}}", True), [where(0), where(2)])
+        builder.call(ir.InlineAsm(kind, text, "l,l,r,~{{memory}}", True), [where(0), where(2), read])
         return context.get_dummy_value()
 
-    return types.void(to, types.uint64, source, types.uint64), emit
+    return types.void(to, types.uint64, source, types.uint64, types.boolean), emit
 '''
 _ORDER = '''\
 @intrinsic

@@ -33,10 +33,11 @@ __device__ __forceinline__ void copy_16_bytes(void *to, const void *from)
 }
 """
 _AHEAD = """\
-__device__ __forceinline__ void {name}(void *to, const void *from)
+__device__ __forceinline__ void {name}(void *to, const void *from, bool there)
 {{
-    asm volatile("cp.async.{cache}.shared.global [%0], [%1], {width};"
-                 : : "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+    asm volatile("cp.async.{cache}.shared.global [%0], [%1], {width}, %2;"
+                 : : "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)),
+                     "r"(there ? {width} : 0) : "memory");
 }}
 """
 _ORDER = """\
@@ -97,12 +98,17 @@ class CudaC(CWriter):
     def inline(self, result: str) -> str:
         return f"__host__ __device__ __forceinline__ {result}"
 
-    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
-        name = f"copy_{width}_bytes{'_ahead' * later}"
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        name = f"copy_{width}_bytes"
+        self.functions[name] = _COPY
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        name = f"copy_{width}_bytes_ahead"
         # Past the L1 where that is possible: nobody else on this multiprocessor reads it.
         cache = "cg" if width == tiles.WIDE else "ca"
-        self.functions[name] = _AHEAD.format(name=name, cache=cache, width=width) if later else _COPY
-        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
+        self.functions[name] = _AHEAD.format(name=name, cache=cache, width=width)
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or 'true'});"
 
     def begun(self) -> tuple[str, ...]:
         return (self._order("begin_copies", "cp.async.commit_group"),)

@@ -219,27 +219,29 @@ class _Emission:
         inside = (add(first, Const(later * (tile.vector if len(counts) == 1 else 1))), *inner)
         at = tuple(add(o, v) for o, v in zip(tile.origin, inside, strict=True))
         target = self.writer.far(add(mul(buffer, Const(tile.size)), tile.place(inside)))
-        there = self.writer.both(*self.within(tile, at, where))
+        there = tuple(self.within(tile, at, where))
         source = Load(tile.array, at, tile.dtype)
         yield from (indent + line for line in self.stored(tile, target, source, there))
         for v in places:
             self.writer.unbind(v.name)
 
-    def stored(self, tile: Tile, target: str, source: Load, there: str) -> Iterator[str]:
-        """``there``: the condition under which the array has the element, "" for always; where it has not, zero is."""
+    def stored(self, tile: Tile, target: str, source: Load, there: Sequence[str]) -> Iterator[str]:
+        """``there``: the conditions under which the array has the element; where it has not, zero is."""
         writer, width = self.writer, tile.vector * np.dtype(tile.dtype).itemsize
         later = bool(tile.ahead) and width in cuda_ahead.WIDTHS
         if tile.vector == 1 and not later:
-            value = writer.element(source)
-            yield writer.put(tile.name, target, writer.pick(there, value, writer.zero(tile.dtype)) if there else value)
+            value, every = writer.element(source), writer.both(*there)
+            yield writer.put(tile.name, target, writer.pick(every, value, writer.zero(tile.dtype)) if every else value)
             return
-        if there:
-            yield writer.when(there)
-        copy = writer.copied(
-            width, later, (tile.name, target), (writer.name(tile.array), writer.far(writer.place(source)))
-        )
-        yield "    " * bool(there) + copy
-        if there:
+        to, place = (tile.name, target), (writer.name(tile.array), writer.far(writer.place(source)))
+        if later:
+            yield writer.sent(width, to, place, there)
+            return
+        every = writer.both(*there)
+        if every:
+            yield writer.when(every)
+        yield "    " * bool(every) + writer.copied(width, to, place)
+        if every:
             yield writer.otherwise()
             for k in range(tile.vector):
                 at = writer.unsigned(f"{target} + {k}")

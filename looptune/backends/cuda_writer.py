@@ -8,7 +8,7 @@ negative keeps 64 signed bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from looptune.backends import cuda_ahead, cuda_copy
 from looptune.backends.kernel_writer import KernelWriter, Within
@@ -87,9 +87,12 @@ class NumbaSpelling(KernelWriter):
     def unsigned(self, value: str) -> str:
         return f"uint32({value})"
 
-    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
-        copy = cuda_ahead.copy(width) if later else cuda_copy.COPY
-        return f"{copy}({', '.join((*to, *source))})"
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        return f"{cuda_copy.COPY}({', '.join((*to, *source))})"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        every = " & ".join(f"({c})" for c in there) or "True"  # not "and", which is a branch
+        return f"{cuda_ahead.copy(width)}({', '.join((*to, *source, every))})"
 
     def begun(self) -> tuple[str, ...]:
         return (f"{cuda_ahead.BEGIN}()",)

@@ -10,7 +10,7 @@ Indentation says what belongs to what; a language with braces has them closed by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, groupby
 from typing import ClassVar
 
@@ -104,8 +104,12 @@ class Spelling(ABC):
         """As a uint32."""
 
     @abstractmethod
-    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
-        """``width`` bytes from a place of an array to one of another; ``later``: they are on their way."""
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        """``width`` bytes from a place of an array to one of another."""
+
+    @abstractmethod
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        """The same bytes are on their way; zeros where one of the conditions ``there`` does not hold."""
 
     @abstractmethod
     def begun(self) -> tuple[str, ...]:

@@ -29,6 +29,15 @@ inline void {name}(__local void *to, __global const void *from)
     *(__local {kind} *)to = *(__global const {kind} *)from;
 }}
 """
+_COPY_OR_ZEROS = """\
+inline void {name}(__local void *to, __global const void *from, int there)
+{{
+    if (there)
+        *(__local {kind} *)to = *(__global const {kind} *)from;
+    else
+        *(__local {kind} *)to = ({kind})0;
+}}
+"""
 _ANY = f"""\
 inline int any_of_block(__local int *flag, int own)
 {{
@@ -95,10 +104,15 @@ class OpenClC(CWriter):
     def inline(self, result: str) -> str:
         return f"inline {result}"
 
-    def copied(self, width: int, later: bool, to: tuple[str, str], source: tuple[str, str]) -> str:
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
         name = f"copy_{width}_bytes"
         self.functions[name] = _COPY.format(name=name, kind=_WIDE[width])
         return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        name = f"copy_{width}_bytes_or_zeros"
+        self.functions[name] = _COPY_OR_ZEROS.format(name=name, kind=_WIDE[width])
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or '1'});"
 
     def begun(self) -> tuple[str, ...]:
         return ()
