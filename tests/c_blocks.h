@@ -57,14 +57,15 @@ static inline int __syncthreads_or(int own) {
     swapcontext(&running->context, &scheduler);
     return votes;
 }
-static inline void copy_later(void *to, const void *from, int width) {
+/* Zeros, where there is nothing to copy from. */
+static inline void copy_later(void *to, const void *from, int width, bool there) {
     assert((uintptr_t)to % width == 0 && (uintptr_t)from % width == 0);
-    running->groups.back().push_back({to, from, width});
+    running->groups.back().push_back({to, there ? from : nullptr, width});
 }
 static inline void commit_copies() { running->groups.emplace_back(); }
 static inline void await_copies(size_t left) {
     while (running->groups.size() > left + 1) { /* the last one has not been begun */
-        for (const Copy &c : running->groups.front()) memcpy(c.to, c.from, c.width);
+        for (const Copy &c : running->groups.front()) c.from ? memcpy(c.to, c.from, c.width) : memset(c.to, 0, c.width);
         running->groups.erase(running->groups.begin());
     }
 }

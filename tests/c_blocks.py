@@ -19,7 +19,7 @@ from looptune.plans import Plan
 
 GXX = shutil.which("g++")
 _LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), 0, stream>>>\((.*)\);")
-_COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+);"\s*: : .*;')
+_COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _portable(text: str, number: int) -> str:
     text = text.replace("#include <cuda_runtime.h>", "").replace('extern "C" __global__', "__global__")
     text = re.sub(r'extern "C" cudaError_t \w+\(', f'extern "C" cudaError_t run_{number}(', text)
     text = _LAUNCH.sub(r"launch(\2, \3, [&] { \1(\4); });", text)
-    text = _COPY.sub(r"copy_later(to, from, \1);", text)
+    text = _COPY.sub(r"copy_later(to, from, \1, there);", text)
     text = re.sub(r'asm volatile\("cp\.async\.commit_group;".*', "commit_copies();", text)
     return re.sub(r'asm volatile\("cp\.async\.wait_group (\d);".*', r"await_copies(\1);", text)
 
