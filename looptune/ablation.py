@@ -17,7 +17,7 @@ from looptune.places import Place
 from looptune.preparation import Prepared
 from looptune.report.result import Earned
 from looptune.runtime.outcome import Timed
-from looptune.runtime.timing import speedup
+from looptune.runtime.timing import paired
 from looptune.tune import strategies
 from looptune.tune.budget import Budget
 from looptune.tune.space import Space, parse
@@ -90,11 +90,10 @@ class _Tried:
         return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
 
     def earned(self, us: Mapping[str, tuple[float, ...]]) -> tuple[Earned, ...]:
-        best = us.get(self.won.directives)
+        best = us.get(self.won.directives, ())
+        found = {line: paired(us.get(text, ()), best, 0) for line, text in self.without.items()}
         return tuple(
-            Earned(line, None, self._why(text) if self._why(text) else "not measured")
-            if best is None or text not in us
-            else Earned(line, speedup(us[text], best, 0))
+            Earned(line, found[line], "" if found[line] else self._why(text) or "not measured")
             for line, text in self.without.items()
         )
 

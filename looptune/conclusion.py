@@ -49,12 +49,20 @@ def finish(
         shared = sequential_s / len(short) if n in alone else 0.0
         took = {"finals": finals_s / len(due), "sequential": shared} if n in found else {}
         results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
+    sources = {
+        n: _sources(prepared[n], matches[n], won, results[n].directives)
+        for n, won in found.items()
+        if prepared[n].request.sweep
+    }
+
+    def keep() -> None:
+        for n, source in sources.items():
+            conclude(store, prepared[n].context, searched[n].sweep, kept.record(results[n], source))
+
+    keep()
     if prepared[0].request.ablation:
         results = _with_ablation(prepared, matches, results, store, place)
-    for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
-        if p.request.sweep and n in found:
-            keep = kept.record(results[n], _sources(p, match, found[n], results[n].directives))
-            conclude(store, p.context, s.sweep, keep)
+        keep()
     return tuple(results)
 
 
