@@ -154,11 +154,13 @@ class Coordinator:
         return asked > 0
 
     def _may_ask(self) -> bool:
+        if self._exhausted or len(self._opened) >= self._strategy.window:
+            return False
         held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
         executor = self._executor
         ahead = executor.load(self._number) + held < AHEAD * executor.compilers + executor.devices(self._number)
         apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
-        return ahead and apart and not self._done_asking() and len(self._opened) < self._strategy.window
+        return ahead and apart and not self._done_asking()
 
     def _done_asking(self) -> bool:
         # What is in flight will count and what waits may, so a sweep ends with exactly the number asked for.

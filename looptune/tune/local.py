@@ -6,7 +6,7 @@ Laboratories may have devices in common, of which each has a process of its own 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from looptune.tune.best import Best
 from looptune.tune.executor import Answer, compilers, spoiled
 from looptune.tune.lab import Lab
 from looptune.tune.spares import Spares
-from looptune.tune.workers import Pool, Worker, sleep
+from looptune.tune.workers import Pool, Reply, Worker, sleep
 
 
 class Local:
@@ -41,7 +41,9 @@ class Local:
             tuple(Worker(s, timeout_s, spares=spares, kind=d) for s, d in zip(lab.measure_setups, named, strict=True))
             for lab, named in zip(labs, self._devices, strict=True)
         )
+        self._all_measurers = tuple(measurer for measurers in self._measurers for measurer in measurers)
         self._loads: Counter[int] = Counter()
+        self._busy: set[str] = set()
         self._broken: TargetError | None = None
 
     def __enter__(self) -> Self:
@@ -49,7 +51,7 @@ class Local:
 
     def __exit__(self, *exception: object) -> None:
         self._pool.close()
-        for measurer in self._all_measurers():
+        for measurer in self._all_measurers:
             measurer.close()
 
     @property
@@ -62,7 +64,7 @@ class Local:
 
     @property
     def measuring(self) -> int:
-        return sum(not measurer.idle for measurer in self._all_measurers())
+        return len(self._busy)
 
     def load(self, lab: int) -> int:
         return self._loads[lab]
@@ -84,60 +86,64 @@ class Local:
             measurer.start()
 
     def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
-        measurer = self._free(lab)
-        assert measurer is not None, "a version is measured on a free device"
-        measurer.submit((lab, key), built, best)
+        found = self._free(lab)
+        assert found is not None, "a version is measured on a free device"
+        device, measurer = found
+        self._busy.add(device)
+        measurer.submit((lab, key, device), built, best)
 
-    def _free(self, lab: int) -> Worker | None:
+    def _free(self, lab: int) -> tuple[str, Worker] | None:
         """Taken in order, so that a short sweep starts few processes. One that sets up leaves its device to others."""
-        pairs = [*zip(self._devices, self._measurers, strict=True)]
-        busy = {d for named, own in pairs for d, measurer in zip(named, own, strict=True) if not measurer.idle}
-        named, own = pairs[lab]
-        for device, measurer in zip(named, own, strict=True):
-            if device not in busy:
+        for device, measurer in zip(self._devices[lab], self._measurers[lab], strict=True):
+            if device not in self._busy:
                 measurer.start()
                 if measurer.ready:
-                    return measurer
+                    return device, measurer
         return None
 
     def sleep(self, timeout_s: float | None) -> None:
-        sleep((*self._pool.workers, *self._all_measurers()), timeout_s)
+        sleep((*self._pool.workers, *self._all_measurers), timeout_s)
 
     def replies(self) -> list[Answer]:
         if self._broken is not None:
             raise self._broken
         # Measurements first: they are what must not be lost where another worker cannot start.
-        found = [answer for m in self._all_measurers() if (answer := self._collected(m, True)) is not None]
-        found += [answer for w in self._pool.workers if (answer := self._collected(w, False)) is not None]
+        found = [answer for w in sleep(self._all_measurers, 0.0) if (answer := self._measured(w)) is not None]
+        found += [answer for w in sleep(self._pool.workers, 0.0) if (answer := self._compiled(w)) is not None]
         self._leave_cores()
         self._pool.dispatch()
         if self._broken is not None and not found:
             raise self._broken
         return found
 
-    def _collected(self, worker: Worker, measured: bool) -> Answer | None:
-        if worker.waiting_for is None:
+    def _measured(self, worker: Worker) -> Answer | None:
+        said = self._collected(worker.collect)
+        if said is None:
             return None
-        try:
-            said = worker.collect() if measured else self._pool.collect(worker)
-        except TargetError as error:
-            self._broken = error
-            return None
+        (lab, key, device), reply = said
+        self._busy.remove(device)
+        if spoiled(reply):
+            worker.end()
+            worker.start()
+        return Answer(lab, key, reply, True)
+
+    def _compiled(self, worker: Worker) -> Answer | None:
+        said = self._collected(partial(self._pool.collect, worker))
         if said is None:
             return None
         (lab, key), reply = said
-        if not measured:
-            self._loads[lab] -= 1
-        elif spoiled(reply):
-            worker.end()
-            worker.start()
-        return Answer(lab, key, reply, measured)
+        self._loads[lab] -= 1
+        return Answer(lab, key, reply, False)
+
+    def _collected(self, collect: Callable[[], tuple[Any, Reply] | None]) -> tuple[Any, Reply] | None:
+        try:
+            return collect()
+        except TargetError as error:
+            self._broken = error
+            return None
 
     def _leave_cores(self) -> None:
         """To kernels that set up, each on a core of its own: what is compiled waits for them. One is left anyway, and
         of several devices of a kernel all but one wait for the original loops."""
         setting_up = sum(any(measurer.setting_up for measurer in own) for own in self._measurers)
         self._pool.limit = max(1, len(self._pool.workers) - max(0, setting_up - 1))
-
-    def _all_measurers(self) -> tuple[Worker, ...]:
-        return tuple(measurer for measurers in self._measurers for measurer in measurers)

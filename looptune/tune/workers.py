@@ -13,12 +13,13 @@ closed may serve another one, where both have the same Spares.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
+import select
 import signal
 import time
 from collections.abc import Hashable, Iterable, Sequence
-from multiprocessing import connection
 from typing import Any, Self
 
 from looptune.errors import TargetError
@@ -83,9 +84,8 @@ class Worker:
         return life if life is not None and (self._task is not None or not life.ready) else None
 
     def start(self) -> None:
-        """Begin setting up, so that it is done when the first task comes. One that died of a task has yet to say so."""
-        if self.idle and (self._life is None or not self._life.process.is_alive()):
-            self.end()
+        """Begin setting up, so that it is done when the first task comes."""
+        if self._life is None:
             spare = None if self._spares is None else self._spares.take(self._kind, pickle.dumps(self._setup))
             if spare is None:
                 self._began(spawn(self._setup))
@@ -96,6 +96,9 @@ class Worker:
     def submit(self, key: Any, *task: Any) -> None:
         """Run the task; its reply will bear ``key``."""
         assert self._task is None, "a worker runs one task at a time"
+        if self.ready and self._life is not None and self._life.link.poll():
+            # All that one without a task can have to say is that it died.
+            self.end()
         self.start()
         self._task = (key, pickle.dumps(task))
         if self._life is not None and self._life.ready:
@@ -105,9 +108,10 @@ class Worker:
         """What the process has said or, past its deadline, a TimedOut. TargetError where it cannot even set up."""
         life = self._life
         assert life is not None, "only a started worker is waited for"
-        if not life.link.poll() and time.monotonic() < life.deadline:
+        said = life.link.poll()
+        if not said and time.monotonic() < life.deadline:
             return None
-        message = self._receive(life)
+        message = self._receive(life) if said else TimedOut(self.limit_s if life.ready else self.start_limit_s)
         if not life.ready:
             self._set_up(life, message)
             return None
@@ -180,8 +184,6 @@ class Worker:
         life.run(self._task[1])
 
     def _receive(self, life: Life) -> Any:
-        if not life.link.poll():
-            return TimedOut(self.limit_s if life.ready else self.start_limit_s)
         try:
             return pickle.loads(life.link.recv_bytes())
         except (EOFError, ConnectionResetError):
@@ -254,9 +256,9 @@ class Pool:
 
 def wait(workers: Iterable[Worker], timeout_s: float | None = None) -> list[tuple[Worker, Any, Reply]]:
     """The replies there are, after at most ``timeout_s``; none at once when no worker has anything to do."""
-    those = tuple(workers)
-    sleep(those, timeout_s)
-    return replies(those)
+    heard = sleep(workers, timeout_s)
+    collected = [(worker, worker.collect()) for worker in heard]
+    return [(worker, *reply) for worker, reply in collected if reply is not None]
 
 
 def alone(worker: Worker, *task: Any) -> Reply:
@@ -287,22 +289,24 @@ def each(pool: Pool, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
     return [found[number] for number in range(len(tasks))]
 
 
-def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> None:
-    """Until a worker has something to say or is past its deadline, at most ``timeout_s``. It takes nothing, so that
-    an exception in the middle of it loses nothing."""
-    expected = [life for worker in workers if (life := worker.waiting_for) is not None]
-    until = [life.deadline - time.monotonic() for life in expected]
+def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Worker]:
+    """Those that have something to say or are past their deadline, when there are some or after ``timeout_s``. It takes
+    nothing, so that an exception in the middle of it loses nothing."""
+    expected = [(worker, life) for worker in workers if (life := worker.waiting_for) is not None]
+    start = time.monotonic()
+    until = [life.deadline - start for _, life in expected]
     until += [] if timeout_s is None else [timeout_s]
+    nap_s = max(0.0, min(until, default=0.0))
     if not expected:
-        time.sleep(max(0.0, min(until, default=0.0)))
-    else:
-        connection.wait([life.link for life in expected], timeout=max(0.0, min(until)))
-
-
-def replies(workers: Iterable[Worker]) -> list[tuple[Worker, Any, Reply]]:
-    """The replies there are by now."""
-    collected = [(worker, worker.collect()) for worker in workers if worker.waiting_for is not None]
-    return [(worker, *reply) for worker, reply in collected if reply is not None]
+        time.sleep(nap_s)
+        return []
+    # What connection.wait does, without an object for each of them.
+    links = select.poll()
+    for _, life in expected:
+        links.register(life.link.fileno(), select.POLLIN)
+    spoken = {descriptor for descriptor, _ in links.poll(math.ceil(nap_s * 1e3))}
+    now = time.monotonic()
+    return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.deadline]
 
 
 def cores() -> int:
