@@ -51,63 +51,57 @@ class Want(NamedTuple):
 
     name: str
     dtype: np.dtype
-    typestr: str
     shape: Shape
     items: int
     written: bool
 
 
-Found = tuple[int, int, Any]
-"""Address, number of items and stream of a device array; the stream CUPYS is the one that CuPy uses in this thread."""
 CUPYS = -1
+"""Instead of a stream: the one that CuPy uses in this thread."""
+
+
+class Reader(NamedTuple):
+    """Of one type of arrays: ``at_once`` gives the address of one that is exactly what is wanted, 0 where ``on_device``
+    has to look; ``stream``: which they were last written on, as a Place has it."""
+
+    at_once: Callable[[Want, Any], int]
+    stream: int | None = None
 
 
 def want(p: Parameter, shape: Shape) -> Want:
     items = math.prod(n for n in shape if n is not None)
-    return Want(p.dtype, np.dtype(p.dtype), TYPESTR[p.dtype], shape, items, p.written)
+    return Want(p.dtype, np.dtype(p.dtype), shape, items, p.written)
 
 
-def at_once(want: Want, array: Any) -> Found | None:
-    """A device array that is exactly what is wanted; None where ``on_device`` has to look."""
-    kind = type(array)
-    read = _readers.get(kind)
-    if read is None:
-        # To find no attribute takes long, and what CuPy and torch export takes them microseconds.
-        library = kind.__module__.partition(".")[0]
-        read = _readers[kind] = _tensor if hasattr(kind, "data_ptr") else _cupy if library == "cupy" else _exported
-    return read(want, array)
+def reader(kind: type) -> Reader:
+    """To find no attribute takes long, and what CuPy and torch export takes them microseconds: asked once for a type,
+    and kept in ``READERS``."""
+    library = kind.__module__.partition(".")[0]
+    known = Reader(_tensor) if hasattr(kind, "data_ptr") else Reader(_cupy, CUPYS) if library == "cupy" else None
+    found = READERS[kind] = known or Reader(lambda want, array: 0)
+    return found
 
 
 def cupys_stream() -> int:
     return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
 
 
-def _tensor(want: Want, array: Any) -> Found | None:
+def _tensor(want: Want, array: Any) -> int:
     if array.dtype not in _names:
         _names[array.dtype] = str(array.dtype).removeprefix("torch.")
     fits = _names[array.dtype] == want.name and array.shape == want.shape and array.is_cuda
     if not fits or not array.is_contiguous() or (want.written and array.requires_grad):
-        return None
-    return array.data_ptr(), want.items, None
+        return 0
+    return int(array.data_ptr())
 
 
-def _cupy(want: Want, array: Any) -> Found | None:
+def _cupy(want: Want, array: Any) -> int:
     if array.dtype != want.dtype or array.shape != want.shape or not array.flags.c_contiguous:
-        return None
-    return array.data.ptr, want.items, CUPYS
+        return 0
+    return int(array.data.ptr)
 
 
-def _exported(want: Want, array: Any) -> Found | None:
-    facts = getattr(array, "__cuda_array_interface__", None)
-    if facts is None or facts["shape"] != want.shape or facts["typestr"] != want.typestr:
-        return None
-    pointer, read_only = facts["data"]
-    if facts.get("strides") is not None or (read_only and want.written):
-        return None
-    return pointer, want.items, facts.get("stream")
-
-
-_readers: dict[type, Callable[[Want, Any], Found | None]] = {}
+READERS: dict[type, Reader] = {}
 _names: dict[Any, str] = {}
 """Of torch's types."""
 

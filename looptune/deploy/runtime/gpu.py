@@ -22,15 +22,16 @@ from cuda.core import ObjectCode
 from looptune.backends.driver import MOST_ELEMENTS, check
 from looptune.deploy.runtime.arguments import (
     CUPYS,
+    READERS,
     Parameter,
     Place,
     Shape,
     Want,
-    at_once,
     cupys_stream,
     number,
     on_device,
     on_host,
+    reader,
     want,
 )
 from looptune.deploy.runtime.devices import (
@@ -86,29 +87,28 @@ class Gpu(Function):
             ready = self.ready(context, where, ints)
         placed: list[int] = []
         stages: list[tuple[Parameter, Any, Place]] = []
-        others: list[int] = []
-        for p, array, wanted in zip(self.arrays, arrays, ready.wanted, strict=True):
-            found = at_once(wanted, array)
-            if found is None:
+        lasts: list[int] = []
+        for p, wanted, array in zip(self.arrays, ready.wanted, arrays):  # noqa: B905 (as many of each)
+            at_once, last = READERS.get(type(array)) or reader(type(array))
+            pointer, items = at_once(wanted, array), wanted.items
+            if not pointer:
                 place = on_device(p, array, wanted.shape, where)
                 if place is None:
                     place = _stage(on_host(p, array, wanted.shape), where)
                     stages.append((p, array, place))
                     placed += (place.pointer, place.items)
                     continue
-                found = place.pointer, place.items, place.stream
-            pointer, items, last = found
+                pointer, items, last = place.pointer, place.items, place.stream
             if pointer not in ready.known:
                 _known(p, pointer, items, ready)
-            if last is not None and last != where and last not in others:
-                others.append(last)
+            if last is not None and last not in lasts:
+                lasts.append(last)
             placed += (pointer, items)
         addresses = tuple(placed)
         if addresses != ready.bound.placed:
             self._check_width(ready, addresses)
-        numbers = tuple([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        if others:
-            others = _to_wait_for(others, where)
+        numbers = tuple([number(p, x) for p, x in zip(self.floats, floats, strict=True)]) if floats else ()
+        others = _to_wait_for(lasts, where) if lasts else ()
         for other in others:
             order(other, where)
         ready.bound.run(addresses, numbers)
@@ -194,8 +194,12 @@ class Gpu(Function):
 
 def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
     """Those that ``where`` is not in order with by itself; a graph can wait for nothing outside of it."""
-    others = {cupys_stream() if stream == CUPYS else stream for stream in streams} - {where}
-    apart = [other for other in others if not (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)]
+    apart: list[int] = []
+    for stream in streams:
+        other = cupys_stream() if stream == CUPYS else stream
+        same = other == where or (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)
+        if not same and other not in apart:
+            apart.append(other)
     return [other for other in apart if capturing(other)] if apart and capturing(where) else apart
 
 
