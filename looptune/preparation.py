@@ -30,7 +30,7 @@ from looptune.tune.space import Configuration, Space
 from looptune.tune.store import Context, packed
 from looptune.tune.workers import cores, default_jobs
 from looptune.tune.written import decided
-from looptune.version import LOWERING, toolchain
+from looptune.version import lowering, toolchain
 
 LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
 """PolyBench's names for sizes, largest first."""
@@ -246,7 +246,7 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
-        lowering=LOWERING, toolchain=packed(toolchain(job.target.name) | plugins.versions()),
+        lowering=lowering(job.target.name), toolchain=packed(toolchain(job.target.name) | plugins.versions()),
         capability=facts.arch, device=facts.name,
         target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",

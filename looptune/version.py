@@ -9,12 +9,18 @@ from types import MappingProxyType
 
 __version__ = "0.1.0"
 
+LOWERINGS = MappingProxyType({"numba-cpu": "13"})
 LOWERING = "12"
-"""Changes whenever the same directives may give other machine code: results of another lowering are not comparable."""
+"""Of all other targets. They change whenever the same directives may give other machine code: results of another
+lowering are not comparable."""
 
 
 COMPILERS = MappingProxyType({"cuda-c": ("nvidia-cuda-nvrtc",), "opencl": ("pyopencl", "pocl-binary-distribution")})
 """Packages that compile for these targets alone."""
+
+
+def lowering(target: str) -> str:
+    return LOWERINGS.get(target, LOWERING)
 
 
 def toolchain(target: str = "") -> dict[str, str]:

@@ -16,7 +16,7 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -28,14 +28,15 @@ from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
-from looptune.ir import Array, Assign, Bin, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
+from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
 from looptune.team import Tree
 
 
 class _Writer(Writer):
-    """Arrays keep their dimensions; an index other than a plain loop variable is unsigned, or Numba tests its sign.
+    """Arrays keep their dimensions; an index is unsigned, or Numba tests its sign and no vectors are made, but for the
+    variables of loops that begin at a constant, of which LLVM sees the sign: ``seen``.
 
     ``math.floor`` and its like give an int64 under Numba on a CPU, NumPy's give a float, as C's do.
     """
@@ -48,6 +49,10 @@ class _Writer(Writer):
         "fmod": "np.fmod({0}, {1})",
     }
 
+    def __init__(self, nonnegative: Collection[str] = ()) -> None:
+        super().__init__(nonnegative)
+        self.seen: set[str] = set()
+
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
 
@@ -55,7 +60,7 @@ class _Writer(Writer):
         match e:
             case Const(value):
                 return str(int(value))
-            case Var(name) if name in self.nonnegative:
+            case Var(name) if name in self.seen:
                 return ident(name)
         return f"uintp({self.bound(e)})"
 
@@ -64,15 +69,13 @@ class _Writer(Writer):
         step = "" if loop.step == 1 else f", {loop.step}"
         start = "" if lo == "0" and not step else f"{lo}, "
         yield f"{indent}for {ident(loop.var)} in range({start}{hi}{step}):"
-        if never_negative(loop.lo, self.nonnegative) and not _maximum(loop.lo):
+        if never_negative(loop.lo, self.nonnegative):
             self.nonnegative.add(loop.var)
+        if isinstance(loop.lo, Const) and loop.lo.value >= 0:
+            self.seen.add(loop.var)
         yield from self.block(loop.body, indent + "    ")
         self.nonnegative.discard(loop.var)
-
-
-def _maximum(e: Expr) -> bool:
-    """LLVM does not see that it is not negative: a subscript that is converted is not."""
-    return isinstance(e, Bin) and e.op == "max"
+        self.seen.discard(loop.var)
 
 
 @dataclass(frozen=True, slots=True)

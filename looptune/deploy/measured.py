@@ -20,7 +20,7 @@ from looptune.simplify import is_integer
 from looptune.tune.source import source_hash
 from looptune.tune.store import Context, Row, Store
 from looptune.tune.winner import winner
-from looptune.version import LOWERING
+from looptune.version import lowering
 
 _OTHERS = ("hand-written", "library")
 """What else runs in finals; their rows have a hash behind the name."""
@@ -68,7 +68,8 @@ def measured(store: Store, unit: Unit, target: str, *, reassociate: bool = True)
 def _worth(rows: Sequence[Row]) -> tuple[bool, bool, float]:
     """How much the rows of one context are worth beside those of another."""
     finals = any(row.role == "final" for row in rows)
-    return rows[0].context.lowering == LOWERING, finals, max(_finished(row) for row in rows)
+    context = rows[0].context
+    return context.lowering == lowering(context.target), finals, max(_finished(row) for row in rows)
 
 
 def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> Measured | None:

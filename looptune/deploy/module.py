@@ -24,7 +24,7 @@ from looptune.deploy.measured import Measured
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
 from looptune.simplify import is_integer
-from looptune.version import LOWERING, __version__
+from looptune.version import __version__, lowering
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,9 @@ def said_of(m: Measured, proof: str) -> Iterator[str]:
     yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
     yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))
     yield from textwrap.wrap(f"legality: {proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
-    if m.context.lowering != LOWERING:
-        yield f"        measured with lowering {m.context.lowering}, and made with {LOWERING}: its speed may differ"
+    own = lowering(m.context.target)
+    if m.context.lowering != own:
+        yield f"        measured with lowering {m.context.lowering}, and made with {own}: its speed may differ"
     if m.command:
         yield f"        again: {m.command} --sweep"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import looptune
 from looptune.runtime.machine import DEVICES, Cpu, Facts
-from looptune.version import LOWERING, __version__
+from looptune.version import __version__
 
 RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
 """What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
@@ -82,7 +82,6 @@ def versions() -> dict[str, str]:
     installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
     own = {
         "looptune": f"{__version__} ({_digest()})",
-        "lowering": LOWERING,
         "python": ".".join(platform.python_version_tuple()[:2]),
     }
     return own | {name: installed.get(name, "missing") for name in PACKAGES}
