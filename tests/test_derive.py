@@ -63,6 +63,15 @@ CPU = {
             "loop 3, 6: unroll 4, jam"),
     "covar": ("nest 6: permute i, j2", "loop 7: unroll 8, remainder, jam"),
     "syr2k": ("loop 3: unroll 4, jam", "loop 4: unroll 2, jam"),
+    "rows of corr": ("loop 7: distribute", "nest 7.3: permute j1, i, j2", "loop 7.3: unroll 4, jam",
+                     "loop 9: unroll 4, jam", "loop 1, 3: unroll 16, jam", "loop 7.4: tile j1:16, j2:16"),
+    "rows of covar": ("loop 5: distribute", "nest 5.2: permute j1, i, j2", "loop 5.2: unroll 4, jam",
+                      "loop 7: unroll 4, jam", "loop 1: unroll 16, jam", "loop 5.3: tile j1:16, j2:16"),
+    "one read of atax": ("loop 2.1: fuse", "loop 3: parallel", "loop 2.1: unroll 4, jam", "loop 2.1: split 2"),
+    "one read of bicg": ("loop 2.1: fuse 3", "loop 3.1: fuse", "loop 3.1: parallel", "loop 2.1: unroll 4, jam",
+                         "loop 2.1: split 2"),
+    "one read of mvt": ("nest 3: permute j, i", "loop 1: fuse", "loop 2: fuse", "loop 2: parallel",
+                        "loop 1: unroll 4, jam", "loop 1: split 2"),
 }  # fmt: skip
 """On two cores of a server."""
 

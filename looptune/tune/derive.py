@@ -28,6 +28,7 @@ UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 PARTS = "split {4, 16, 64}"
+CORES = "split {2, 4, 8, 16, 64}"
 STAGED = (
     ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
     ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
@@ -103,10 +104,31 @@ def _products(found: Patterns) -> Iterator[str]:
             tiles = f"loop {called(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
             if found.legal([*turned, tiles]):
                 yield "\n".join(["for cpu", *turned, tiles])
+    if found.apart is not None:
+        yield from _apart(found.apart)
     left = [p for p in products if not found.vector_order(p)]
     if left:
         yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
                          f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
+
+
+def _apart(found: Patterns) -> Iterator[str]:
+    """Products of which the rest of their nests was taken away, several rows at a time; with sums along columns in
+    strips of these, and what goes along rows and columns at once in squares."""
+    fit = [p for p in found.sums if p.product and found.vector_order(p)]
+    turned = [f"loop {called(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
+    if not fit or not found.legal(turned):
+        return
+    lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
+             f"{_all(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
+    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.along and not s.turned]
+    if columns:
+        lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
+    for p, q in found.transposes:
+        square = f"tile {p.var}:16, {q.var}:16"
+        if found.legal([*turned, f"loop {called(p)}: {square}"]):
+            lines.append(f"loop {called(p)}: {{ | {square} }}")
+    yield "\n".join(["for cpu", *lines])
 
 
 def _factors(found: Patterns, products: Sequence[Sum]) -> list[str]:
@@ -181,8 +203,8 @@ def _sums(found: Patterns) -> Iterator[str]:
 
 
 def _at_once(found: Patterns) -> Iterator[str]:
-    """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block with a part of the
-    others."""
+    """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block or a core with a
+    part of the others."""
     rows = [s for s in found.sums if s.along and len(s.around) == 1]
     columns = [s for s in found.sums if not s.along and len(s.around) == 1]
     for row, column in ((r, c) for r in rows for c in columns):
@@ -197,6 +219,7 @@ def _at_once(found: Patterns) -> Iterator[str]:
             if found.legal([*whole, split]):
                 blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
                 yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
+                yield "\n".join(["for cpu", *whole, f"loop {first}: {{ | unroll 4, jam }}", f"loop {first}: {CORES}"])
                 break
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from looptune.analysis import Analysis
-from looptune.bind import Id, identity
+from looptune.bind import Id, called, identity
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
@@ -63,26 +63,27 @@ class Sum:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The loops after the file's own ``distribute``s."""
+    """The loops after the ``distribute``s of the file and of ``lines``."""
 
     analysis: Analysis
+    lines: tuple[str, ...] = ()
 
     @cached_property
     def body(self) -> tuple[Stmt, ...]:
-        return distributed(self.analysis).body
+        return distributed(self.analysis, parse_lines(self.lines)).body
 
     @cached_property
     def modes(self) -> dict[Id, str]:
         """How each loop runs where nothing is asked for."""
-        done = schedule(self.analysis).codelet.body
+        done = schedule(self.analysis, parse_lines(self.lines)).codelet.body
         return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
 
     def parallel(self, loop: Loop) -> bool:
         return self.modes.get(identity(loop)) == "parallel"
 
     def legal(self, lines: Sequence[str]) -> bool:
-        """The first version of a section."""
-        version = next(iter(parse("\n".join(lines), "<derived>")))
+        """The first version of a section, after ``self.lines``."""
+        version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")))
         try:
             schedule(self.analysis, parse_lines(version.text.splitlines()))
         except (DirectiveError, IllegalTransform):
@@ -171,6 +172,24 @@ class Patterns:
         if _smooth(k, k.var) or not _smooth(k, q.var):
             return ()
         return p.var, k.var, q.var
+
+
+    @cached_property
+    def apart(self) -> Patterns | None:
+        """With the nests distributed in which something follows on a product's sum; None where there is none."""
+        lines: list[str] = []
+        for p in self.sums:
+            follows = p.product and p.loop in p.inner.body and p.inner.body[-1] is not p.loop
+            line = f"loop {called(p.outer)}: distribute" if follows else ""
+            if line and line not in lines and self.legal([*lines, line]):
+                lines.append(line)
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+
+    @cached_property
+    def transposes(self) -> tuple[tuple[Loop, Loop], ...]:
+        """Nests of two parallel loops with elements of both a row and a column."""
+        bands = (band for band in self.stencils if len(band) == 2)
+        return tuple((p, q) for p, q in bands if not _smooth(q, q.var))
 
 
 def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
