@@ -173,7 +173,6 @@ class Patterns:
             return ()
         return p.var, k.var, q.var
 
-
     @cached_property
     def apart(self) -> Patterns | None:
         """With the nests distributed in which something follows on a product's sum; None where there is none."""
