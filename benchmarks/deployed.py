@@ -202,6 +202,8 @@ def main(arguments: Sequence[str]) -> int:
     files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
     # A match that is not exact stands in the table.
     warnings.simplefilter("ignore", UserWarning)
+    # CuPy would have other streams in their place.
+    warnings.simplefilter("ignore", DeprecationWarning)
     try:
         target = targets.resolve(given.target, CACHE)
         print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * COLUMNS}")

@@ -163,6 +163,14 @@ def test_a_sample_stands_for_all(lines: tuple[str, ...]) -> None:
         assert a.counted.nest.all_instructions.fp32 == pytest.approx(b.counted.nest.all_instructions.fp32)
 
 
+@pytest.mark.parametrize("block", ["128x1", "32x2", "32x8"])
+def test_blocks_past_the_bounds_count_as_what_is_in_them(block: str) -> None:
+    """Whatever blocks cover 286 x 191 elements: a sample of them stands for as many threads."""
+    what = subject(STENCIL, {"n": 288, "m": 193})
+    (one,) = estimate(what.planned(parse_lines([f"codelet: grid blocksize {block}"])), what.sizes, what.chip).launched
+    assert [u.threads for u in one.counted.nest.every_use] == pytest.approx([286 * 191] * 5)
+
+
 def test_operations_are_those_of_the_loops() -> None:
     """Of a product: a multiplication and a fused one for each term, and one for each element."""
     what = subject(GEMM.read_text(), {"ni": 64, "nj": 64, "nk": 16})

@@ -125,12 +125,17 @@ def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     env: dict[str, np.ndarray] = {name: np.asarray(v, np.int64) for name, v in at.items()}
     env |= {LANE["x"]: within["x"], LANE["y"]: within["y"], LANE["xy"]: thread}
     active = thread < width * height
+    threads = prod(kernel.block) * prod(counts)
     for dim, axis in kernel.sides:
         first = value(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
         env |= {axis.var: first + axis.step * within[dim], axis.var + FIRST: first, axis.var + THREAD: within[dim]}
         if kernel.overlap is None:
+            here = kernel.threads(dim) * counts["xyz".index(dim)]
+            trips = -(-(value(axis.hi, at) - value(axis.lo, at)) // axis.step)
             active = active & (env[axis.var] < value(axis.hi, at))
-    return Warps(env, active, np.full(len(warp), total / len(warp)))
+            threads = threads * min(trips, here) // here
+    # A sample stands for as many threads as there are, however many of its own are past the bounds.
+    return Warps(env, active, np.full(len(warp), threads / max(1, int(active.sum()))))
 
 
 LANE = {"x": "thread x", "y": "thread y", "xy": "thread"}
