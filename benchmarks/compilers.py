@@ -89,7 +89,8 @@ def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Pa
         name: machine.sampler(lambda stream, p=program: p.run(arrays, best.values, stream), restore)  # type: ignore[misc]
         for name, program in programs.items()
     }
-    samplers["gcc"] = machine.sampler(machine.foreign(compiled, args), restore)
+    # Its threads are Numba's: both have them of the same OpenMP.
+    samplers["gcc"] = machine.sampler(lambda stream: compiled(*args), restore)
     library = blas(codelet.name, given, best.values)
     if library is not None:
         samplers["blas"] = machine.sampler(machine.foreign(library, ()), {})
