@@ -2,9 +2,6 @@
 
     share(kernel, lo, step, trips, cores, args)    kernel(first, last, *args) for chunks of lo, lo + step, ...
 
-    core 0   0 . . 3 4 . . 7       each core has as many of them from the beginning as from the end, for triangular
-    core 1   . 1 2 . . 5 6 .       nests, and in every launch the same ones: it finds in its caches what it left there
-
 It takes the kernel as a function pointer, so it is compiled once for a list of argument types and kept in Numba's
 cache, not compiled again with every version: a version then builds in a third of a second instead of in more than one.
 """
@@ -18,7 +15,7 @@ from typing import Any
 from numba import int64, njit, prange, types, void
 
 CHUNKS_PER_CORE = 4
-"""An even number. Enough to balance a triangular nest, few enough to cost nothing."""
+"""A core has neighbouring ones, and in every launch the same: it finds in its caches what it, or gcc's loops, left."""
 
 
 @cache
@@ -30,13 +27,10 @@ def sharer(args: tuple[Any, ...]) -> Callable[..., None]:
     @njit(void(kernel, int64, int64, int64, int64, packed), parallel=True, nogil=True, cache=True)
     def share(kernel, lo, step, trips, cores, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), CHUNKS_PER_CORE * cores)
-        for core in prange(min(chunks, cores)):
-            for turn in range(-(-chunks // cores)):
-                chunk = turn * cores + (int64(core) if turn % 2 == 0 else cores - 1 - int64(core))
-                if chunk < chunks:
-                    first = lo + step * (chunk * trips // chunks)
-                    last = lo + step * ((chunk + 1) * trips // chunks)
-                    kernel(first, last, *args)
+        for chunk in prange(chunks):
+            first = lo + step * (int64(chunk) * trips // chunks)
+            last = lo + step * ((int64(chunk) + 1) * trips // chunks)
+            kernel(first, last, *args)
 
     made: Callable[..., None] = share
     return made
