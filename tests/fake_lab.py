@@ -51,7 +51,7 @@ def prepare(configuration: Configuration) -> Prepared | Outcome:
     if "illegal" in configuration.text:
         return Illegal("iteration (i=1) must run before (i=2)")
     # `unroll 1` changes nothing: the same source as without it.
-    return Prepared(configuration.text.replace("loop k: unroll 1", ""), configuration.text)
+    return Prepared(f"source {configuration.text.replace('loop k: unroll 1', '')}", configuration.text)
 
 
 def write(journal: Path, text: str) -> None:

@@ -239,6 +239,30 @@ def test_the_first_asked_is_the_original(lab: FakeLab, tmp_path: Path):
     assert rows["loop k: unroll 9"].same_as == rows["loop k: unroll 1"].key
 
 
+@dataclass(frozen=True)
+class Unprepared(FakeLab):
+    """Its processes cannot start, so everything they are asked for fails."""
+
+    @property
+    def compile_setup(self) -> Setup:
+        return refused
+
+
+def refused() -> Callable[[str, Any], Any]:
+    raise RuntimeError("something is prepared")
+
+
+def test_nothing_is_prepared_again(lab: FakeLab, tmp_path: Path):
+    """The database says of duplicates too what they came to; before their original they take its outcome."""
+    space = parse("loop k: { illegal | unroll {1..9} | nobuild }", "s")
+    first = run(lab, tmp_path, space)
+    again = run(Unprepared(lab.journal), tmp_path, space)
+    assert (again.counts, [r.key for r in again.timed]) == (first.counts, [r.key for r in first.timed])
+    assert first.counts["duplicate"] == 1
+    turned = run(Unprepared(lab.journal), tmp_path, parse("loop k: unroll {2, 1}", "s"), first=())
+    assert [(row.directives[-1], row.median_us) for row in turned.timed] == [("2", 50.0), ("1", 100.0)]
+
+
 def test_a_budget_counts_no_duplicates(lab: FakeLab, tmp_path: Path):
     """With three versions allowed, what turns out a duplicate after it was asked for makes room for one more."""
     space = parse("loop k: unroll {1, 2, 1, 2, 3, 4, 8}", "s")

@@ -206,7 +206,7 @@ class Coordinator:
         self._waiting.append(opened)
         if opened.repeated:
             return True
-        stored = None if self._fresh else self._lookup(key)
+        stored = None if self._fresh else self._found(key)
         if stored is not None and stored.outcome is not None and self._stands(opened, stored):
             opened.answer = stored
         else:
@@ -222,9 +222,11 @@ class Coordinator:
                     stored = self._lookup(opened.key)
                     opened.same_as = next((o for o in self._opened if o.key == opened.key and o is not opened), None)
                     self._settle_duplicate(opened, None if stored is None else stored.cost_us)
+                case Row() as stored if stored.key != opened.key and self._admitted(stored.key):
+                    self._settle_duplicate(opened, stored.cost_us)
                 case Row() as stored:
-                    self._tally.resumed += 1
-                    self._settle(opened, stored)
+                    opened.row = replace(opened.row, emitted=stored.emitted)
+                    self._take(opened, stored)
                 case Prepared(source_key, task):
                     opened.row = replace(opened.row, emitted=source_key)
                     self._launch(opened, task)
@@ -383,6 +385,11 @@ class Coordinator:
 
     def _lookup(self, key: str) -> Row | None:
         return self._store.lookup((key,)).get(key)
+
+    def _found(self, key: str) -> Row | None:
+        """Its row; of a duplicate the row of which it is one."""
+        row = self._lookup(key)
+        return row if row is None or row.same_as is None else self._lookup(row.same_as)
 
     def _admitted(self, key: str) -> bool:
         """Asked for in this sweep, and before the one that is being admitted."""
