@@ -42,6 +42,14 @@ class Faked(places.Here):
     """Versions are screened as always; in the finals that of four lines takes 10 us, the others 20 until they leave."""
 
     lineups: list[Lineup] = field(default_factory=list)
+    labs: list[KernelLab] = field(default_factory=list)
+
+    def opening(self, *given: Any) -> Any:
+        def opened(labs: Any) -> Any:
+            self.labs.extend(labs)
+            return places.Here.opening(self, *given)(labs)
+
+        return opened
 
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         return [Returned(Sealed(b"")) for _ in tasks]
@@ -78,6 +86,7 @@ def test_one_line_is_left_out_at_a_time(prepared: Prepared, tmp_path: Path) -> N
         again, _ = ablation.run([one], store, place)
     assert seconds > 0
     assert again == (tuple(earned),), "looked up the second time"
+    assert [lab.job.cuts for lab in place.labs] == [False, False], "slow versions are measured whole"
     assert [e.line for e in earned] == list(LINES)
     without = dict(zip(LINES, earned, strict=True))
     assert without[LINES[0]].why.startswith("illegal: "), "there is no loop 1.2 then"
