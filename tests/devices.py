@@ -145,7 +145,7 @@ class Learner(Exhaustive):
     """Remembers the order of questions and answers."""
 
     name: ClassVar[str] = "learner"
-    window: ClassVar[int] = 4
+    window = 4
 
     def __init__(self, space: Any, seed: int = 0) -> None:
         super().__init__(space, seed)

@@ -94,7 +94,7 @@ def searched(strategy: Strategy, cost: Cost, most: int = 5000) -> list[tuple[Con
     told = 0
     while len(asked) < most and (configuration := strategy.ask()) is not None:
         asked.append((configuration, cost(configuration)))
-        if len(asked) - told == strategy.window:
+        while len(asked) - told >= strategy.window:
             strategy.tell(*asked[told])
             told += 1
     return asked

@@ -47,7 +47,7 @@ class Scripted(Strategy):
     """Asks for unroll 1, 2, 3 … of loop k and notes what it is told."""
 
     name: ClassVar[str] = "scripted"
-    window: ClassVar[int] = 1
+    window = 1
     told: ClassVar[list[float | None]] = []
 
     def ask(self) -> Configuration | None:

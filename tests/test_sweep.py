@@ -161,7 +161,7 @@ class Learner(Exhaustive):
     """Remembers the order of questions and answers."""
 
     name: ClassVar[str] = "learner"
-    window: ClassVar[int] = 3
+    window = 3
 
     def __init__(self, space: Any, seed: int = 0) -> None:
         super().__init__(space, seed)

@@ -150,7 +150,7 @@ def search(book: Book, kind: type[Strategy], seed: int, budget: int | None) -> T
         if configuration is None:
             break
         opened.append(account.answer(book.numbers[configuration.text], strategy.trials))
-        if len(opened) == strategy.window:
+        while len(opened) >= strategy.window:
             number, cost = opened.popleft()
             strategy.tell(table[number], cost)
     return Trace(tuple(account.steps), account.evaluations)

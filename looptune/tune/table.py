@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 
 import numpy as np
 
@@ -102,7 +103,27 @@ class Table(View):
         return [min(range(self.size), key=self._plainness)] if self.rows else []
 
     def starts(self) -> Sequence[int]:
-        """Of the rows that changes of one loop at a time connect the plainest; first that of all, then of the most."""
+        """The plainest row of each structure, and of each component, in turn, those of the most rows first; before all
+        of them the plainest of all.
+
+        structure     the rows with the same axes: blocks with tiles, blocks without
+        component     the rows that changes of one loop at a time connect
+        """
+        plainest = self.parts()
+        structures = self._plainest([row.tobytes() for row in self._digits >= 0])
+        pairs = zip_longest(structures, self._plainest(self._components()))
+        return [*dict.fromkeys(k for k in chain(plainest, *pairs) if k is not None)]
+
+    def _plainest(self, labels: Iterable[Hashable]) -> list[int]:
+        """Of the rows with the same label, the label of the most rows first."""
+        members: dict[Hashable, list[int]] = {}
+        for k, label in enumerate(labels):
+            members.setdefault(label, []).append(k)
+        firsts = {min(rows, key=self._plainness): len(rows) for rows in members.values()}
+        return sorted(firsts, key=lambda k: (-firsts[k], k))
+
+    def _components(self) -> list[int]:
+        """For each row one of those that changes of one loop at a time connect it with, the same for all of them."""
         leader = list(range(self.size))
 
         def find(k: int) -> int:
@@ -115,12 +136,7 @@ class Table(View):
             first: dict[bytes, int] = {}
             for k, row in enumerate(np.ascontiguousarray(self._digits[:, others])):
                 leader[find(k)] = find(first.setdefault(row.tobytes(), k))
-        members: dict[int, list[int]] = {}
-        for k in range(self.size):
-            members.setdefault(find(k), []).append(k)
-        firsts = {min(rows, key=self._plainness): len(rows) for rows in members.values()}
-        plainest = set(self.parts())
-        return sorted(firsts, key=lambda k: (k not in plainest, -firsts[k], k))
+        return [find(k) for k in range(self.size)]
 
     def _plainness(self, row: int) -> tuple[int, int]:
         return len(self.rows[row].lines), row

@@ -44,7 +44,7 @@ class View(ABC):
         """The plainest point of each part: points of one part have the same axes."""
 
     def starts(self) -> Sequence[int]:
-        """Where a search along loops begins, so that it comes to all: the plainest of those such moves connect."""
+        """Where a search along loops begins, so that it comes to all, the plainest of all first: see ``Table``."""
         return self.parts()
 
     @abstractmethod

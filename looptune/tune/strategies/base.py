@@ -3,8 +3,9 @@
     ask() -> configuration | None        None: nothing is left, or the search has converged
     tell(configuration, cost_us)         None: it could not be timed
 
-At most ``window`` configurations are open at a time. They are told in the order they were asked for, so that the same
-costs give the same questions whatever the machine. A strategy that learns keeps its window small.
+At most ``window`` configurations are open at a time, a number that may change. They are told in the order they were
+asked for, so that the same costs give the same questions whatever the machine. A strategy that learns keeps its window
+small.
 
     trials                               of how many runs the last question wants the median; None: of as many as usual
 
@@ -15,25 +16,32 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from looptune.errors import UsageError
 from looptune.tune.product import view_of
 from looptune.tune.space import Configuration, Space
 from looptune.tune.view import View
 
-Search = Generator[int, float, None]
+Wave = Sequence[int]
+"""Points that are asked for at once, whatever they cost; what is sent for it means nothing."""
+T = TypeVar("T")
+Steps = Generator[int | Wave, float, T]
 """Yields the index of a point and is sent its cost, ``inf`` where it could not be timed."""
+Search = Steps[None]
 Best = tuple[int, float]
 """A point and its cost."""
+PROBES, SHARE = 8, 1 / 40
+"""Of the starts of a search so many are tried, or that share of the space, before it begins at the best of them."""
 
 
 class Strategy(ABC):
     name: ClassVar[str]
-    window: ClassVar[int] = 256
+    window: int = 256
     seeded: ClassVar[bool] = True
     """Another seed asks in another order."""
     needs: ClassVar[str | None] = None
@@ -61,70 +69,101 @@ class Sequential(Strategy):
     """A search written as one: ``search`` asks by yielding a point, and goes on with its cost.
 
     It may yield what it knows, what a ``where`` forbids, or another point with the same directives: that is answered
-    from memory, so nothing is asked twice.
+    from memory, so nothing is asked twice. What it needs whatever the first of it costs, it yields as a wave: that is
+    compiled at the same time, and known when it is asked for one by one.
     """
-
-    window: ClassVar[int] = 1
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)
+        self.window = 1
         self.view = view_of(space)
         self.rng = random.Random(seed)
         self.costs: dict[int, float] = {}
         self._texts: dict[str, float] = {}
-        self._open: int | None = None
+        self._wave: deque[tuple[int, Configuration]] = deque()
+        self._open: deque[int] = deque()
         self._running = self.search()
-        self._last: int | None = None
+        self._last: int | Wave | None = None
 
     @abstractmethod
     def search(self) -> Search: ...
 
     def ask(self) -> Configuration | None:
-        assert self._open is None, "one question at a time"
-        while (index := self._advance()) is not None:
-            configuration = self.view[index]
-            if configuration is None:
-                self.costs[index] = inf
-            elif configuration.text in self._texts:
-                self.costs[index] = self._texts[configuration.text]
-            else:
-                self._open = index
-                return configuration
-        return None
+        if not self._wave:
+            assert not self._open, "what is asked next may depend on what is open"
+            self._advance()
+        if not self._wave:
+            return None
+        index, configuration = self._wave.popleft()
+        self._open.append(index)
+        return configuration
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        assert self._open is not None, "told what was not asked"
+        assert self._open, "told what was not asked"
         cost = inf if cost_us is None else cost_us
-        self.costs[self._open] = self._texts[configuration.text] = cost
-        self._open = None
+        self.costs[self._open.popleft()] = self._texts[configuration.text] = cost
+        self.window = max(1, len(self._open) + len(self._wave))
 
     def from_each(self, starts: Iterable[int], restarts: int) -> Iterator[int]:
-        """The first of ``starts``, the others in the seed's order, then random points, if possible not asked yet."""
+        """The first of ``starts``, the others in the seed's order, then random points."""
         first, others = [*starts][:1], [*starts][1:]
-        if not first:
-            return
         self.rng.shuffle(others)
         yield from first
         yield from others
-        for _ in range(restarts):
+        yield from self.anywhere(restarts)
+
+    def probed(self, starts: Sequence[int]) -> Steps[list[int]]:
+        """The starts in the order of what they cost, as far as they are tried; the others as they are."""
+        tried = starts[: max(PROBES, round(SHARE * self.view.size))]
+        yield tried
+        found: list[Best] = []
+        for start in tried:
+            found.append((start, (yield start)))
+        return [start for start, _ in sorted(found, key=lambda best: best[1])] + [*starts[len(tried) :]]
+
+    def anywhere(self, times: int) -> Iterator[int]:
+        """Random points, if possible not asked yet."""
+        for _ in range(times if self.view.size else 0):
             tries = [self.rng.randrange(self.view.size) for _ in range(20)]
             yield next((p for p in tries if p not in self.costs), tries[0])
 
-    def least(self, points: Iterable[int], best: Best | None = None) -> Generator[int, float, Best | None]:
+    def least(self, points: Iterable[int], best: Best | None = None) -> Steps[Best | None]:
         """Ask for all of them; the cheapest, or ``best`` where none is cheaper."""
-        for point in points:
+        wave = [*points]
+        yield wave
+        for point in wave:
             cost = yield point
             if best is None or cost < best[1]:
                 best = point, cost
         return best
 
-    def _advance(self) -> int | None:
-        """The next point whose cost is not known; None at the end of the search."""
+    def _advance(self) -> None:
+        """Go on until something is asked that is not known, or to the end of the search."""
         try:
-            index = next(self._running) if self._last is None else self._running.send(self.costs[self._last])
-            while index in self.costs:
-                index = self._running.send(self.costs[index])
+            while not self._wave:
+                match self._last:
+                    case None:
+                        self._last = next(self._running)
+                    case int(point):
+                        self._last = self._running.send(self.costs[point])
+                    case _:
+                        self._last = self._running.send(inf)
+                self._wave.extend(self._unknown([self._last] if isinstance(self._last, int) else self._last))
         except StopIteration:
-            return None
-        self._last = index
-        return index
+            pass
+        self.window = max(1, len(self._wave))
+
+    def _unknown(self, points: Wave) -> Iterator[tuple[int, Configuration]]:
+        """Of several with the same directives the first; the cost of what need not be asked is noted."""
+        asked: set[str] = set()
+        for point in points:
+            configuration = None if point in self.costs else self.view[point]
+            if point in self.costs or (configuration is not None and configuration.text in asked):
+                continue
+            if configuration is None:
+                self.costs[point] = inf
+            elif configuration.text in self._texts:
+                self.costs[point] = self._texts[configuration.text]
+            else:
+                asked.add(configuration.text)
+                yield point, configuration

@@ -29,8 +29,10 @@ class Evolutionary(Sequential):
             return
         firsts = [*self.view.parts()][:POPULATION]
         firsts += [self.rng.randrange(self.view.size) for _ in range(POPULATION - len(firsts))]
+        firsts = [*dict.fromkeys(firsts)]
+        yield firsts
         population: list[Best] = []
-        for point in dict.fromkeys(firsts):
+        for point in firsts:
             population.append((point, (yield point)))
         stale = 0
         while stale < STALE:

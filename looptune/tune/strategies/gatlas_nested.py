@@ -2,7 +2,9 @@
 
     structure fixed:  each quantity through its values, the best kept        unroll 2, 4, 8 …, block 8, 16, 32 …
     quantities fixed: each word through its variants, the best kept          split or contiguous, orders, tile or unroll
-    again until neither brings anything; then in the next part that such moves connect, then from a random point
+    again until neither brings anything; then from the next start, then from a random point
+
+It begins at the best of the plainest versions of each structure, the first few of which are tried.
 
 A quantity with more than MOST values is gone through in MOST even steps, and again, finer, in the next turn. After
 Jang, "GPU Automatically Tuned Linear Algebra Software", with the axes of any space for those of one kernel.
@@ -11,6 +13,7 @@ Jang, "GPU Automatically Tuned Linear Algebra Software", with the axes of any sp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from looptune.tune.strategies.base import Best, Search, Sequential
@@ -23,7 +26,8 @@ class GatlasNested(Sequential):
     name: ClassVar[str] = "gatlas-nested"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.starts(), RESTARTS):
+        starts = yield from self.probed(self.view.starts())
+        for start in chain(starts, self.anywhere(RESTARTS)):
             yield from self._alternate(start)
 
     def _alternate(self, start: int) -> Search:

@@ -26,7 +26,7 @@ SETTLED = 10
 
 class GatlasTrials(Strategy):
     name: ClassVar[str] = "gatlas-trials"
-    window: ClassVar[int] = 8
+    window = 8
 
     def __init__(self, space: Space | View, seed: int = 0) -> None:
         super().__init__(space, seed)

@@ -3,35 +3,43 @@
     Algorithm 1      x . x . . . x             a stride that doubles while the cost falls
                              x x . x           then the same from the best, to both sides, within its neighbours
 
-    Algorithm 2      powers of two: loop 1, loop 2, …      words, and quantities among the powers of two
-                     all values:    loop 1, loop 2, …      quantities, from the best of those
+    Algorithm 2      quantities, powers of two     loop 1, loop 2, …
+                     words                         loop 1, loop 2, …       each tried
+                     quantities, all values        loop 1, loop 2, …       from the best of those
+    trades           one quantity twice, another half as much              where a round ended at the best of all
 
 After Jiang and Snir, "Automatic Tuning Matrix Multiplication Performance on Graphics Hardware", PACT 2005, whose
 phases were those of one kernel: here a phase is a loop, the last written first. What the inner loop is made into
 decides whether memory, a cache or registers bound it, and so which blocks of the outer loops are good; the other way
-round a block is chosen for a loop that does not stay. Rounds are repeated until one brings nothing; then the search
-begins again, RESTARTS times: at the best with two loops drawn anew, and at a random point, in turn. On a unimodal
-quantity with n values Algorithm 1 asks O(log^2 n) times.
+round a block is chosen for a loop that does not stay. Words come after the first quantities, for a structure is worth
+what it is with its own blocks, not with another's. Rounds are repeated until one brings nothing. What a device has of
+registers, shared memory and threads is a product of quantities, so that where no single one can change two may: trades.
+
+It begins at the FIRST best of the plainest versions of each structure, the first few of which are tried; then, in turn,
+at the best with two loops drawn anew, and at the other structures and random points. On a unimodal quantity with n
+values Algorithm 1 asks O(log^2 n) times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain, product
 from math import inf
 from typing import ClassVar
 
 from looptune.tune.axes import Axis
-from looptune.tune.strategies.base import Best, Search, Sequential
+from looptune.tune.strategies.base import Best, Search, Sequential, Steps
 
-Probe = Callable[[int], Generator[int, float, float]]
+Probe = Callable[[int], Steps[float]]
 """The cost at a position."""
 
-RESTARTS = 20
+FIRST = 2
+RESTARTS = 40
 REDRAWN = 2
 """Loops that a restart near the best changes."""
 
 
-def unimodal(probe: Probe, at: int, low: int, high: int) -> Generator[int, float, Best]:
+def unimodal(probe: Probe, at: int, low: int, high: int) -> Steps[Best]:
     """The position in ``low .. high`` where a sequence with one minimum is least, and its cost; begins at ``at``.
 
     What could not be timed is as high as anything, so strides over it go on until something was timed.
@@ -62,10 +70,13 @@ class JiangSnir(Sequential):
     name: ClassVar[str] = "jiang-snir"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.starts(), 0):
+        starts = yield from self.probed(self.view.starts())
+        for start in starts[:FIRST]:
             yield from self._rounds(start)
-        for k in range(RESTARTS if self.view.size else 0):
-            yield from self._rounds(self._beside() if k % 2 == 0 else self.rng.randrange(self.view.size))
+        others = chain(starts[FIRST:], self.anywhere(RESTARTS // 2))
+        for start in others:
+            yield from self._rounds(self._beside())
+            yield from self._rounds(start)
 
     def _beside(self) -> int:
         """The best with some loops as a random point has them, or what comes nearest to that and is not known."""
@@ -80,38 +91,51 @@ class JiangSnir(Sequential):
 
     def _rounds(self, start: int) -> Search:
         best = start, (yield start)
-        groups = self.view.groups(start)[::-1]
         while True:
             before = best[1]
-            for whole in (False, True):
+            groups = self.view.groups(best[0])[::-1]
+            for phase in (self._powers, self._words, self._values):
                 for group in groups:
-                    best = yield from self._phase(group, best, whole)
+                    best = yield from phase(group, best)
             if not best[1] < before:
-                return
+                if best[1] > min(self.costs.values()):
+                    return
+                traded = yield from self._trade(best)
+                if not traded[1] < best[1]:
+                    return
+                best = traded
 
-    def _phase(self, group: Sequence[int], best: Best, whole: bool) -> Generator[int, float, Best]:
-        """The axes of one loop, one after the other: words each tried, with the quantities they bring."""
+    def _words(self, group: Sequence[int], best: Best) -> Steps[Best]:
         for k in group:
             axis = self.view.axes(best[0])[k]
-            if axis.numeric:
-                best = yield from self._quantity(k, axis, best, whole)
-            elif not whole:
+            if not axis.numeric:
                 points = [self.view.moved(best[0], k, digit) for digit in range(len(axis.values))]
                 found = yield from self.least([p for p in points if p is not None], best)
                 best = best if found is None else found
         return best
 
-    def _quantity(self, k: int, axis: Axis, best: Best, whole: bool) -> Generator[int, float, Best]:
-        digit = self.view.digits(best[0])[k]
-        if digit < 0:
-            return best
-        order = axis.ascending
-        digits = order if whole else [d for d in order if _power_of_two(axis.values[d])]
-        if not digits:
-            return best
-        base = best[0]
+    def _powers(self, group: Sequence[int], best: Best) -> Steps[Best]:
+        for k in group:
+            axis = self.view.axes(best[0])[k]
+            if axis.numeric:
+                best = yield from self._quantity(k, [d for d in axis.ascending if _power_of_two(axis.values[d])], best)
+        return best
 
-        def probe(at: int) -> Generator[int, float, float]:
+    def _values(self, group: Sequence[int], best: Best) -> Steps[Best]:
+        for k in group:
+            axis = self.view.axes(best[0])[k]
+            if axis.numeric:
+                best = yield from self._quantity(k, axis.ascending, best)
+        return best
+
+    def _quantity(self, k: int, digits: Sequence[int], best: Best) -> Steps[Best]:
+        """Algorithm 1 over some of an axis's digits."""
+        base = best[0]
+        digit = self.view.digits(base)[k]
+        if digit < 0 or not digits:
+            return best
+
+        def probe(at: int) -> Steps[float]:
             point = self.view.moved(base, k, digits[at])
             if point is None:
                 return inf
@@ -121,6 +145,27 @@ class JiangSnir(Sequential):
         at, cost = yield from unimodal(probe, first, 0, len(digits) - 1)
         point = self.view.moved(base, k, digits[at])
         return (point, cost) if point is not None and cost < best[1] else best
+
+    def _trade(self, best: Best) -> Steps[Best]:
+        """The first point that is better with one quantity doubled and another halved, else ``best``."""
+        digits, axes = self.view.digits(best[0]), self.view.axes(best[0])
+        numeric = [k for k, axis in enumerate(axes) if axis.numeric and digits[k] >= 0]
+        twice = [(k, d) for k in numeric if (d := _times(axes[k], digits[k], 2.0)) is not None]
+        half = [(k, d) for k in numeric if (d := _times(axes[k], digits[k], 0.5)) is not None]
+        for (k, more), (other, less) in product(twice, half):
+            there = [more if n == k else less if n == other else d for n, d in enumerate(digits)]
+            point = self.view.nearest(best[0], there, (), self.rng)
+            if point is not None and self.view.digits(point) == tuple(there):
+                cost = yield point
+                if cost < best[1]:
+                    return point, cost
+        return best
+
+
+def _times(axis: Axis, digit: int, factor: float) -> int | None:
+    """The digit of so many times the value, if the axis has it."""
+    wanted = float(axis.values[digit]) * factor
+    return next((d for d in axis.ascending if axis.values[d] == wanted), None)
 
 
 def _power_of_two(value: float | str) -> bool:

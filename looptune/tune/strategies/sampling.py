@@ -1,14 +1,15 @@
 """One loop at a time, as the InPar 2012 paper sampled: vary its directives, keep the best, go on with the next loop.
 
-    default ──▶ all directives of loop 1 ──▶ best of them, all directives of loop 2 ──▶ …
+    a start ──▶ all directives of loop 1 ──▶ best of them, all directives of loop 2 ──▶ …
 
 A pass costs the sum of what the loops offer where the whole space costs the product. It is exact where loops do not
-interact. The seed decides the order of the loops. After the pass, which is all the paper did, RESTARTS more begin at
-random points.
+interact. The seed decides the order of the loops. The paper made one pass, from the default; here one begins at the
+plainest version of each structure, the best of those that are tried first, and the last RESTARTS at random points.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import ClassVar
 
 from looptune.tune.strategies.base import Search, Sequential
@@ -20,7 +21,8 @@ class Sampling(Sequential):
     name: ClassVar[str] = "sampling"
 
     def search(self) -> Search:
-        for start in self.from_each(self.view.starts(), RESTARTS):
+        starts = yield from self.probed(self.view.starts())
+        for start in chain(starts, self.anywhere(RESTARTS)):
             best = start, (yield start)
             groups = self.view.groups(start)
             self.rng.shuffle(groups)
