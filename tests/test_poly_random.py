@@ -163,6 +163,21 @@ def test_judge_is_exact(data: st.DataObject) -> None:
             assert changed
 
 
+def test_a_witness_is_of_what_is_broken() -> None:
+    """Two iterations touch a local too, in the order claimed, but no value of it goes from one to the other."""
+    codelet = random_nest(
+        """for i in range(0, n, 1):
+    t = A[i, i] + 1.0
+    for j in range(0, n, 1):
+        A[i, i] = B[i] + t
+        if i < j: t = A[j, j] + 1.0"""
+    )
+    last = {"S0": "-1", "S1": "-1", "S2": "0"}
+    refused = judge(build(codelet), {s: (Piece((k, "i")),) for s, k in last.items()}, reassociate=False)
+    assert refused is not None
+    assert (refused.array, refused.kind) == ("A", "anti")
+
+
 @settings(max_examples=120, deadline=None)
 @given(codes(), st.sampled_from([1, 3]))
 def test_parallel_is_exact(code: str, depth: int) -> None:

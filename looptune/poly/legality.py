@@ -71,7 +71,7 @@ class _Change:
     def broken(self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None) -> Broken:
         times = " ".join(" ".join((*p.time, p.when)) for n in (first, then) for p in self.new[n])
         counted = not self.reassociate or kind is not None  # those of a kind do not commute, though they accumulate
-        return Broken(first, then, bad, array, kind, reductions=counted, mentions=times)
+        return Broken(first, then, bad, array, kind, reductions=counted, mentions=times, without=self.model.stored)
 
     def locals(self) -> set[str]:
         """The locals that listed statements assign."""

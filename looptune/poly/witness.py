@@ -97,8 +97,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broken:
-    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }. ``array`` "" is any,
-    ``kind`` None is any; ``reductions``: accumulations count too."""
+    """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }. ``array`` "" is any but
+    those in ``without``, ``kind`` None is any; ``reductions``: accumulations count too."""
 
     first: str
     then: str
@@ -107,6 +107,7 @@ class Broken:
     kind: Kind | None = None
     reductions: bool = True
     mentions: str = ""
+    without: frozenset[str] = frozenset()
 
 
 def refused(space: Space, names: Mapping[str, str], broken: list[Broken]) -> Refused:
@@ -198,7 +199,8 @@ def _ends(
     for a in space.accesses[b.first]:
         for c in space.accesses[b.then]:
             kind = kind_of(a, c)
-            if kind is None or b.kind not in (None, kind) or (b.array and a.array != b.array):
+            meant = a.array == b.array if b.array else a.array not in b.without
+            if kind is None or b.kind not in (None, kind) or not meant:
                 continue
             if not b.reductions and a.reduces is not None and a.reduces == c.reduces:
                 continue
