@@ -4,9 +4,9 @@
 
 Done for an element whose index does not change in the loop, that every iteration uses, and that no other access in
 the loop can touch: parameters do not alias, and two indices of one array are distinct where they differ by a
-constant or by a positive multiple of a bound some loop variable stays below. A loop that may not run at all gets its
-loads and stores under ``if (lo < hi)``. An element that is used under one condition alone, which the loop does not
-change, is loaded and stored under that.
+constant, or by a multiple of a bound some loop variable stays below and a constant that is less than the multiple. A
+loop that may not run at all gets its loads and stores under ``if (lo < hi)``. An element that is used under one
+condition alone, which the loop does not change, is loaded and stored under that.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ Given = tuple[Expr, ...]
 
 
 def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
-    """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero."""
+    """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero.
+
+    >>> n, j = Var("n", "int32"), Var("j", "int32")
+    >>> at = lambda k: (Bin("+", j, Const(k, "int32")),)
+    >>> far = (Bin("+", j, Bin("*", Const(4, "int32"), n)),)
+    >>> [distinct(far, at(k), frozenset({n})) for k in (0, 3, 4)]
+    [True, True, False]
+    """
     for x, y in zip(a, b, strict=True):
         (p, c), (q, d) = linear(x), linear(y)
         terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
-        signs = {k > 0 for k in terms.values()} | ({c - d > 0} if c != d else set())
-        if len(signs) == 1 and terms.keys() <= positive:
+        # A positive term is 1 at least: this is how near zero the difference comes, from above or from below.
+        near = sum(terms.values()) + c - d
+        sign = 1 if near > 0 else -1
+        if near and terms.keys() <= positive and all(sign * k > 0 for k in terms.values()):
             return True
     return False
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import oracle
 import pytest
 
-from looptune import pretty
+from looptune import pretty, targets
 from looptune.analysis import Analysis
+from looptune.api import CACHE
 from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
 from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
@@ -183,3 +187,13 @@ def test_what_a_team_is_told(body: str, elements: list[str]) -> None:
     own = {v.name for v in made}
     stores = [a for a in walk(after.body) if getattr(getattr(a, "value", None), "name", None) in own]
     assert sorted(pretty.show(a.target) for a in stores if isinstance(a.target, Load)) == elements
+
+
+def test_a_block_of_unknown_width_is_kept() -> None:
+    """Fours of columns that lie a grid apart, the sizes being arguments: every element of a thread is in a register."""
+    product = load(Path(__file__).parent.parent / "gatlas" / "product.c").codelet
+    lines = ("loop i: unroll 2, jam", "loop j: unroll 8, split, runs 4, jam")
+    emitted = targets.backend("cuda-c", CACHE).emit(plan(schedule(Analysis(product), parse_lines(lines)).codelet))
+    (first, *_) = re.findall(r"for \(.*?k\b.*?\{(.*?)\n *\}", emitted, re.DOTALL)
+    assert "B[" in first
+    assert "C[" not in first
