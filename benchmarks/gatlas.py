@@ -1,9 +1,10 @@
 """The chart of GATLAS: each case of the product over sizes, tuned, as tab-separated lines.
 
-    python benchmarks/gatlas.py [--case nn ...] [--plain] [--sizes 256,512,...] [--budget N] [--db FILE] [-o FILE]
+    python benchmarks/gatlas.py [--case nn ...] [--plain] [--sizes 256,512,...] [--strategy NAME] [--budget N]
+                                [--db FILE] [-o FILE]
 
-For each case (nn nt tn tt: A, B transposed or not) and size N (or MxNxK) `gatlas/product.c` is tuned with the strategy
-gatlas-nested, unless the database has it, and its best version timed:
+For each case (nn nt tn tt: A, B transposed or not) and size N (or MxNxK) `gatlas/product.c` is tuned, unless the
+database has it, and its best version timed:
 
     kernel       the arrays are on the device, the caches cold: the median of runs through a graph
     arguments    the same directives with the sizes as arguments of the kernel, where the tuned one has them inlined
@@ -79,13 +80,13 @@ def cases(names: Sequence[str], plain: bool, sizes: str) -> Iterator[Case]:
             yield Case(name, (*CASES[name], *(["NO_ALPHA_BETA"] if plain else [])), m, n, k)
 
 
-def tuned(case: Case, unit: Unit, target: Target, db: Path, budget: str) -> Measured:
+def tuned(case: Case, unit: Unit, target: Target, db: Path, strategy: str, budget: str) -> Measured:
     """The best of the database at these sizes, after a sweep where there is none; LooptuneError where that fails."""
     found = _known(case, unit, target, db)
     if found is None:
         macros = [name if value is None else f"{name}={value}" for name, value in case.defines.items()]
         given = [word for macro in macros for word in ("-D", macro)]
-        sweep = ["--sweep", "--strategy", "gatlas-nested", "--budget", budget, "--target", target.name, "--quiet"]
+        sweep = ["--sweep", "--strategy", strategy, "--budget", budget, "--target", target.name, "--quiet"]
         command = [sys.executable, "-m", "looptune", "run", str(FILE), *given, *sweep, "--db", str(db)]
         subprocess.run([*command, "--reports", str(db.parent / "reports")], stdout=subprocess.DEVNULL, check=False)
         found = _known(case, unit, target, db)
@@ -180,6 +181,7 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--case", action="append", choices=list(CASES))
     options.add_argument("--plain", action="store_true", help="without alpha and beta")
     options.add_argument("--sizes", default=SIZES, help="N or MxNxK, separated by commas")
+    options.add_argument("--strategy", default="gatlas-nested", help="exhaustive is sooner where there are many cores")
     options.add_argument("--budget", default="60", help="versions or time of a sweep")
     options.add_argument("--db", type=Path, default=DATABASE)
     options.add_argument("--target", default="auto", choices=["auto", "numba-cuda", "numba-cpu"])
@@ -192,7 +194,7 @@ def main(arguments: Sequence[str]) -> int:
         print(lines[0], flush=True)
         for case in cases(given.case if given.case else list(CASES), given.plain, given.sizes):
             unit = load(FILE, defines=case.defines, dtype=given.dtype)
-            best = tuned(case, unit, target, given.db, given.budget)
+            best = tuned(case, unit, target, given.db, given.strategy, given.budget)
             lines.append("\t".join(line(case, best, unit, target)))
             print(lines[-1], flush=True)
             if given.output is not None:
