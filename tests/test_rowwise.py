@@ -87,3 +87,17 @@ def test_any_loops_do_the_same(text: str) -> None:
         assert all(np.array_equal(want[name], got[name]) for name in want)
         ran = [sorted(at for at in trace if at[0] not in asked) for trace in (before, after)]
         assert ran[0] == ran[1]
+
+
+def test_loops_that_never_run() -> None:
+    """No iteration fulfils both conditions, so that the loops have no bounds of their own."""
+    text = (
+        "void f(int n, int m, double A[24][24], double B[24][24], double x[24], double y[24], double z[24]) {"
+        " for (int i = n - 1; i >= 1; i -= 1) if (i < 2) if (i % 2 == 0)"
+        " for (int j = n - 1; j >= 0; j -= 1) for (int k = 0; k < j + 1; k += 1) x[i + 8] = A[k + 8][i + 8] + k; }\n"
+    )
+    codelet = load(text).codelet
+    for n, m in random_nests.SIZES:
+        (want, before), (got, after) = (random_nests.outcome(c, n, m) for c in (codelet, rowwise(codelet)))
+        assert all(np.array_equal(want[name], got[name]) for name in want)
+        assert before == after == []

@@ -164,6 +164,9 @@ def _is_stride(c: Expr) -> bool:
 
 def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, stride: _Stride | None) -> Loop:
     """``loop`` over the last dimension of ``whole``; ``around`` is the set without it."""
+    if whole.is_empty():
+        # Conditions around it contradict each other.
+        return replace(loop, lo=Const(0, loop.dtype), hi=Const(0, loop.dtype), step=1, body=())
     last = around.dim(isl.dim_type.set)
     part = whole.gist(around.insert_dims(isl.dim_type.set, last, 1)).coalesce()
     hull = isl.Set.from_basic_set(part.simple_hull())
