@@ -181,7 +181,7 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--case", action="append", choices=list(CASES))
     options.add_argument("--plain", action="store_true", help="without alpha and beta")
     options.add_argument("--sizes", default=SIZES, help="N or MxNxK, separated by commas")
-    options.add_argument("--strategy", default="gatlas-nested", help="exhaustive is sooner where there are many cores")
+    options.add_argument("--strategy", default="gatlas-nested", help="of the sweeps: looptune run --strategy")
     options.add_argument("--budget", default="60", help="versions or time of a sweep")
     options.add_argument("--db", type=Path, default=DATABASE)
     options.add_argument("--target", default="auto", choices=["auto", "numba-cuda", "numba-cpu"])

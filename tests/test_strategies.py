@@ -257,3 +257,40 @@ def test_no_seed_breaks_a_search(seed: int, name: str):
     """Any seed: members only, and an end."""
     members = {c.text for c in SECTIONS}
     assert {c.text for c, _ in searched(ALL[name](VIEWS["listed"], seed), holes)} <= members
+
+
+def test_what_is_needed_anyway_is_asked_for_at_once() -> None:
+    """The first starts, all of them before an answer; the order is that of one question at a time."""
+    view = view_of(SECTIONS)
+    strategy = ALL["gatlas-nested"](view, 3)
+    together = [strategy.ask()]
+    assert strategy.window > 1
+    together += [strategy.ask() for _ in range(strategy.window - 1)]
+    assert [c.text for c in together if c is not None] == [view[k].text for k in view.starts()[: len(together)]]
+    for configuration in together:
+        assert configuration is not None
+        strategy.tell(configuration, bowl(configuration))
+    assert strategy.window == 1
+    assert strategy.ask() is not None
+
+
+def test_the_starts_are_of_every_structure() -> None:
+    """The plainest of all first, then of each set of axes the plainest."""
+    view = view_of(SECTIONS)
+    starts = view.starts()
+    assert starts[0] == view.parts()[0]
+    structures = {tuple(d >= 0 for d in view.digits(k)) for k in range(view.size)}
+    assert {tuple(d >= 0 for d in view.digits(k)) for k in starts} == structures
+
+
+def test_one_number_is_traded_for_another() -> None:
+    """Where no single change is better and a product of numbers is limited, the best is found all the same."""
+    space = parse("loop i: unroll {1, 2, 4, 8, 16}\nloop j: unroll {1, 2, 4, 8, 16}", "s")
+
+    def cost(configuration: Configuration) -> float | None:
+        i, j = (int(line.rsplit(" ", 1)[1]) for line in configuration.lines)
+        return None if i * j > 16 else 100.0 - i * j + 3.0 * abs(i - 4)
+
+    for seed in range(5):
+        found = searched(ALL["jiang-snir"](space, seed), cost, 9)
+        assert min(c for _, c in found if c is not None) == best(space, cost) == 84.0
