@@ -204,10 +204,12 @@ def test_cupys_arrays(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> 
     """Read off themselves; CuPy's stream in this thread is waited for. What does not fit is refused as ever."""
 
     class Array(gpu.tools.DeviceArray):  # type: ignore[misc]
-        def __init__(self, pointer: int, dtype: str = "float32", **more: Any) -> None:
-            super().__init__((100,), dtype, pointer, **more)
-            self.dtype, self.shape, self.data = np.dtype(dtype), (100,), SimpleNamespace(ptr=pointer)
-            self.flags = SimpleNamespace(c_contiguous="strides" not in more)
+        _c_contiguous = True
+
+        def __init__(self, pointer: int, dtype: str = "float32", shape: tuple[int, ...] = (100,), **more: Any) -> None:
+            super().__init__(shape, dtype, pointer, **more)
+            self.dtype, self.shape, self.data = np.dtype(dtype), shape, SimpleNamespace(ptr=pointer)
+            self._c_contiguous = "strides" not in more
 
     Array.__module__ = "cupy"
     stream = SimpleNamespace(ptr=5)
@@ -219,8 +221,15 @@ def test_cupys_arrays(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> 
     stream.ptr = 9
     gpu.axpy.axpy(100, 2.0, Array(64), Array(128), stream=5)
     assert [where for where, _, _ in gpu.driver.calls("cuStreamWaitEvent")] == [5, 9], "one stream, asked for once"
+    gpu.axpy.axpy(100, 2.0, Array(192), gpu.tools.DeviceArray((100,), pointer=256), stream=5)
+    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [192, 256], "beside an array of another library"
+    assert [where for where, _, _ in gpu.driver.calls("cuStreamWaitEvent")][2:] == [5, 9]
     launched = len(gpu.driver.launched)
-    for bad, what in ((Array(64, "float64"), "must be an array of float32"), (Array(64, strides=(8,)), "contiguous")):
+    for bad, what in (
+        (Array(64, "float64"), "must be an array of float32"),
+        (Array(64, strides=(8,)), "contiguous"),
+        (Array(64, shape=(99,)), r"the shape \[100\], got \[99\]"),
+    ):
         with pytest.raises((TypeError, ValueError), match=what):
             gpu.axpy.axpy(100, 2.0, bad, Array(128))
     assert len(gpu.driver.launched) == launched

@@ -12,7 +12,7 @@ import ctypes
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,16 +56,13 @@ class Want(NamedTuple):
     written: bool
 
 
-CUPYS = -1
-"""Instead of a stream: the one that CuPy uses in this thread."""
-
-
 class Reader(NamedTuple):
-    """Of one type of arrays: ``at_once`` gives the address of one that is exactly what is wanted, 0 where ``on_device``
-    has to look; ``stream``: which they were last written on, as a Place has it."""
+    """Of one type of arrays. ``pointers``: the addresses of those that are all exactly what is wanted; None where
+    ``on_device`` has to look. ``stream``: gives the one that whoever made them uses in this thread; None where they do
+    not say."""
 
-    at_once: Callable[[Want, Any], int]
-    stream: int | None = None
+    pointers: Callable[[Sequence[Want], Sequence[Any]], tuple[int, ...] | None]
+    stream: Callable[[], int] | None = None
 
 
 def want(p: Parameter, shape: Shape) -> Want:
@@ -77,8 +74,9 @@ def reader(kind: type) -> Reader:
     """To find no attribute takes long, and what CuPy and torch export takes them microseconds: asked once for a type,
     and kept in ``READERS``."""
     library = kind.__module__.partition(".")[0]
-    known = Reader(_tensor) if hasattr(kind, "data_ptr") else Reader(_cupy, CUPYS) if library == "cupy" else None
-    found = READERS[kind] = known or Reader(lambda want, array: 0)
+    cupys = library == "cupy" and hasattr(kind, "_c_contiguous")
+    known = Reader(_tensors) if hasattr(kind, "data_ptr") else Reader(_cupys, cupys_stream) if cupys else None
+    found = READERS[kind] = known or Reader(lambda wanted, arrays: None)
     return found
 
 
@@ -86,19 +84,32 @@ def cupys_stream() -> int:
     return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
 
 
-def _tensor(want: Want, array: Any) -> int:
-    if array.dtype not in _names:
-        _names[array.dtype] = str(array.dtype).removeprefix("torch.")
-    fits = _names[array.dtype] == want.name and array.shape == want.shape and array.is_cuda
-    if not fits or not array.is_contiguous() or (want.written and array.requires_grad):
-        return 0
-    return int(array.data_ptr())
+def _tensors(wanted: Sequence[Want], tensors: Sequence[Any]) -> tuple[int, ...] | None:
+    kind, found = type(tensors[0]), []
+    for (name, _, shape, _, written), tensor in zip(wanted, tensors):  # noqa: B905 (as many of each)
+        if type(tensor) is not kind or not tensor.is_cuda or tensor.shape != shape or not tensor.is_contiguous():
+            return None
+        if _names.get(tensor.dtype) != name and _named(tensor.dtype) != name:
+            return None
+        if written and tensor.requires_grad:
+            return None
+        found.append(tensor.data_ptr())
+    return tuple(found)
 
 
-def _cupy(want: Want, array: Any) -> int:
-    if array.dtype != want.dtype or array.shape != want.shape or not array.flags.c_contiguous:
-        return 0
-    return int(array.data.ptr)
+def _named(dtype: Any) -> str:
+    _names[dtype] = str(dtype).removeprefix("torch.")
+    return _names[dtype]
+
+
+def _cupys(wanted: Sequence[Want], arrays: Sequence[Any]) -> tuple[int, ...] | None:
+    """``flags`` would make an object for each."""
+    kind, found = type(arrays[0]), []
+    for (_, dtype, shape, _, _), array in zip(wanted, arrays):  # noqa: B905 (as many of each)
+        if type(array) is not kind or array.dtype != dtype or array.shape != shape or not array._c_contiguous:
+            return None
+        found.append(array.data.ptr)
+    return tuple(found)
 
 
 READERS: dict[type, Reader] = {}

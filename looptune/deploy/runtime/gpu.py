@@ -1,7 +1,7 @@
 """A tuned function on NVIDIA GPUs: a call finds its plan, places its arrays and launches.
 
     sizes, stream, context ─▶ Bound, made at the first call: looked up, compiled (PTX, cubin), laid out
-    arrays ─▶ addresses ─▶ Bound.run
+    arrays ─▶ addresses ─▶ Bound.place, where they have moved ─▶ Bound.run
 
 The context that is current decides the device. Every thread has its own Bounds, so that threads share nothing but
 compiled kernels.
@@ -21,13 +21,11 @@ from cuda.core import ObjectCode
 
 from looptune.backends.driver import MOST_ELEMENTS, check
 from looptune.deploy.runtime.arguments import (
-    CUPYS,
     READERS,
     Parameter,
     Place,
     Shape,
     Want,
-    cupys_stream,
     number,
     on_device,
     on_host,
@@ -58,12 +56,17 @@ WIDE = 16
 DEFAULT_STREAMS = (0, 1)
 
 
+Stage = tuple[Parameter, Any, Place]
+"""An array on the host, and its copy on the device."""
+
+
 class Ready(NamedTuple):
-    """What a call needs to know at its sizes. ``wanted``: of each array; ``wide``: the numbers of those read WIDE bytes
-    at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it."""
+    """What a call needs to know at its sizes. ``wanted``: of each array; ``counts``: their elements; ``wide``: the
+    numbers of those read WIDE bytes at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it."""
 
     bound: Bound
     wanted: tuple[Want, ...]
+    counts: tuple[int, ...]
     wide: tuple[int, ...]
     ordinal: int
     known: set[int]
@@ -85,41 +88,60 @@ class Gpu(Function):
             ready: Ready = self.own.ready[context, where, ints]
         except (AttributeError, KeyError, TypeError):
             ready = self.ready(context, where, ints)
-        placed: list[int] = []
-        stages: list[tuple[Parameter, Any, Place]] = []
-        lasts: list[int] = []
-        for p, wanted, array in zip(self.arrays, ready.wanted, arrays):  # noqa: B905 (as many of each)
-            at_once, last = READERS.get(type(array)) or reader(type(array))
-            pointer, items = at_once(wanted, array), wanted.items
-            if not pointer:
-                place = on_device(p, array, wanted.shape, where)
-                if place is None:
-                    place = _stage(on_host(p, array, wanted.shape), where)
-                    stages.append((p, array, place))
-                    placed += (place.pointer, place.items)
-                    continue
-                pointer, items, last = place.pointer, place.items, place.stream
-            if pointer not in ready.known:
-                _known(p, pointer, items, ready)
-            if last is not None and last not in lasts:
-                lasts.append(last)
-            placed += (pointer, items)
-        addresses = tuple(placed)
-        if addresses != ready.bound.placed:
-            self._check_width(ready, addresses)
-        numbers = tuple([number(p, x) for p, x in zip(self.floats, floats, strict=True)]) if floats else ()
+        bound, counts = ready.bound, ready.counts
+        lasts: tuple[int, ...] = ()
+        stages: tuple[Stage, ...] = ()
+        # Most calls have arrays of one type, each exactly what is declared.
+        kind = type(arrays[0]) if arrays else type(None)
+        read, last = READERS.get(kind) or reader(kind)
+        pointers = read(ready.wanted, arrays) if arrays else ()
+        if pointers is None:
+            pointers, counts, lasts, stages = self._each(ready, arrays, where)
+        elif last is not None and (stream := last()) != where:
+            lasts = (stream,)
+        if pointers != bound.pointers or counts != bound.counts:
+            self._checked(ready, pointers, counts)
+            bound.place(pointers, counts)
+        for x in floats:
+            if type(x) is not float:
+                floats = tuple(number(p, x) for p, x in zip(self.floats, floats, strict=True))
+                break
         others = _to_wait_for(lasts, where) if lasts else ()
         for other in others:
             order(other, where)
-        ready.bound.run(addresses, numbers)
+        bound.run(floats)
         for other in others:
             order(where, other)
         if stages:
             _fetch(stages, where)
 
-    def _check_width(self, ready: Ready, placed: tuple[int, ...]) -> None:
+    def _each(
+        self, ready: Ready, arrays: tuple[Any, ...], where: int
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Stage, ...]]:
+        """The addresses of arrays of any types, how many elements they have, the streams that they were last written
+        on, and the copies of those that are on the host. TypeError and ValueError for what does not fit."""
+        places: list[Place] = []
+        stages: list[Stage] = []
+        for p, wanted, array in zip(self.arrays, ready.wanted, arrays, strict=True):
+            read, last = READERS.get(type(array)) or reader(type(array))
+            exact = read((wanted,), (array,))
+            place = on_device(p, array, wanted.shape, where) if exact is None else None
+            if exact is not None:
+                place = Place(exact[0], wanted.items, None if last is None else last())
+            elif place is None:
+                place = _stage(on_host(p, array, wanted.shape), where)
+                stages.append((p, array, place))
+            places.append(place)
+        lasts = dict.fromkeys(place.stream for place in places if place.stream is not None)
+        return tuple(p.pointer for p in places), tuple(p.items for p in places), tuple(lasts), tuple(stages)
+
+    def _checked(self, ready: Ready, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
+        """ValueError where an array is on another device than the call, or begins where it cannot be read."""
+        for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
+            if pointer not in ready.known:
+                _known(p, pointer, items, ready)
         for k in ready.wide:
-            if placed[2 * k] % WIDE:
+            if pointers[k] % WIDE:
                 raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
 
     def device(self) -> Device:
@@ -167,7 +189,8 @@ class Gpu(Function):
         self.warn(match, device, values, 5)
         wide = self.tuned.plans[match.plan].wide
         wanted = tuple(want(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
-        return Ready(bound, wanted, tuple(k for k, p in enumerate(self.arrays) if p.name in wide), ordinal, set())
+        numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
+        return Ready(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set())
 
     def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
         whole = iter(values)
@@ -195,8 +218,7 @@ class Gpu(Function):
 def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
     """Those that ``where`` is not in order with by itself; a graph can wait for nothing outside of it."""
     apart: list[int] = []
-    for stream in streams:
-        other = cupys_stream() if stream == CUPYS else stream
+    for other in streams:
         same = other == where or (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)
         if not same and other not in apart:
             apart.append(other)
@@ -224,7 +246,7 @@ def _stage(array: np.ndarray, where: int) -> Place:
     return Place(memory.pointer, whole.size, None, (memory, whole))
 
 
-def _fetch(stages: Sequence[tuple[Parameter, Any, Place]], where: int) -> None:
+def _fetch(stages: Sequence[Stage], where: int) -> None:
     check(driver.cuStreamSynchronize(driver.CUstream(where)))
     for p, array, place in stages:
         if p.written:

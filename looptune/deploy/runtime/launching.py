@@ -115,8 +115,10 @@ class Bound:
         self.scratch: list[Scratch] = []
         self.made = 0
         self.frames: dict[Any, Frame] = {}
-        self.launches: list[tuple[Frame, tuple[int, ...]]] | None = []
-        self.placed: tuple[int, ...] = ()
+        # With all that the driver is told of a launch.
+        self.launches: list[tuple[Frame, tuple[Any, ...]]] | None = []
+        self.pointers: tuple[int, ...] = ()
+        self.counts: tuple[int, ...] = ()
         self.floats: tuple[float, ...] = ()
         self.last: Any = None
         self.graphs: OrderedDict[Any, Graph] = OrderedDict()
@@ -125,27 +127,27 @@ class Bound:
         if len(self.launches) > FEW:
             self.launches = None
 
-    def run(self, placed: tuple[int, ...], floats: tuple[float, ...]) -> None:
-        """``placed``: the address and the number of elements of each array in turn."""
+    def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
+        """Where the arrays of the next calls are, and how many elements each has."""
+        self.pointers, self.counts = pointers, counts
+        for frame, _ in self.launches or ():
+            self._settle(frame)
+
+    def run(self, floats: tuple[float, ...]) -> None:
         if self.launches is None:
-            self._many(placed, floats)
+            self._many(floats)
             return
-        if placed != self.placed:
-            self.placed = placed
-            for frame, _ in self.launches:
-                for k, word in frame.arrays:
-                    frame.place(word, placed[2 * k], placed[2 * k + 1])
-        for frame, grid in self.launches:
+        for frame, launch in self.launches:
             for k, slot in frame.floats:
                 slot.value = floats[k]
-            status = driver.cuLaunchKernel(frame.kernel, *grid, *frame.block, 0, self.stream, frame.at, 0)
+            status = driver.cuLaunchKernel(*launch)
             if status[0] != SUCCESS:
                 check(status)
 
-    def _many(self, placed: tuple[int, ...], floats: tuple[float, ...]) -> None:
+    def _many(self, floats: tuple[float, ...]) -> None:
         # As bytes: NaN is equal to itself then, and zero is not minus zero.
-        call = (placed, struct.pack(f"{len(floats)}d", *floats))
-        self.placed, self.floats = placed, floats
+        call = (self.pointers, self.counts, struct.pack(f"{len(floats)}d", *floats))
+        self.floats = floats
         if check(driver.cuStreamIsCapturing(self.stream)):
             self._step(self.stream)
             return
@@ -199,8 +201,8 @@ class Bound:
         return frame
 
     def _settle(self, frame: Frame) -> None:
-        for k, word in frame.arrays if self.placed else ():
-            frame.place(word, self.placed[2 * k], self.placed[2 * k + 1])
+        for k, word in frame.arrays if self.pointers else ():
+            frame.place(word, self.pointers[k], self.counts[k])
         for k, slot in frame.floats if self.floats else ():
             slot.value = self.floats[k]
 
@@ -213,7 +215,7 @@ class Bound:
             return
         frame = Frame(self.loaded(kernel), block, self.types(kernel), args)
         frame.fill(args)
-        self.launches.append((frame, whole))
+        self.launches.append((frame, (frame.kernel, *whole, *frame.block, 0, self.stream, frame.at, 0)))
 
     def __del__(self) -> None:
         if driver is not None and getattr(self, "own_stream", None) is not None:
