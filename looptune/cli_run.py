@@ -203,12 +203,12 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
     if result.directives:
         say("\n" + tables.plain(result) + "\n\nwinning directives (add them with --with):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
-        if result.guests:
-            say("the best of other databases (over the winner):\n" + tables.visits(result) + "\n")
         if result.earned:
             say("what each earns (the winner over itself without it):\n" + tables.earnings(result) + "\n")
     else:
         say("\n" + tables.plain(result) + "\n")
+    if result.guests:
+        say("the best of other databases (over the winner):\n" + tables.visits(result) + "\n")
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
     spent = [tables.time_spent(result)] if result.seconds else []

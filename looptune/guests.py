@@ -40,27 +40,27 @@ def measure(
     """The sweeps with their guests among what was timed. Of those that the store knows nothing is measured again."""
     if any(s.interrupted for s in searched):
         return tuple(searched)
-    new = {n: texts for n, (p, s) in enumerate(zip(prepared, searched, strict=True)) if (texts := _new(p, s, store))}
+    wanted = {n: texts for n, (p, s) in enumerate(zip(prepared, searched, strict=True)) if (texts := new(p, s, store))}
     extra: dict[int, SweepResult] = {}
-    if new:
-        request, some = prepared[0].request, [prepared[n] for n in new]
+    if wanted:
+        request, some = prepared[0].request, [prepared[n] for n in wanted]
         parts = [
             Part(labs[n], strategies.ALL["exhaustive"](Space(()), 0), single(prepared[n]), first=_listed(texts))
-            for n, texts in new.items()
+            for n, texts in wanted.items()
         ]
         made = sweeps(
             parts, store, budget=Budget(),
             opening=place.opening([p.model for p in some], some[0].jobs, request.timeout_s), progress=progress,
             first=(), overlap=place.overlaps(some[0].job.target.name), fresh=request.fresh,
         )  # fmt: skip
-        extra = dict(zip(new, made, strict=True))
+        extra = dict(zip(wanted, made, strict=True))
     return tuple(
         _joined(s, _rows(p, store).values(), extra.get(n))
         for n, (p, s) in enumerate(zip(prepared, searched, strict=True))
     )
 
 
-def _new(prepared: Prepared, searched: SweepResult, store: Store) -> list[str]:
+def new(prepared: Prepared, searched: SweepResult, store: Store) -> list[str]:
     """The guests of which nothing is known, or not as much as is wanted of them."""
     known = _rows(prepared, store)
     return [text for text in _texts(prepared) if not _stands(known.get(text), prepared, searched)]
