@@ -166,5 +166,5 @@ def test_the_figure_has_a_panel_for_each_place(three: list[Transfer]) -> None:
     assert [t.get_text() for t in cpu.texts] == ["2", "2"]
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()] == [
-        "best of NVIDIA A100", "best of NVIDIA H200", "cannot be run there"
+        "best of NVIDIA A100", "best of NVIDIA H200", "fails there"
     ]  # fmt: skip

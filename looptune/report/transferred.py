@@ -37,7 +37,7 @@ _EACH = (
 _MEANS = (
     Column("from", "from", "prose"), Column("to", "to", "prose"), Column("dtype", "type"),
     Column("kernels", "kernels", "number"), Column("mean", "geometric mean of the cost", "number"),
-    Column("most", "most", "number"), Column("good", "as good", "number"), Column("failed", "cannot be run", "number"),
+    Column("most", "most", "number"), Column("good", "as good", "number"), Column("failed", "failed", "number"),
     Column("unknown", "not measured", "number"),
 )  # fmt: skip
 

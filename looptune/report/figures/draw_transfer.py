@@ -18,7 +18,7 @@ _WIDTH = 0.8
 """Of a group of bars, whose distance is 1."""
 _SIZES = 16
 """Characters of sizes that are shown."""
-_FAILED = "cannot be run there"
+_FAILED = "fails there"
 
 
 def transfers(found: Sequence[Transfer]) -> Any:
