@@ -91,6 +91,13 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
 @click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
+@click.option(
+    "--also",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another database, whose best configurations of FILE take part in the sweep's finals; repeatable.",
+)
 @click.option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
 @db_option
 @reports_option
@@ -98,7 +105,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
-    from looptune import places
+    from looptune import places, studies
     from looptune.experiment import dump_outputs, run_all, together
     from looptune.preparation import Request, prepare_all
     from looptune.report import tables
@@ -114,6 +121,9 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         raise UsageError("--data and --dump are for one FILE")
     if options["cluster"] and (options["dump"] or options["jobs"]):
         raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
+    if options["also"] and not options["sweep"]:
+        raise UsageError("--also is for --sweep: what another database has as best takes part in its finals")
+    options["also"] = studies.bests(options["also"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
         raise UsageError("--dump is for one target")
@@ -197,6 +207,8 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
             say("what each earns (the winner over itself without it):\n" + tables.earnings(result) + "\n")
     else:
         say("\n" + tables.plain(result) + "\n")
+    if result.guests:
+        say("the best of other databases (over the winner):\n" + tables.visits(result) + "\n")
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
     spent = [tables.time_spent(result)] if result.seconds else []

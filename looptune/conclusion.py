@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from looptune import ablation, finals, flops
+from looptune import ablation, finals, flops, guests
 from looptune.finals import Finals, Match, scheduled
 from looptune.frontend import Unit
 from looptune.places import Place
@@ -96,10 +96,11 @@ def given(unit: Unit) -> str:
 
 
 def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:
-    """Between the best, and the default where it has a time."""
+    """Between the best, the default where it has a time, and the guests."""
     request, default, texts = prepared.request, prepared.annotated.text, finals.chosen(searched.timed)
     known = any(row.directives == default for row in searched.timed)
     among = (*texts, default) if known and default not in texts else texts
+    among = (*among, *guests.finalists(prepared, searched, among))
     return Match(
         lab, store, searched.sweep, prepared.model, among, default, finals.handwritten(request.file), request.seed,
         request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
@@ -133,6 +134,7 @@ def _result(
         times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
         devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
         over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
+        guests=guests.judged(prepared, found, best, match.store) if found.us else (),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from looptune import compulsory, dump
+from looptune import compulsory, dump, guests
 from looptune.conclusion import finish
 from looptune.ir import Array
 from looptune.places import HERE, Place
@@ -46,7 +46,7 @@ def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], 
 def run_all(
     prepared: Sequence[Prepared], store: Store, progress: Callable[[Progress], None], place: Place = HERE
 ) -> tuple[Result, ...]:
-    """Sweep (or measure as annotated) every file on every model at once, then run the finals of each.
+    """Sweep (or measure as annotated) every file on every model at once, then its guests, then run the finals of each.
 
     What was asked for them is the same but for the file.
     """
@@ -62,7 +62,7 @@ def run_all(
         progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
         cuts=request.cut_off,
     )  # fmt: skip
-    return finish(prepared, labs, store, searched, place)
+    return finish(prepared, labs, store, guests.measure(prepared, labs, searched, store, progress, place), place)
 
 
 def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[tuple[Sequence[Prepared], ...]]:

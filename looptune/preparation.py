@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Scalar
 from looptune.places import HERE, Place
+from looptune.report.study import Study
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
 from looptune.runtime.program import record
@@ -67,6 +68,7 @@ class Request:
     ablation: bool = False
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
+    also: tuple[Study, ...] = ()
     data: tuple[str, ...] = ()
     run_main: bool = False
     dump: tuple[str, ...] = ()
@@ -103,6 +105,14 @@ class Prepared:
         if self.request.jobs is not None:
             return self.request.jobs
         return default_jobs() if self.job.target.bakes else cores()
+
+    @property
+    def guests(self) -> tuple[Study, ...]:
+        """What other databases have of these loops in this type, measured on another device or target or at other
+        sizes."""
+        c = self.context
+        alike = [s for s in self.request.also if _of(s, c) and s.context.source_hash == c.source_hash]
+        return tuple(s for s in alike if _where(s.context) != _where(c))
 
     @property
     def name(self) -> str:
@@ -164,7 +174,28 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     first = Prepared(request, unit, job, models[0], context, space, budget, annotated, notes)
+    first = replace(first, notes=(*notes, *_missed(first)))
     return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _of(study: Study, context: Context) -> bool:
+    return (study.context.kernel, study.context.dtype) == (context.kernel, context.dtype)
+
+
+def _where(context: Context) -> tuple[str, ...]:
+    return context.device, context.target, context.sizes
+
+
+def _missed(prepared: Prepared) -> Iterator[str]:
+    """Why a kernel has no guests though there are other databases."""
+    also, c = prepared.request.also, prepared.context
+    if not also or prepared.guests:
+        return
+    named = sorted({f"{s.kernel} {s.context.dtype}" for s in also})
+    if any(_of(s, c) for s in also):
+        yield f"--also: of {prepared.name} there is only what was measured here, or of other loops"
+    else:
+        yield f"--also: no {prepared.name} in {c.dtype}: there are {', '.join(named)}"
 
 
 def _heavy(unit: Unit, size: Problem) -> bool:

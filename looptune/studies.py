@@ -21,7 +21,7 @@ from looptune.report import kept
 from looptune.report.result import Entry, Result
 from looptune.report.study import MEASURED, Study
 from looptune.runtime.machine import Facts
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, Summary, paired, speedup_apart
 from looptune.tune.concluded import Conclusion, conclusions
 from looptune.tune.store import Context, Row, Store
@@ -72,6 +72,12 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Study]:
     return sorted(chosen, key=lambda s: (s.device, s.kernel, s.result.dtype, s.context.sizes, s.context.options))
 
 
+def bests(paths: Sequence[Path]) -> tuple[Study, ...]:
+    """What these databases' sweeps came to, without the rows. Errors as ``read``'s."""
+    swept = [s for s in read(paths) if any(row.role == "version" for row in s.rows)] if paths else []
+    return tuple(replace(s, rows=()) for s in swept)
+
+
 def _newest(contexts: Mapping[Context, list[Row]]) -> dict[Context, list[Row]]:
     """Without the contexts that differ from a newer one only in the source or the versions of the tools."""
     found: dict[tuple[str, ...], Context] = {}
@@ -93,15 +99,15 @@ def _ended(row: Row) -> float:
 def _study(context: Context, rows: Sequence[Row], held: _Held) -> Study:
     versions = tuple(row for row in rows if row.role in MEASURED and row.status != "running")
     last = _last_finals(rows)
-    medians = {name: outcome.median_us for name, outcome in last.items()}
+    times = {name: outcome for name, outcome in last.items() if isinstance(outcome, Timed)}
     concluded = held.concluded.get(context.hash)
     if concluded is not None:
         try:
             result, sources = kept.restored(concluded.record)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"the result of {context.kernel} cannot be read ({error!r}): sweep it again") from error
-        return Study(context, _with_counts(result, versions), versions, sources, medians)
-    return Study(context, _recovered(context, versions, last, rows, held.commands), versions, None, medians)
+        return Study(context, _with_counts(result, versions), versions, sources, last)
+    return Study(context, _recovered(context, versions, times, rows, held.commands), versions, None, last)
 
 
 def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
@@ -111,13 +117,17 @@ def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
     return replace(result, versions={**counts, "space": space})
 
 
-def _last_finals(rows: Iterable[Row]) -> dict[str, Timed]:
-    """What the newest finals timed, by directives; kernels of a file by their role."""
+def _last_finals(rows: Iterable[Row]) -> dict[str, Timed | WrongResult]:
+    """What became of each in the newest finals, by directives; kernels of a file by their role."""
     done = [row for row in rows if row.role == "final"]
     if not done:
         return {}
     last = max(done, key=lambda row: row.started).sweep
-    return {_named(row.directives): row.outcome for row in done if row.sweep == last and isinstance(row.outcome, Timed)}
+    return {
+        _named(row.directives): row.outcome
+        for row in done
+        if row.sweep == last and isinstance(row.outcome, Timed | WrongResult)
+    }
 
 
 def _named(directives: str) -> str:

@@ -72,8 +72,8 @@ def furnish(folder: Path) -> None:
         (folder / place / "gemver.c").write_text(GEMVER)
     database = folder / ".looptune" / "results.sqlite"
     fill(database)
-    for copy in ("a.sqlite", "all.sqlite", "b.sqlite", "results.sqlite"):
-        shutil.copy(database, folder / copy)
+    for copy in ("a", "all", "b", "cpu", "h100", "h200", "results"):
+        shutil.copy(database, folder / f"{copy}.sqlite")
 
 
 def fill(database: Path) -> None:

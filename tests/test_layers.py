@@ -23,7 +23,7 @@ RANKS = {
     "runtime": 13, "explain": 14, "tune": 14, "predict": 14, "compulsory": 14, "targets": 15, "proved": 15,
     "deploy": 16, "api": 17, "report": 17, "dump": 18,
     "source_to_source": 18, "places": 18, "doctor": 18, "finals": 19, "spaces": 18, "studies": 20, "preparation": 20,
-    "modelled": 20, "ablation": 21,
+    "modelled": 20, "ablation": 21, "guests": 21,
     "conclusion": 22, "experiment": 23, "options": 22, "first_call": 24, "cli_db": 24, "cli_build": 24,
     "cli_report": 24, "cli_run": 24, "cli_export": 25, "cli_model": 25, "cli": 26, "__main__": 27,
 }  # fmt: skip

@@ -281,6 +281,9 @@ def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
         drawn = {p.name.partition(".")[0] for p in (w.page.parent / "figures").iterdir()}
         own = {"speedups", "times", "roofline", "factors", "orders", "sensitivity"}
         assert drawn == ({"speedups", "transfer"} if w.page.parent.name == "across" else own)
+        assert {p.name for p in w.page.parent.glob("transfer.*")} == (
+            {"transfer.md", "transfer.csv"} if w.page.parent.name == "across" else set()
+        )
 
 
 def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,9 +128,9 @@ def test_a_transfer_costs_the_time_there_over_that_of_the_best_there(tmp_path: P
         slower = TIMES | {BEST: 90.0}
         fill(store, OTHER, times=slower, finals={"": 100.0, "loop k: unroll 4, split, guarded": 40.0})
     found = studies.read([tmp_path / "db"])
-    costs = {(t.source, t.target): dict(t.cost) for t in transfers(found)}
-    assert costs[("NVIDIA H200", "NVIDIA A100")] == {"gemm": 90.0 / 40.0}
-    assert costs[("NVIDIA A100", "NVIDIA H200")] == {"gemm": 40.0 / 30.0}
+    costs = {(t.own.device, t.there.device): (t.there.kernel, t.cost, t.speedup) for t in transfers(found)}
+    assert costs[("NVIDIA H200", "NVIDIA A100")] == ("gemm", 90.0 / 40.0, None)
+    assert costs[("NVIDIA A100", "NVIDIA H200")] == ("gemm", 40.0 / 30.0, None)
     other = replace(found[0], context=replace(found[0].context, source_hash="other"))
     assert transfers([other, found[1]]) == []
 

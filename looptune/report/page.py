@@ -17,7 +17,8 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from looptune.report import best, compilers, summary
+from looptune.report import best, compilers, summary, transferred
+from looptune.report.figures.transfer import transfers
 from looptune.report.inline import Picture, inlined
 from looptune.report.result import Result
 from looptune.report.study import Study, alike, names_of
@@ -102,6 +103,9 @@ def _tables(studies: Sequence[Study]) -> list[str]:
     grids = [("Best configurations", best.best(studies)), ("Times", best.times(studies))]
     pairs = compilers.compared(studies)
     grids += [("Compilers", compilers.grid(pairs))] if pairs else []
+    taken = transfers(studies)
+    if taken:
+        grids += [("The best elsewhere", transferred.means(taken)), ("Each elsewhere", transferred.grid(taken))]
     return [part for heading, grid in grids for part in (f"<h2>{heading}</h2>", grid.html())]
 
 

@@ -47,6 +47,17 @@ class Earned:
 
 
 @dataclass(frozen=True, slots=True)
+class Guest:
+    """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner;
+    None: it was not in the finals, and ``why``."""
+
+    of: str
+    directives: str
+    speedup: Speedup | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
 
@@ -54,7 +65,8 @@ class Result:
     names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
     the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
     over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
-    ``earned``: what each of the directives earns, where that was asked for.
+    ``earned``: what each of the directives earns, where that was asked for; ``guests``: what the best of other
+    databases came to here.
     """
 
     kernel: str
@@ -78,6 +90,7 @@ class Result:
     status: str = ""
     sums: tuple[str, ...] = ()
     earned: tuple[Earned, ...] = ()
+    guests: tuple[Guest, ...] = ()
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -125,6 +138,15 @@ class Result:
             "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
             "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
             "earned": {e.line: None if e.speedup is None else _rounded(e.speedup.ratio) for e in self.earned},
+            "guests": [
+                {
+                    "of": g.of,
+                    "directives": g.directives,
+                    "over_tuned": None if g.speedup is None else _rounded(g.speedup.ratio),
+                    "why": g.why,
+                }
+                for g in self.guests
+            ],
         }
 
     def _shares(self) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 reports/<device>/  table-best.md .csv .tex .json   table-times.md .csv .tex   figures/*.png .svg   index.html
                    compilers.md .csv, where a device was measured through several
-reports/across/    the same of several devices together
+reports/across/    the same of several devices together, and transfer.md .csv: the best of one on another
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from looptune.report import best, compilers
+from looptune.report import best, compilers, transferred
 from looptune.report.figures import every, style
+from looptune.report.figures.transfer import transfers
 from looptune.report.inline import Picture
 from looptune.report.page import page
 from looptune.report.study import Study, by_device
@@ -43,6 +44,9 @@ def _folder(studies: Sequence[Study], folder: Path) -> Written:
     pairs = compilers.compared(studies)
     if pairs:
         compilers.write(pairs, folder)
+    taken = transfers(studies)
+    if taken:
+        transferred.write(taken, folder)
     wanted = every.figures(studies)
     drawn = every.write(wanted, folder / "figures") if style.available() else []
     notes = [f"no figure of {f.title[0].lower()}{f.title[1:]}: {f.missing}" for f in wanted if f.missing]
@@ -53,6 +57,7 @@ def _folder(studies: Sequence[Study], folder: Path) -> Written:
     elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
         notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
     notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
+    notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []
     written = folder / "index.html"
     written.write_text(page(studies, pictures, notes))
     return Written(written, tuple(notes))

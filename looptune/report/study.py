@@ -13,7 +13,7 @@ from looptune.report import summary
 from looptune.report.kept import Sources
 from looptune.report.result import Result
 from looptune.runtime.machine import slug
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Timed, WrongResult
 from looptune.tune.store import Context, Row
 
 MEASURED = ("default", "version")
@@ -29,8 +29,13 @@ class Study:
     result: Result
     rows: tuple[Row, ...]
     sources: Sources | None = None
-    finals: Mapping[str, float] = field(default_factory=dict)
-    """Medians of the finals by directives, in microseconds."""
+    raced: Mapping[str, Timed | WrongResult] = field(default_factory=dict)
+    """What became of each version in the newest finals, by directives."""
+
+    @property
+    def finals(self) -> dict[str, float]:
+        """Medians of the finals by directives, in microseconds."""
+        return {text: outcome.median_us for text, outcome in self.raced.items() if isinstance(outcome, Timed)}
 
     @property
     def kernel(self) -> str:
@@ -48,6 +53,11 @@ class Study:
     def kind(self) -> str:
         """The type, and how it was measured where that is not the usual."""
         return ", ".join([self.result.dtype, *unusual(self.context)])
+
+    @property
+    def place(self) -> str:
+        """Where it was measured: the device, the target, the sizes."""
+        return f"{self.device} ({self.context.target}), {self.sizes}"
 
     @property
     def title(self) -> str:

@@ -126,6 +126,21 @@ def earnings(result: Result) -> str:
     return "\n".join(f"  {line.ljust(width)}  {how}" for line, how in earned(result))
 
 
+def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
+    """The best of other databases: where, the directives, how they do over the winner or why not."""
+    return tuple(
+        (g.of, g.directives, g.why if g.speedup is None else f"{ratio_text(g.speedup.ratio)} {g.speedup.verdict}")
+        for g in result.guests
+    )
+
+
+def visits(result: Result) -> str:
+    """The same as lines of text."""
+    return "\n".join(
+        f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}" for of, text, how in guests(result)
+    )
+
+
 def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
@@ -155,9 +170,15 @@ def markdown(result: Result) -> str:
     title_lines = [f"# {title(result)}", "", *head, *rows, ""]
     rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
     without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
-    return "\n".join(
-        [*title_lines, "Winning directives:", "", "```", won, "```", "", *without, *ties, "  \n".join(facts), "", NOTE]
-    )
+    rows = [
+        f"| {of} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {' '.join(how.split())} |"
+        for of, text, how in guests(result)
+    ]
+    others = ["| best of | directives | over the winner |", "|---|---|---|", *rows, ""] if rows else []
+    return "\n".join([
+        *title_lines, "Winning directives:", "", "```", won, "```", "", *without, *others, *ties, "  \n".join(facts),
+        "", NOTE,
+    ])  # fmt: skip
 
 
 def _peaks(peaks: Peaks) -> str:

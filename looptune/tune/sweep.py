@@ -33,11 +33,12 @@ __all__ = ["Budget", "Lab", "Part", "Prepared", "Progress", "Spent", "SweepResul
 @dataclass(frozen=True, slots=True)
 class Part:
     """One model of device: its laboratory and its strategy. ``command``: with directives added, it measures one of the
-    rows again; kept with them."""
+    rows again; kept with them. ``first``: what is evaluated before the strategy is asked, beside what is for all."""
 
     lab: Lab
     strategy: Strategy
     command: str = ""
+    first: Sequence[Configuration] = ()
 
 
 def sweep(
@@ -76,8 +77,8 @@ def sweeps(
     fresh: bool = False,
     cuts: bool = True,
 ) -> tuple[SweepResult, ...]:
-    """For each part evaluate ``first``, then what its strategy asks for, until the budget or the space is used up, or
-    Ctrl-C; the results in the order of the parts.
+    """For each part evaluate ``first`` and its own, then what its strategy asks for, until the budget or the space is
+    used up, or Ctrl-C; the results in the order of the parts.
 
     Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
     ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget
@@ -94,7 +95,7 @@ def sweeps(
         coordinators = [
             Coordinator(
                 part.lab, number, part.strategy, store, budget, executor, progress, name,
-                overlap=overlap, fresh=fresh, cuts=cuts, first=first,
+                overlap=overlap, fresh=fresh, cuts=cuts, first=(*first, *part.first),
             )
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip

@@ -10,7 +10,6 @@ from looptune.report.figures import style
 from looptune.report.figures.families import Curve, Factors, Orders
 from looptune.report.figures.sensitivity import Sensitivity
 from looptune.report.figures.style import AMBER, BLUE, CYCLE, FAINT, GREEN, INK, MARKERS, ORANGE, PINK
-from looptune.report.figures.transfer import Transfer
 from looptune.report.study import Study, alike, names_of
 
 _PLACE_CHARACTERS = 62
@@ -153,33 +152,6 @@ def sensitivities(found: Sequence[Sensitivity]) -> Any:
                     title=shown, title_fontsize=6.5, alignment="left", borderaxespad=0)  # fmt: skip
         style.titled(axes, one.kernel)
     style.labelled(figure, "value of the parameter", "best time with this value over the best of all")
-    return figure
-
-
-def transfers(found: Sequence[Transfer]) -> Any:
-    """For each device what the best of each other one costs there, kernel by kernel."""
-    targets = list(dict.fromkeys(t.target for t in found))
-    widest = max(len(t.cost) for t in found)
-    figure, panels = style.panels(len(targets), 1, inches=(max(4.5, 0.62 * widest + 1), 2.9))
-    handles: dict[str, Any] = {}
-    for axes, target in zip(panels, targets, strict=True):
-        same = [t for t in found if t.target == target]
-        names = list(dict.fromkeys(name for t in same for name in t.cost))
-        for k, one in enumerate(same):
-            at = {name: j + 0.8 * ((k + 0.5) / len(same) - 0.5) for j, name in enumerate(names)}
-            handles[style.wrapped([f"best of {one.source}"], 2 * NAME)] = axes.bar(
-                [at[n] for n in one.cost], [c - 1 for c in one.cost.values()], 0.8 / len(same), bottom=1,
-                color=CYCLE[list(dict.fromkeys(t.source for t in found)).index(one.source) % len(CYCLE)],
-            )  # fmt: skip
-            for name, cost in one.cost.items():
-                _value(axes, at[name], cost)
-        style.ratio_axis(axes, [c for t in same for c in t.cost.values()], room=0.14)
-        axes.axhline(1, color=INK, linewidth=0.8)
-        axes.set_xticks(range(len(names)), [style.wrapped([n], NAME) for n in names], rotation=30, ha="right",
-                        rotation_mode="anchor")  # fmt: skip
-        style.titled(axes, f"on {target}")
-    style.labelled(figure, "", "time over that of the device's own best")
-    style.legend(figure, handles)
     return figure
 
 

@@ -14,6 +14,7 @@ from looptune.report.figures.blocks import blocks
 from looptune.report.figures.draw_blocks import register_blocks
 from looptune.report.figures.draw_entries import bars
 from looptune.report.figures.draw_roof import rooflines
+from looptune.report.figures.draw_transfer import transfers as draw_transfers
 from looptune.report.figures.entries import entries
 from looptune.report.figures.families import factors, orders
 from looptune.report.figures.roofline import roofs
@@ -69,10 +70,13 @@ def _times(studies: Sequence[Study]) -> Figure:
 
 
 def _transfers(studies: Sequence[Study]) -> Figure:
+    found = transfers(studies)
     return _figure(
-        "transfer", "The best of one device on another", transfers(studies), draw.transfers,
-        "no configuration that is best on one device was measured on another",
-        "Time of each device's best directives over the device's own best, where both were measured.",
+        "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), draw_transfers,
+        "no configuration that is best on one device was measured on another: `looptune run FILE --sweep --also "
+        "DATABASE` measures those of another database",
+        "Time of each device's best directives over the device's own best, where both were measured, in the finals "
+        "before the screening; under the names the sizes, of both where they differ. A cross: it fails there.",
     )  # fmt: skip
 
 
