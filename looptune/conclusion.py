@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from looptune import ablation, finals, flops, guests
+from looptune.backends.base import Resources
 from looptune.finals import Finals, Match, scheduled
 from looptune.frontend import Unit
 from looptune.places import Place
+from looptune.predict import chips
+from looptune.predict.occupancy import Occupancy, occupancy
 from looptune.preparation import Prepared, single
 from looptune.proved import proved
 from looptune.report import kept
 from looptune.report.kept import Sources
-from looptune.report.result import Entry, Result
+from looptune.report.result import Entry, Held, Result
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import paired, speedup_apart, summary
 from looptune.tune.concluded import conclude
@@ -49,11 +52,13 @@ def finish(
         shared = sequential_s / len(short) if n in alone else 0.0
         took = {"finals": finals_s / len(due), "sequential": shared} if n in found else {}
         results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
-    sources = {
-        n: _sources(prepared[n], matches[n], won, results[n].directives)
-        for n, won in found.items()
-        if prepared[n].request.sweep
-    }
+    sources: dict[int, Sources] = {}
+    for n, won in found.items():
+        if prepared[n].request.sweep:
+            best = results[n].directives
+            made = won.written.get(best) or finals.written(matches[n].lab, best)
+            sources[n] = Sources(given(prepared[n].unit), made.transformed, made.emitted)
+            results[n] = replace(results[n], held=held(made.resources, prepared[n].facts.arch))
 
     def keep() -> None:
         for n, source in sources.items():
@@ -79,10 +84,16 @@ def _with_ablation(
     return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 
 
-def _sources(prepared: Prepared, match: Match, found: Finals, best: str) -> Sources:
-    """The C as it was given, and what the winning directives make of it."""
-    made = found.written.get(best) or finals.written(match.lab, best)
-    return Sources(given(prepared.unit), made.transformed, made.emitted)
+def held(resources: Sequence[Resources], arch: str) -> tuple[Held, ...]:
+    """What kernels take on a GPU of this architecture, and how many of their warps a multiprocessor holds."""
+    chip = next((c for c in chips.CHIPS if c.arch == arch), None)
+    return tuple(_held(r, None if chip is None else occupancy(chip, r.threads, r.shared_bytes, r.registers))
+                 for r in resources)  # fmt: skip
+
+
+def _held(r: Resources, of: Occupancy | None) -> Held:
+    known = (r.kernel, r.threads, r.registers, r.shared_bytes, r.local_bytes)
+    return Held(*known) if of is None else Held(*known, of.warps, of.most, of.by)
 
 
 def given(unit: Unit) -> str:

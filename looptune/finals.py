@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal, Self, TypeVar
 
 from looptune import pretty
+from looptune.backends.base import Resources
 from looptune.errors import TargetError
 from looptune.frontend.placed import parse_lines
 from looptune.places import Place, Race
@@ -51,10 +52,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Of a version: the C that its directives make of the loops, and the kernels as they are emitted."""
+    """Of a version: the C that its directives make of the loops, the kernels as they are emitted, and what each of them
+    takes on a GPU."""
 
     transformed: str
     emitted: str
+    resources: tuple[Resources, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,9 @@ def built(lab: KernelLab, text: str) -> Sealed:
 
 def written(lab: KernelLab, text: str) -> Written:
     done = scheduled(lab, text).codelet
-    return Written(pretty.function(done), lab.backend.emit(plans_of(replace(lab.job, odd=None), done, text).timed))
+    timed = plans_of(replace(lab.job, odd=None), done, text).timed
+    # It was built for the finals, and what was built is kept.
+    return Written(pretty.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
 
 
 def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[Step, int, str], Sealed | Proved | Written]:

@@ -61,7 +61,7 @@ class Asked(places.Here):
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         texts = [text for step, _, text in tasks if step == "prove"]
         self.proved.extend([texts] if texts else [])
-        made = {"build": lambda _: Sealed(b""), "write": lambda text: Written(f"C of {text}", f"kernels of {text}"),
+        made = {"build": lambda _: Sealed(b""), "write": lambda text: Written(f"C of {text}", f"kernels of {text}", ()),
                 "prove": lambda text: Proved("no", "no" if text in self.wrong else "")}  # fmt: skip
         return [Returned(made[step](text)) for step, _, text in tasks]
 

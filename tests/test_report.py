@@ -15,9 +15,10 @@ import pytest
 from command import GEMM, SMALL, looptune
 from stored import BEST, FINALS, GPU, OTHER, SOURCES, database, fill, one, result, timed
 
-from looptune import studies
+from looptune import conclusion, studies
+from looptune.backends.base import Resources
 from looptune.errors import StoreError, UsageError
-from looptune.report import best, kept, site
+from looptune.report import best, kept, site, tables
 from looptune.report.figures import style
 from looptune.report.grid import Column, Grid
 from looptune.report.study import names_of
@@ -308,3 +309,20 @@ def test_the_command(tmp_path: Path) -> None:
     ran = looptune("report", "--db", "a", "--reports", "file", cwd=tmp_path)
     assert ran.code == 2
     assert "cannot write reports to file" in ran.err
+
+
+def test_the_winners_kernels_are_kept_and_shown() -> None:
+    """Registers, shared memory and occupancy of each: in the database's record, in JSON, on the page. What limits a
+    multiprocessor of sm_90 (64 warps, 65536 registers) is said; of an architecture that nobody knows nothing is."""
+    used = (Resources("f_0", 96, 0, 1024, 128), Resources("f_1", 32, 8, 0, 1024))
+    held = conclusion.held(used, "sm_90")
+    assert [(h.warps, h.most, h.by) for h in held] == [(20, 64, "registers"), (64, 64, "threads")]
+    assert [h.warps for h in conclusion.held(used, "sm_999")] == [None, None]
+    made = result(held=held, seconds={})
+    back, _ = kept.restored(kept.record(made, SOURCES))
+    assert back.held == held
+    assert made.record()["kernels"][0]["registers"] == 96
+    shown = "| f_0 | 128 | 96 | 1,024 B | 0 B | 31%, 20 of 64 warps, limited by registers |"
+    assert shown in tables.markdown(made)
+    assert tables.holdings(made).splitlines()[2].split("  ")[-1] == "100%, 64 of 64 warps, limited by threads"
+    assert "limited by" not in tables.markdown(result(held=conclusion.held(used, "sm_999"), seconds={}))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from looptune.report.result import Earned, Entry, Result
+from looptune.report.result import Earned, Entry, Held, Result
 from looptune.runtime.machine import Facts
 from looptune.runtime.roofline import Ceiling, Peaks, Work
 from looptune.runtime.timing import Speedup, Summary
@@ -38,7 +38,7 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
         "facts": asdict(result.facts), "sizes": dict(result.sizes), "ties": list(result.ties),
         "sums": list(result.sums), "versions": dict(result.versions), "seconds": dict(result.seconds),
         "entries": [asdict(e) for e in result.entries],
-        "earned": [asdict(e) for e in result.earned],
+        "earned": [asdict(e) for e in result.earned], "held": [asdict(h) for h in result.held],
         "over_hand": None if result.over_hand is None else asdict(result.over_hand),
         "ceiling": None if result.ceiling is None else _ceiling(result.ceiling), "sources": asdict(sources),
     }  # fmt: skip
@@ -47,14 +47,15 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
 def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
     """KeyError, TypeError or ValueError where ``held`` is no such record."""
     ceiling, over = held["ceiling"], held["over_hand"]
-    # A record from before there was an ablation has none.
+    # A record from before there was an ablation has none, one from before kernels were kept none of these.
     earned = tuple(_earned(e) for e in held.get("earned", ()))
+    kernels = tuple(Held(**h) for h in held.get("held", ()))
     result = Result(
         **{name: held[name] for name in _PLAIN},
         facts=Facts(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
         versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
         over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
-        earned=earned,
+        earned=earned, held=kernels,
     )  # fmt: skip
     return result, Sources(**held["sources"])
 

@@ -22,7 +22,7 @@ from looptune.report.figures.transfer import transfers
 from looptune.report.inline import Picture, inlined
 from looptune.report.result import Result
 from looptune.report.study import Study, alike, names_of
-from looptune.report.tables import counts, earnings, peak_texts, ratio_text, time_text
+from looptune.report.tables import counts, earnings, holdings, peak_texts, ratio_text, time_text
 from looptune.runtime.outcome import Timed
 from looptune.tune.store import Row
 
@@ -182,7 +182,8 @@ def _winner(study: Study, name: str) -> str:
     time = "" if tuned is None or tuned.times is None else f", {time_text(tuned.times.median_us)}"
     lines = [
         ("Directives", result.directives if result.directives else "(none)"),
-        ("What each directive earns", earnings(result)), ("As fast", "\n\n".join(result.ties)),
+        ("What each directive earns", earnings(result)), ("Kernels", holdings(result)),
+        ("As fast", "\n\n".join(result.ties)),
         ("Legality", result.proof), ("Versions", counts(result)),
         ("Command", result.command),
     ]  # fmt: skip

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from looptune.runtime.machine import Facts
@@ -38,6 +38,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """One kernel of the tuned version on a GPU: threads a block, registers and local (spilled) bytes a thread, shared
+    bytes a block; ``warps`` of ``most`` that a multiprocessor holds at once, limited by ``by``. None: not known."""
+
+    kernel: str
+    threads: int
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    warps: int | None = None
+    most: int | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Earned:
     """The tuned version's speed-up over itself without the directive ``line``; None: there is no time, and ``why``."""
 
@@ -65,8 +80,8 @@ class Result:
     names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
     the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
     over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
-    ``earned``: what each of the directives earns, where that was asked for; ``guests``: what the best of other
-    databases came to here.
+    ``earned``: what each of the directives earns, where that was asked for; ``held``: the winner's kernels on a GPU;
+    ``guests``: what the best of other databases came to here.
     """
 
     kernel: str
@@ -91,6 +106,7 @@ class Result:
     sums: tuple[str, ...] = ()
     earned: tuple[Earned, ...] = ()
     guests: tuple[Guest, ...] = ()
+    held: tuple[Held, ...] = ()
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -147,6 +163,7 @@ class Result:
                 }
                 for g in self.guests
             ],
+            "kernels": [asdict(h) for h in self.held],
         }
 
     def _shares(self) -> dict[str, float | None]:

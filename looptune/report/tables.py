@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from looptune.errors import UsageError
-from looptune.report.result import SHARES, VERSIONS, Entry, Result
+from looptune.report.result import SHARES, VERSIONS, Entry, Held, Result
 from looptune.runtime.roofline import Peaks
 
 HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
@@ -141,12 +141,38 @@ def visits(result: Result) -> str:
     )
 
 
+HELD = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
+
+
+def held(result: Result) -> tuple[tuple[str, ...], ...]:
+    """Each kernel of the winner on a GPU, a text for each of HELD."""
+    return tuple(
+        (h.kernel, str(h.threads), str(h.registers), f"{h.shared_bytes:,} B", f"{h.local_bytes:,} B", _occupancy(h))
+        for h in result.held
+    )
+
+
+def _occupancy(held: Held) -> str:
+    if held.warps is None or not held.most:
+        return "-"
+    return f"{held.warps / held.most:.0%}, {held.warps} of {held.most} warps, limited by {held.by}"
+
+
+def holdings(result: Result) -> str:
+    """The same as lines of text."""
+    return "\n".join(_aligned((HELD, *held(result)))) if result.held else ""
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
 def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
-    widths = [max(len(r[c]) for r in rows) for c in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([title(result), "", lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+    rule = tuple("-" * max(len(r[c]) for r in rows) for c in range(len(HEADINGS)))
+    return "\n".join([title(result), "", *_aligned([HEADINGS, rule, *rows[1:]])])
 
 
 def markdown(result: Result) -> str:
@@ -170,15 +196,15 @@ def markdown(result: Result) -> str:
     title_lines = [f"# {title(result)}", "", *head, *rows, ""]
     rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
     without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
+    rows = ["| " + " | ".join(cells) + " |" for cells in (HELD, *held(result))]
+    kernels = [rows[0], "|" + "---|" * len(HELD), *rows[1:], ""] if result.held else []
     rows = [
         f"| {of} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {' '.join(how.split())} |"
         for of, text, how in guests(result)
     ]
     others = ["| best of | directives | over the winner |", "|---|---|---|", *rows, ""] if rows else []
-    return "\n".join([
-        *title_lines, "Winning directives:", "", "```", won, "```", "", *without, *others, *ties, "  \n".join(facts),
-        "", NOTE,
-    ])  # fmt: skip
+    winner = ["Winning directives:", "", "```", won, "```", "", *without, *kernels, *others, *ties]
+    return "\n".join([*title_lines, *winner, "  \n".join(facts), "", NOTE])
 
 
 def _peaks(peaks: Peaks) -> str:
