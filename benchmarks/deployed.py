@@ -1,6 +1,6 @@
 """What a module of ``looptune build`` costs beside the sweep's own: time on the device, and of the host a call.
 
-    python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [FILE.c ...]
+    python benchmarks/deployed.py [--db FILE] [--target numba-cuda | numba-cpu] [--finals S] [FILE.c ...]
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this device: the module's
 function and the configuration as the sweep builds it, timed in turn on the same arrays (``finals``; the function gets
@@ -32,7 +32,7 @@ from looptune import targets
 from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
-from looptune.defaults import DATABASE
+from looptune.defaults import DATABASE, FINALS_S
 from looptune.deploy import module, plans
 from looptune.deploy.measured import Measured, measured
 from looptune.errors import LooptuneError
@@ -128,7 +128,7 @@ def current(stream: Any) -> AbstractContextManager[Any]:
     return nullcontext() if CUPY is None or stream is None else CUPY.cuda.ExternalStream(int(stream))
 
 
-def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine) -> str:
+def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine, limit_s: float) -> str:
     """One line of the table."""
     at = problem(unit.codelet, best.values)
     given = at.arrays(unit.codelet, 0)
@@ -156,7 +156,7 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
         "module": machine.sampler(call, restore),
         "sweep": machine.sampler(lambda stream: program.run(arrays, best.values, stream), restore),
     }
-    times = finals(samplers, 0)
+    times = finals(samplers, 0, limit_s=limit_s, patience_s=2 * limit_s)
     ours, theirs = summary(times["module"]), summary(times["sweep"])
     ratio = speedup(times["sweep"], times["module"], 0)
     match = made.match(*best.sizes.values()).level
@@ -173,7 +173,7 @@ def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: M
     return f"| {' | '.join(cells)} |"
 
 
-def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Iterator[str]:
+def rows(files: Sequence[Path], db: Path, target: Target, folder: Path, limit_s: float) -> Iterator[str]:
     machine = target.machine()
     place = (machine.facts.name, machine.facts.cores)
     for file in files:
@@ -188,7 +188,7 @@ def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Itera
             text = module.text(module.Request(unit, target.name, found, "benchmarks/deployed.py"))
             made = imported(text, folder, f"{ident(unit.codelet.name)}_deployed")
             for best in here:
-                yield row(unit, best, made, target, machine)
+                yield row(unit, best, made, target, machine, limit_s)
         except (LooptuneError, RuntimeError, ValueError, MemoryError) as error:
             yield f"| {unit.codelet.name} | {type(error).__name__}: {error} |{' |' * (COLUMNS - 2)}"
 
@@ -198,6 +198,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--db", type=Path, default=DATABASE)
     parser.add_argument("--target", default="numba-cuda")
+    parser.add_argument("--finals", type=float, default=FINALS_S, help="seconds the two may wait for a clear verdict")
     given = parser.parse_args(arguments)
     files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
     # A match that is not exact stands in the table.
@@ -208,7 +209,7 @@ def main(arguments: Sequence[str]) -> int:
         target = targets.resolve(given.target, CACHE)
         print(f"# Deployed modules on {target.machine().facts.name}\n\n{HEAD}\n|{'---|' * COLUMNS}")
         with tempfile.TemporaryDirectory() as folder:
-            for line in rows(files, given.db, target, Path(folder)):
+            for line in rows(files, given.db, target, Path(folder), given.finals):
                 print(line, flush=True)
     except LooptuneError as error:
         print(f"error: {error}", file=sys.stderr)
