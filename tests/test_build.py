@@ -207,7 +207,7 @@ def test_the_benchmark_measures_a_module_beside_the_sweeps_own(
     """On the CPU, for it needs a GPU else: a line a size, with both times, and one for what the database lacks."""
     benchmark = deployed()
     monkeypatch.setattr(
-        benchmark, "finals", lambda samplers, seed: {n: [s() for _ in "abc"] for n, s in samplers.items()}
+        benchmark, "finals", lambda samplers, seed, **limits: {n: [s() for _ in "abc"] for n, s in samplers.items()}
     )
     (tmp_path / "rows.c").write_text(ROWS)
     (tmp_path / "axpy.c").write_text(AXPY)
