@@ -26,7 +26,7 @@ from looptune.runtime.sizes import Problem
 from looptune.runtime.tolerance import Doubt, nudged
 from looptune.simplify import is_integer
 from looptune.tune.job import Job
-from looptune.tune.rowwise import rowwise
+from looptune.tune.rowwise import laid_out
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -72,7 +72,8 @@ class Original:
         """Kept in a file: a restarted worker need not run them again."""
         folder, at = self.job.cache, self.at
         backend = self.job.target.reference(threads=self.job.threads)
-        plain = plan(rowwise(codelet))
+        loops, turned = laid_out(codelet)
+        plain = plan(loops)
         facts = (
             backend.emit(plain),
             sorted(at.values.items()),
@@ -84,7 +85,7 @@ class Original:
             if path.exists():
                 with np.load(path) as held:
                     return {name: held[name] for name in held.files}
-            arrays = {name: a.copy() for name, a in inputs.items()}
+            arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}
             backend.load(backend.build(plain)).run(arrays, at.values)
             written = {name: arrays[name] for name in sorted(outputs(codelet))}
             # Another machine may share the folder, and not the lock.
