@@ -28,8 +28,8 @@ from looptune.tune.workers import Pool, Reply, Setup, Worker, cores, each, get_r
 
 SEQUENTIAL_S = 600.0
 ABREAST = 2
-"""Kernels for each core that are swept at once on a GPU: one whose versions compile leaves the device to the others, and
-a search that goes step by step leaves its core to them while a version is measured."""
+"""Kernels for each core that are swept at once on a GPU: one whose versions compile leaves the device to the others,
+and a search that goes step by step leaves its core to them while a version is measured."""
 INSTALL = "install it with: pip install 'looptune[distributed]'"
 
 
