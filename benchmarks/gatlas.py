@@ -67,7 +67,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
     "nn": (), "nt": ("TRANS_B",), "tn": ("TRANS_A",), "tt": ("TRANS_A", "TRANS_B"),
 }  # fmt: skip
 SIZES = "256,512,1024,2048,4096,8192"
-BUDGET, FINALS_S = "48", 3.0
+BUDGET, FINALS_S = "40", 3.0
 """Of each sweep: what a search finds later is worth little, and every case and size has finals of its own."""
 ROWS = 64
 ROUNDS_S, PATIENCE_S = 0.3, 1.5
