@@ -30,7 +30,7 @@ from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import plan
 from looptune.plans import Plan
-from looptune.preparation import Prepared
+from looptune.preparation import Prepared, Request, prepare
 from looptune.schedule import schedule
 from looptune.tune.space import Configuration, parse
 
@@ -89,6 +89,14 @@ def test_the_program_prints_the_product(case: tuple[str, ...], tmp_path: Path) -
 def test_cases_are_kernels_of_their_own() -> None:
     """In a database none is taken for another."""
     assert len({analysis(case).codelet.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize(
+    ("macros", "name"), [({}, "product"), ({"NI": "8"}, "product"), ({"NI": "8", "TRANS_B": None}, "gemm_nt")]
+)
+def test_reports_tell_cases_apart(macros: dict[str, str | None], name: str) -> None:
+    """What is defined makes another kernel of the file; of the same one it makes another size."""
+    assert prepare(Request(FILE, defines=macros, target="numba-cpu")).name == name
 
 
 @every_case
