@@ -49,8 +49,8 @@ class Original:
         return self.at.arrays(self.job.codelet, self.seed)
 
     def judge(self, given: Arrays) -> Judge:
-        """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked out
-        beforehand, while they have it, unless that takes long."""
+        """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked
+        out beforehand, while they have it, unless that takes long."""
         expected, doubt = self._left(self.job.codelet, given), cache(self._doubt)
         if self.job.threads is not None and not self._is_long():
             doubt()
