@@ -303,4 +303,4 @@ def _progress(every: Sequence[Any], silent: bool) -> Callable[[Any], None]:
         return lambda progress: None
     from looptune.report.progress import Live
 
-    return Live(sys.stderr, [(one.context.kernel, one.context.device) for one in every])
+    return Live(sys.stderr, [one.context for one in every])

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from looptune import compulsory, dump, guests
+from looptune import compulsory, dump, flops, guests
 from looptune.conclusion import finish
 from looptune.ir import Array
 from looptune.places import HERE, Place
@@ -35,6 +35,8 @@ from looptune.tune.workers import cores
 
 COPIES = 6
 """Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
+CONTEXT_BYTES = 2**30
+"""A process of its own on a device: the driver's context, what is written to flush the cache, and compiled kernels."""
 
 
 def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], place: Place = HERE) -> Result:
@@ -48,9 +50,10 @@ def run_all(
 ) -> tuple[Result, ...]:
     """Sweep (or measure as annotated) every file on every model at once, then its guests, then run the finals of each.
 
-    What was asked for them is the same but for the file.
+    What was asked for them is the same but for the file, and what is defined in it.
     """
-    prepared = tuple(_with_ceiling(_with_share(p, len(prepared)), place) for p in prepared)
+    shares = threads([_work(p) for p in prepared])
+    prepared = tuple(_with_ceiling(_with_share(p, n), place) for p, n in zip(prepared, shares, strict=True))
     one = prepared[0]
     request, target = one.request, one.job.target
     budget = one.budget if request.sweep else Budget(count=1)
@@ -75,8 +78,8 @@ def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[t
         one = file[0]
         wide = one.request.sweep and one.budget.seconds is None
         count = place.abreast([p.model for p in file]) if wide else 1
-        needed = sum(map(_bytes, (*(first for first, *_ in group), one)))
-        if group and (len(group) >= count or COPIES * needed > min(p.facts.memory_bytes for p in file)):
+        needed = sum(COPIES * _bytes(first) + CONTEXT_BYTES for first in (*(first for first, *_ in group), one))
+        if group and (len(group) >= count or needed > min(p.facts.memory_bytes for p in file)):
             yield tuple(group)
             group = []
         group.append(file)
@@ -90,12 +93,27 @@ def _bytes(prepared: Prepared) -> int:
     return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
 
 
-def _with_share(prepared: Prepared, kernels: int) -> Prepared:
-    """Its share of the cores, where several ``kernels`` are swept at once."""
-    if kernels == 1:
-        return prepared
-    threads = max(1, cores() // kernels)
-    return replace(prepared, job=replace(prepared.job, threads=threads))
+def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Cores for the original loops of kernels that are set up at once, so that all end at about the same time: one at
+    least, the others by ``work``. None is all of them; where it is not known how much work one is all have as many.
+
+    >>> threads([5])
+    (None,)
+    """
+    if len(work) == 1:
+        return (None,)
+    known = [w for w in work if w is not None]
+    known = known if len(known) == len(work) else [1] * len(work)
+    total = max(1, sum(known))
+    return tuple(max(1, cores() * w // total) for w in known)
+
+
+def _work(prepared: Prepared) -> int | None:
+    return flops.count(prepared.job.codelet.body, prepared.sizes)
+
+
+def _with_share(prepared: Prepared, share: int | None) -> Prepared:
+    return prepared if share is None else replace(prepared, job=replace(prepared.job, threads=share))
 
 
 def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:

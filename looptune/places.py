@@ -27,8 +27,9 @@ from looptune.tune.spares import Spares
 from looptune.tune.workers import Pool, Reply, Setup, Worker, cores, each, get_ready, wait
 
 SEQUENTIAL_S = 600.0
-ABREAST = 16
-"""Kernels that are swept at once on a GPU, a core for each: one whose versions compile leaves it to the others."""
+ABREAST = 2
+"""Kernels for each core that are swept at once on a GPU: one whose versions compile leaves the device to the others,
+and a search that goes step by step leaves its core to them while a version is measured."""
 INSTALL = "install it with: pip install 'looptune[distributed]'"
 
 
@@ -117,7 +118,7 @@ class Here:
     def abreast(self, models: Sequence[Model]) -> int:
         if not self.overlaps(models[0].target.name):
             return 1
-        return max(min(ABREAST, cores()), *(len(model.devices) for model in models))
+        return max(ABREAST * cores(), *(len(model.devices) for model in models))
 
     def races(
         self, races: Sequence[Race], limit_s: float, beside: Originals | None = None

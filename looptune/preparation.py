@@ -10,7 +10,7 @@ from pathlib import Path
 from looptune import dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
-from looptune.errors import UsageError
+from looptune.errors import LooptuneError, UsageError
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Scalar
@@ -79,7 +79,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it."""
+    """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it;
+    ``name``: what reports call the kernel."""
 
     request: Request
     unit: Unit
@@ -89,6 +90,7 @@ class Prepared:
     space: Space
     budget: Budget
     annotated: Configuration
+    name: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -113,11 +115,6 @@ class Prepared:
         c = self.context
         alike = [s for s in self.request.also if _of(s, c) and s.context.source_hash == c.source_hash]
         return tuple(s for s in alike if _where(s.context) != _where(c))
-
-    @property
-    def name(self) -> str:
-        """What reports call it: the file's name, or the kernel's where the user chose one of several."""
-        return self.request.file.stem if self.request.kernel is None else self.unit.codelet.name
 
 
 def single(prepared: Prepared) -> str:
@@ -173,7 +170,8 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
-    first = Prepared(request, unit, job, models[0], context, space, budget, annotated, notes)
+    name = _name(request, unit)
+    first = Prepared(request, unit, job, models[0], context, space, budget, annotated, name, notes)
     first = replace(first, notes=(*notes, *_missed(first)))
     return (first, *(_on(first, model) for model in models[1:]))
 
@@ -209,6 +207,19 @@ def _on(prepared: Prepared, model: Model) -> Prepared:
     job = replace(prepared.job, target=model.target)
     context = _context(prepared.request, prepared.unit, job, model.facts)
     return replace(prepared, job=job, model=model, context=context)
+
+
+def _name(request: Request, unit: Unit) -> str:
+    """The file's; the kernel's where the user chose one of several, or has made one of the file by what is defined."""
+    if request.kernel is not None:
+        return unit.codelet.name
+    if not request.defines:
+        return request.file.stem
+    try:
+        plain = load(request.file, include_dirs=request.include_dirs).codelet.name
+    except LooptuneError:
+        return request.file.stem
+    return request.file.stem if plain == unit.codelet.name else unit.codelet.name
 
 
 def _load(request: Request, **more: None) -> Unit:

@@ -253,7 +253,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""
-    monkeypatch.setattr(places, "ABREAST", 2)
+    monkeypatch.setattr(places.Here, "abreast", lambda place, models: 2)
     waves: list[list[str]] = []
     wait = places.wait
 

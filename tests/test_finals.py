@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from looptune import finals, mapped, places, proved
+from looptune import experiment, finals, mapped, places, proved
 from looptune.errors import TargetError
 from looptune.experiment import COPIES, together
 from looptune.finals import Match, Written, scheduled
@@ -22,8 +22,10 @@ from looptune.proved import Proved
 from looptune.runtime.outcome import TimedOut
 from looptune.schedule import Step
 from looptune.source import Span
+from looptune.tune import original
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import Bench, KernelLab, Lineup, Times
+from looptune.tune.original import Original
 from looptune.tune.serving import Returned, Sealed
 from looptune.tune.store import Store
 from looptune.tune.winner import winner
@@ -277,3 +279,31 @@ def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepare
     small = replace(wide.model.facts, memory_bytes=COPIES * 2 * 4 * (30 * 40 + 40 + 30) - 1)
     tight = [(replace(wide, model=replace(wide.model, facts=small)),)] * 2
     assert list(together(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"
+
+
+def test_original_loops_share_the_cores_by_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones end with the small, and each has a core; of unknown work all have as many."""
+    monkeypatch.setattr(experiment, "cores", lambda: 20)
+    assert experiment.threads([8, 1, 1]) == (16, 2, 2)
+    assert experiment.threads([10**12, 10**6]) == (19, 1)
+    assert experiment.threads([10**12, None]) == (10, 10)
+    assert experiment.threads([0, 0]) == (1, 1)
+    assert experiment.threads([10**12]) == (None,)
+
+
+@pytest.mark.parametrize(("longest", "runs"), [(1e6, ["", "moved", "wider"]), (1.0, [""])])
+def test_long_loops_are_in_doubt_when_a_version_differs(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, longest: float, runs: list[str]
+) -> None:
+    """Beside other kernels the doubt of short ones is worked out beforehand: they run three times."""
+    ran: list[str] = []
+
+    def left(self: Original, codelet: Any, given: Any, how: str = "") -> dict[str, np.ndarray]:
+        ran.append(how)
+        return {"y": np.ones(30, np.float32)}
+
+    monkeypatch.setattr(Original, "_left", left)
+    monkeypatch.setattr(original, "LONG_FLOPS", longest)
+    loops = Original(replace(prepared.job, threads=1), prepared.job.problem, 0)
+    loops.judge(loops.inputs())
+    assert sorted(ran) == runs

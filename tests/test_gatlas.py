@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import oracle
 import pytest
 import stores
 
-from looptune import targets
+from looptune import places, targets
 from looptune.analysis import Analysis
 from looptune.api import CACHE
 from looptune.backends.text import ident
 from looptune.bake import bake
 from looptune.errors import LooptuneError
+from looptune.experiment import run_all
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import plan
 from looptune.plans import Plan
+from looptune.preparation import Prepared, Request, prepare
 from looptune.schedule import schedule
 from looptune.tune.space import Configuration, parse
 
@@ -84,6 +89,14 @@ def test_the_program_prints_the_product(case: tuple[str, ...], tmp_path: Path) -
 def test_cases_are_kernels_of_their_own() -> None:
     """In a database none is taken for another."""
     assert len({analysis(case).codelet.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize(
+    ("macros", "name"), [({}, "product"), ({"NI": "8"}, "product"), ({"NI": "8", "TRANS_B": None}, "gemm_nt")]
+)
+def test_reports_tell_cases_apart(macros: dict[str, str | None], name: str) -> None:
+    """What is defined makes another kernel of the file; of the same one it makes another size."""
+    assert prepare(Request(FILE, defines=macros, target="numba-cpu")).name == name
 
 
 @every_case
@@ -147,22 +160,121 @@ def test_the_chart_goes_over_cases_and_sizes() -> None:
     ]
 
 
+def read(text: str) -> list[dict[str, str]]:
+    """The lines by the names of their columns, of which some are twice: ``n``, ``n 2``."""
+    head, *lines = (line.split("\t") for line in text.splitlines())
+    assert head == list(chart().HEAD)
+    names = [f"{name} {k}" if (k := head[:at].count(name) + 1) > 1 else name for at, name in enumerate(head)]
+    return [dict(zip(names, line, strict=True)) for line in lines]
+
+
 def test_a_line_of_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the database has is not swept again: timed three ways; tab-separated, as wide as its head."""
+    """What the database has finals of is not swept again: timed four ways; tab-separated, as wide as its head."""
     unit = load(FILE, defines={"TRANS_A": None, "NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
     at = stores.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
     stores.keep(tmp_path / "db", at, {"": 9.0, "loop k: unroll 4": 5.0})
     options = ["--case", "tn", "--sizes", "8x12x20", "--target", "numba-cpu", "--db", str(tmp_path / "db")]
     made = tmp_path / "chart.tsv"
     assert chart().main([*options, "-o", str(made)]) == 0
-    printed = capsys.readouterr().out
-    assert made.read_text() == printed
-    head, line = (text.split("\t") for text in printed.splitlines())
-    assert head == list(chart().HEAD)
-    assert line[:4] == ["tn", "8", "12", "20"]
-    assert line[-1] == "loop k: unroll 4"
-    assert len(line) == len(head)
-    assert all(float(cell) > 0 for cell in line[4:10:2])
+    said = capsys.readouterr()
+    assert (made.read_text(), said.err) == (said.out, "")
+    (line,) = read(said.out)
+    assert [line[name] for name in ("case", "M", "N", "K")] == ["tn", "8", "12", "20"]
+    assert line["directives"] == "loop k: unroll 4"
+    assert 0 < float(line["q1"]) <= float(line["kernel us"]) <= float(line["q3"])
+    assert all(float(line[f"{name} us"]) > 0 for name in ("arguments", "library", "transfers"))
+    assert all(float(line[name]) >= 0 for name in ("GFLOP/s", "GFLOP/s 2", "GFLOP/s 3", "GFLOP/s 4"))
+    assert int(line["n"]) >= 5
+    assert int(line["n 2"]) >= 3
+    assert float(line["error"]) < 1e-6
+
+
+def test_a_chart_is_tuned_at_once_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes of one kernel in one group, with progress for each; the second time nothing is swept."""
+    monkeypatch.setattr(places.Here, "overlaps", lambda place, target: True)
+    groups: list[int] = []
+
+    def counted(every: Sequence[Prepared], *given: Any) -> Any:
+        groups.append(len(every))
+        return run_all(every, *given)
+
+    monkeypatch.setattr(chart(), "run_all", counted)
+    options = ["--case", "nt", "--target", "numba-cpu", "--db", str(tmp_path / "db"), "--budget", "3"]
+    options += ["--finals", "0.1", "--sizes", "24,20x16x12"]
+    assert chart().main(options) == 0
+    said = capsys.readouterr()
+    assert [(line["M"], line["N"], line["K"]) for line in read(said.out)] == [("24", "24", "24"), ("20", "16", "12")]
+    assert "tuning 2 of 2 cases and sizes" in said.err
+    assert "ni=24 nj=24 nk=24: [3/3]" in said.err
+    assert "ni=20 nj=16 nk=12: [3/3]" in said.err
+    assert chart().main([*options[:-1], "24"]) == 0
+    said = capsys.readouterr()
+    assert ([line["M"] for line in read(said.out)], said.err) == (["24"], "")
+    assert groups == [2]
+
+
+def test_screening_is_no_result(tmp_path: Path) -> None:
+    """The finals of a sweep that was broken off are still to come."""
+    unit = load(FILE, defines={"NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
+    at = stores.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
+    case = next(chart().cases(["nn"], False, "8x12x20"))
+    (model,) = places.HERE.models("numba-cpu", CACHE, fastmath=True, warm=False)
+    assert chart().bests({case: unit}, model, tmp_path / "none") == {}
+    stores.keep(tmp_path / "db", at, {"": 9.0}, role="version")
+    assert chart().bests({case: unit}, model, tmp_path / "db") == {}
+    stores.keep(tmp_path / "db", at, {"": 9.0})
+    assert chart().bests({case: unit}, model, tmp_path / "db").keys() == {case}
+
+
+def test_a_mistake_of_the_user_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chart().main(["--target", "numba-cpu", "--devices", "1", "--db", str(tmp_path / "db")]) == 2
+    assert capsys.readouterr() == ("", "error: --devices 1 chooses GPUs, and the target is numba-cpu\n")
+
+
+class Blas:
+    """What cuBLAS does, as its manual says it, by columns and on arrays of the host."""
+
+    def cublasCreate_v2(self, handle: Any) -> int:
+        return 0
+
+    def cublasSetStream_v2(self, handle: Any, stream: Any) -> int:
+        return 0
+
+    def cublasSgemm_v2(self, handle: Any, turn_a: int, turn_b: int, m: int, n: int, k: int, alpha: Any, a: Any,
+                       lda: int, b: Any, ldb: int, beta: Any, c: Any, ldc: int) -> int:  # fmt: skip
+        def columns(at: Any, ld: int, rows: int, width: int) -> np.ndarray:
+            held = np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_float)), (width, ld))
+            return held.T[:rows]
+
+        left = columns(a, lda, k, m).T if turn_a else columns(a, lda, m, k)
+        right = columns(b, ldb, n, k).T if turn_b else columns(b, ldb, k, n)
+        made = columns(c, ldc, m, n)
+        made[...] = alpha._obj.value * (left @ right) + beta._obj.value * made
+        return 0
+
+
+class Placed(np.ndarray):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"data": (self.ctypes.data, False)}
+
+
+@pytest.mark.parametrize("target", ["numba-cpu", "numba-cuda"])
+@pytest.mark.parametrize("name", ["nn", "nt", "tn", "tt"])
+def test_the_library_makes_the_same_product(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each case's own shapes; cuBLAS takes matrices by columns."""
+    monkeypatch.setattr(chart(), "_cublas", Blas)
+    case = next(chart().cases([name], False, "6x5x4"))
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.random(shape, np.float32) for shape in ((6, 4), (4, 5), (6, 5)))
+    want, got = 1.5 * (a @ b) + 0.5 * c, c.copy()
+    turn_a, turn_b = case.turned
+    given = got, a.T.copy() if turn_a else a, b.T.copy() if turn_b else b
+    call = chart().library(case, target, "float32", {"alpha": 1.5, "beta": 0.5})
+    call(*(x.view(Placed) for x in given))
+    np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 def test_a_wrong_product_is_found() -> None:
@@ -174,8 +286,8 @@ def test_a_wrong_product_is_found() -> None:
         "B": rng.random((5, 4), np.float32),
         "C": np.zeros((6, 5), np.float32),
     }
-    right = given["A"].T @ given["B"].T
-    assert chart().paranoid(case, given, right, {}) < 1e-6
-    right[3, 2] *= 1.001
+    right, product = chart().Right.of(case, given, {}), given["A"].T @ given["B"].T
+    assert right.error(product) < 1e-6
+    product[3, 2] *= 1.001
     with pytest.raises(LooptuneError, match="tt at 6x5x4 is wrong"):
-        chart().paranoid(case, given, right, {})
+        right.error(product)

@@ -11,11 +11,15 @@ from fake_lab import CONTEXT, timed
 
 from looptune.report.progress import Live
 from looptune.tune.lab import Progress
-from looptune.tune.store import Row
+from looptune.tune.store import Context, Row
 
 
-def at(done: int, kernel: str = "gemm", device: str = "H100", best: float = 100.0) -> Progress:
-    row = Row(replace(CONTEXT, kernel=kernel, device=device), "loop k: unroll 4", outcome=timed(best))
+def of(kernel: str = "gemm", device: str = "H100", sizes: str = "{}") -> Context:
+    return replace(CONTEXT, kernel=kernel, device=device, sizes=sizes)
+
+
+def at(done: int, kernel: str = "gemm", device: str = "H100", best: float = 100.0, sizes: str = "{}") -> Progress:
+    row = Row(of(kernel, device, sizes), "loop k: unroll 4", outcome=timed(best))
     return Progress(done, 30, 0, {"timed": done}, row, row, 1.0, 70.0)
 
 
@@ -25,18 +29,19 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("of", "named"),
+    ("every", "named"),
     [
-        ([("gemm", "H100")], ""),
-        ([("gemm", "H100"), ("mvt", "H100")], "gemm: "),
-        ([("gemm", "H100"), ("gemm", "H200")], "H100: "),
-        ([*product(("gemm", "mvt"), ("H100", "H200"))], "gemm, H100: "),
+        ([of()], ""),
+        ([of(), of("mvt")], "gemm: "),
+        ([of(), of("mvt", sizes='{"n": 8}')], "gemm: "),
+        ([of(), of(device="H200")], "H100: "),
+        ([of(*names) for names in product(("gemm", "mvt"), ("H100", "H200"))], "gemm, H100: "),
     ],
 )
-def test_a_line_says_whose_it_is_from_the_first(of: list[tuple[str, str]], named: str) -> None:
+def test_a_line_says_whose_it_is_from_the_first(every: list[Context], named: str) -> None:
     """Also before the others have a line of their own; nothing is named where there is one."""
     stream = io.StringIO()
-    Live(stream, of)(at(1))
+    Live(stream, every)(at(1))
     assert stream.getvalue() == f"{named}[ 1/30] | best 100 us (loop k: unroll 4) | 1:10 left\n"
 
 
@@ -45,7 +50,7 @@ def test_a_plain_line_comes_with_a_new_best_and_at_the_end(monkeypatch: pytest.M
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     stream = io.StringIO()
-    live = Live(stream, [("gemm", "H100")])
+    live = Live(stream, [of()])
     for done, best, clock[0] in [(1, 9.0, 1.0), (2, 9.0, 2.0), (3, 8.0, 3.0), (4, 8.0, 12.9), (5, 8.0, 13.1)]:
         live(at(done, best=best))
     live(at(30, best=8.0))
@@ -56,7 +61,7 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels share it; of three it says how far all are. It ends when all have."""
     monkeypatch.setenv("COLUMNS", "200")
     stream = Terminal()
-    live = Live(stream, [(kernel, "H100") for kernel in ("gemm", "mvt", "atax")])
+    live = Live(stream, [of(kernel) for kernel in ("gemm", "mvt", "atax")])
     live(at(3))
     live(at(30, "mvt"))
     assert stream.getvalue().split("\x1b[2K")[-1].startswith("gemm: [ 3/30] | best 100 us (loop k: unroll 4)")
@@ -66,3 +71,16 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n" not in stream.getvalue()
     live(at(30))
     assert stream.getvalue().endswith("\n")
+
+
+def test_sizes_of_one_kernel_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a line of its own, and counts for itself."""
+    monkeypatch.setenv("COLUMNS", "200")
+    sizes = [f'{{"alpha": 1.5, "ni": {n}, "nj": 4}}' for n in (8, 16, 32)]
+    plain, terminal = io.StringIO(), Terminal()
+    for live in (Live(plain, [of(sizes=s) for s in sizes]), Live(terminal, [of(sizes=s) for s in sizes])):
+        for s in sizes:
+            live(at(3, sizes=s))
+    assert [text.partition(": ")[0] for text in plain.getvalue().splitlines()] == [
+        "ni=8 nj=4", "ni=16 nj=4", "ni=32 nj=4"]  # fmt: skip
+    assert terminal.getvalue().split("\x1b[2K")[-1].startswith("9/90 versions  ni=32 nj=4: [ 3/30]")

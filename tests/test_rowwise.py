@@ -14,9 +14,10 @@ from looptune import pretty
 from looptune.frontend import load
 from looptune.ir import Assign, Codelet, If, Loop, Scalar
 from looptune.rewrite import walk_stmts
-from looptune.tune.rowwise import rowwise
+from looptune.tune.rowwise import laid_out, rowwise
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
+GATLAS = POLYBENCH.parent / "gatlas"
 
 
 def orders(text: str) -> list[str]:
@@ -61,15 +62,43 @@ def test_the_innermost_loop_goes_along_the_rows(text: str, found: list[str]) -> 
     assert orders(text) == found
 
 
-@pytest.mark.parametrize("path", sorted(POLYBENCH.glob("*.c")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    ("text", "turned", "order"),
+    [
+        (PRODUCT % ("", "C[i][j] += A[i][k] * B[k][j];"), "", "ikj"),
+        (PRODUCT % ("", "C[i][j] += A[i][k] * B[j][k];"), "B", "ikj"),
+        (PRODUCT % ("", "C[i][j] += A[i][k] * A[j][k];"), "A", "ikj"),
+        # Where two elements of a row are asked for at once it stays one.
+        (PRODUCT % ("", "C[i][j] += A[i][k] * B[j][k / 2];"), "", "ijk"),
+        # Two loops read a matrix once: to turn it would take as long.
+        ("void f(int n, float A[n][n], float x[n], float y[n]) { for (int i = 0; i < n; i++) "
+         "for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }", "", "ij"),
+    ],
+)  # fmt: skip
+def test_matrices_that_lie_across_are_given_transposed(text: str, turned: str, order: str) -> None:
+    """Where that makes vectors of the innermost of three loops."""
+    codelet, names = laid_out(oracle.codelet_of(f"{text}\n"))
+    assert names == {*turned}
+    assert ["".join(f.var for f in around) for around in nests(codelet)] == [order]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(POLYBENCH.glob("*.c")), GATLAS / "nt", GATLAS / "tt"],
+    ids=lambda p: p.stem,
+)
 def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
     """Of every kernel, in float: rounding shows each change of a sum's order."""
-    codelet = load(path).codelet
+    macros = {"nt": ("TRANS_B",), "tt": ("TRANS_A", "TRANS_B")}.get(path.stem, ())
+    file = path if path.exists() else GATLAS / "product.c"
+    codelet = load(file, defines=dict.fromkeys(macros)).codelet
     sizes = {p.name: 5 + n for n, p in enumerate(p for p in codelet.params if isinstance(p, Scalar))}
     given = oracle.arguments(codelet, sizes)
-    want, got = oracle.interpreted(codelet, given), oracle.interpreted(rowwise(codelet), given)
-    for name, array in want.items():
-        np.testing.assert_array_equal(got[name].view(np.uint8), array.view(np.uint8), name)
+    made, turned = laid_out(codelet)
+    other = {name: value.T.copy() if name in turned else value for name, value in given.items()}
+    want, got = oracle.interpreted(codelet, given), oracle.interpreted(made, other)
+    for name in {*want} - turned:
+        np.testing.assert_array_equal(got[name].view(np.uint8), want[name].view(np.uint8), name)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import TextIO
 
 from looptune.report.tables import time_text
 from looptune.runtime.outcome import CLASSES
+from looptune.tune.store import Context
 from looptune.tune.sweep import Progress
 
 PLAIN_EVERY_S = 10.0
@@ -18,20 +20,23 @@ ABREAST = 2
 
 
 class Live:
-    """Called with each progress; writes to ``stream``. ``of``: the kernels and devices of what is swept at once. Of
-    several each has a line; on a terminal two share the line, and of more it has how far all are, and the one that came
-    last."""
+    """Called with each progress; writes to ``stream``. ``of``: what is swept at once, told apart by kernel, by sizes
+    where a kernel has several, and by device. Of several each has a line; on a terminal two share the line, and of more
+    it has how far all are, and the one that came last."""
 
-    def __init__(self, stream: TextIO, of: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, stream: TextIO, of: Iterable[Context]) -> None:
+        every = [*of]
+        kernels, devices = {c.kernel for c in every}, {c.device for c in every}
+        sized = len({(c.kernel, c.sizes) for c in every}) > len(kernels)
         self.stream = stream
-        self.several = [len({*names}) > 1 for names in zip(*of, strict=True)]
+        self.several = (len(kernels) > 1, sized, len(devices) > 1)
         self.live = stream.isatty()
         self.last = time.monotonic()
-        self.best: dict[tuple[str, str], float | None] = {}
-        self.latest: dict[tuple[str, str], Progress] = {}
+        self.best: dict[Context, float | None] = {}
+        self.latest: dict[Context, Progress] = {}
 
     def __call__(self, progress: Progress) -> None:
-        part = progress.last.context.kernel, progress.last.context.device
+        part = progress.last.context
         self.latest[part] = progress
         done = progress.done >= progress.total
         if self.live:
@@ -54,8 +59,13 @@ class Live:
 
     def _named(self, progress: Progress) -> str:
         context = progress.last.context
-        named = ", ".join(compress((context.kernel, context.device), self.several))
+        named = ", ".join(compress((context.kernel, _sizes(context), context.device), self.several))
         return f"{named}: {line(progress)}" if named else line(progress)
+
+
+def _sizes(context: Context) -> str:
+    """Without scalars that are no sizes."""
+    return " ".join(f"{name}={value}" for name, value in json.loads(context.sizes).items() if isinstance(value, int))
 
 
 def line(progress: Progress) -> str:

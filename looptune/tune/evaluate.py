@@ -197,7 +197,8 @@ class Bench:
         if job.odd is not None:
             self.odd = OddSizes(job, self.machine, self.backend, job.odd)
         original = Original(job, job.problem, job.seed)
-        host, judge = original.inputs(), original.judge()
+        host = original.inputs()
+        judge = original.judge(host)
         self.comparison = Comparison(self.machine, self.backend, judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
         self.originals = {name: self.machine.place(host[name]) for name in judge.expected}

@@ -53,8 +53,9 @@ class OddSizes:
 
     def __post_init__(self) -> None:
         original = Original(self.job, self.at, self.job.seed + 1, interpreted=affordable(self.job.codelet, self.at))
-        self.comparison = Comparison(self.machine, self.backend, original.judge())
-        for name, array in original.inputs().items():
+        host = original.inputs()
+        self.comparison = Comparison(self.machine, self.backend, original.judge(host))
+        for name, array in host.items():
             # A row at least: the usual mistake is one iteration too many.
             row = array.shape[-1] if array.ndim else 1
             self.guarded[name] = padded(array, PAD * max(1, -(-row // PAD)))
