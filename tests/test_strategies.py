@@ -274,6 +274,42 @@ def test_what_is_needed_anyway_is_asked_for_at_once() -> None:
     assert strategy.ask() is not None
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_the_model_begins_with_what_is_written_for_the_device(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of each such section, all of them before an answer, in a space that is listed and in one that is not;
+    then it goes through the rest."""
+    monkeypatch.setattr("looptune.tune.product.LISTED", 0 if large else 10**6)
+    space = parse(
+        """
+for gpu
+loop i: unroll {2, 4}, jam
+where unroll(i) > 2
+or
+loop j: unroll {2, 4, 8, 16}, {split, contiguous}
+or
+for cpu
+loop i: tile i:{8, 16}
+or
+for gpu
+loop k: split {2, 4, 8}
+""",
+        "s",
+    ).on("gpu")
+    for seed in range(3):
+        strategy = ALL["model"](space, seed)
+        together = [strategy.ask() for _ in range(2)]
+        texts = [c.text for c in together if c is not None]
+        assert texts[0] == "loop i: unroll 4, jam"
+        assert texts[1].startswith("loop k: split")
+        for configuration in together:
+            assert configuration is not None
+            strategy.tell(configuration, 1.0)
+        while (another := strategy.ask()) is not None:
+            texts.append(another.text)
+            strategy.tell(another, 1.0)
+        assert len(texts) == len({*texts}) == space.versions
+
+
 def test_the_starts_are_of_every_structure() -> None:
     """The plainest of all first, then of each set of axes the plainest."""
     view = view_of(SECTIONS)

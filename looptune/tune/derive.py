@@ -23,7 +23,7 @@ from looptune.ir import Loop, Stmt, While
 from looptune.rewrite import walk
 from looptune.tune.patterns import Patterns, Sum, outermost
 
-BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1}"
+BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
@@ -46,6 +46,8 @@ STEPS = {
 """Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
 AT_ONCE = "overlap {2, 4, 8, 16, 32}"
 """Steps at once on a CPU, of arrays of any number of dimensions."""
+WARP = 32
+"""Threads that read neighbours at once: a row of them that begins at a multiple of this begins a line of the cache."""
 DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
@@ -78,21 +80,8 @@ def _all(loops: Iterable[Loop]) -> str:
 
 
 def _products(found: Patterns) -> Iterator[str]:
+    yield from _in_tiles(found.perfected)
     products = [s for s in found.sums if s.product]
-    beside = _beside(found, [s for s in found.sums if not s.product])
-    for outer, inner, strip, blocks in STAGED:
-        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip))]
-        if fit:
-            yield "\n".join(["for gpu", *beside, *_factors(found, fit), *_staged(fit, outer, inner, strip),
-                             f"codelet: grid blocksize {{{blocks}}}"])  # fmt: skip
-            if outer == "unroll 4, jam":
-                parts = [*_staged(fit, outer, inner, "tile 16"), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
-                if found.legal(parts):
-                    yield "\n".join(["for gpu", *beside, *parts, "codelet: grid blocksize {16x8, 16x16}"])
-    halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
-    if halved:
-        yield "\n".join(["for gpu", *beside, f"{_all(p.outer for p in halved)}: fold",
-                         *_staged(halved, *HALVED, half=True), "codelet: grid blocksize {16x8, 16x16}"])  # fmt: skip
     ordered = [(p, order) for p in products if (order := found.vector_order(p))]
     turned = [f"loop {called(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
     if turned and found.legal(turned):
@@ -110,6 +99,25 @@ def _products(found: Patterns) -> Iterator[str]:
     if left:
         yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
                          f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
+
+
+def _in_tiles(found: Patterns) -> Iterator[str]:
+    """Products on a GPU."""
+    products = [s for s in found.sums if s.product]
+    first = ["for gpu", *found.lines, *_beside(found, [s for s in found.sums if not s.product])]
+    for outer, inner, strip, blocks in STAGED:
+        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip))]
+        if fit:
+            yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip),
+                             f"codelet: grid blocksize {{{blocks}}}"])  # fmt: skip
+            if outer == "unroll 4, jam":
+                parts = [*_staged(fit, outer, inner, "tile 16"), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
+                if found.legal(parts):
+                    yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}"])
+    halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
+    if halved:
+        yield "\n".join([*first, f"{_all(p.outer for p in halved)}: fold",
+                         *_staged(halved, *HALVED, half=True), "codelet: grid blocksize {16x8, 16x16}"])  # fmt: skip
 
 
 def _apart(found: Patterns) -> Iterator[str]:
@@ -184,14 +192,9 @@ def _sums(found: Patterns) -> Iterator[str]:
             teams.append(s)
     if lines:
         yield "\n".join([*lines, TEAMS])
-    beside = _beside(found, teams)
-    shared = [(s, f) for s in teams for f in found.beside(s)]
-    alone = dict.fromkeys(called(f) for s, f in shared if not s.around)
-    if beside != lines or alone:
-        together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
-        every = sorted([*(s.loop for s in teams), *(f for _, f in shared)], key=lambda f: (f.number, f.piece))
-        more = f"{_all(every)}: {{ | unroll 4 }}"
-        yield "\n".join(["for gpu", *beside, *together, more, "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])
+    yield from _shared(found, teams, lines)
+    if found.parted is not None:
+        yield from _shared(found.parted, found.parted.sums, ())
     dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
@@ -200,6 +203,25 @@ def _sums(found: Patterns) -> Iterator[str]:
         rows = _beside(found, [s for s in teams if all(s is not c for c, _ in columns)])
         turned = [line for _, turn in columns for line in turn]
         yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: split {{16, 64}}", BESIDE])
+
+
+def _shared(found: Patterns, sums: Sequence[Sum], known: Sequence[str]) -> Iterator[str]:
+    """Teams that go along rows or columns as their sums do, with what stands beside these; nothing where that is what
+    is ``known``. What goes along columns and adds up nothing has rows of its own."""
+    beside = _beside(found, sums)
+    shared = [(s, f) for s in sums for f in found.beside(s)]
+    alone = dict.fromkeys(called(f) for s, f in shared if not s.around)
+    rows = [band for band in found.stencils if len(band) == 2 and found.upright(band)] if found.lines else []
+    if beside == [*known] and not alone and not rows:
+        return
+    together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
+    turned = [f"loop {called(p)}: permute {q.var}, {p.var}" for p, q in rows]
+    own = [s for s in sums if not s.around], [s for s in sums if s.around]
+    loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
+    more = [f"{_all(sorted(f, key=lambda f: (f.number, f.piece)))}: {{ | unroll 4 }}" for f in loops if f]
+    jammed = [f"{_all(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
+    yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
+                     "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
 
 
 def _at_once(found: Patterns) -> Iterator[str]:
@@ -249,7 +271,9 @@ def _stencils(found: Patterns) -> Iterator[str]:
     deep = [band for band in bands if len(band) == 3]
     if deep:
         grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
-        yield "\n".join(["for gpu", *grids, f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} }}",
+        inner, box = _all(band[2] for band in deep), f"box {WARP}"
+        aligned = [f"{inner}: {{ | {box} }}"] if found.legal([f"{inner}: {box}"]) else []
+        yield "\n".join(["for gpu", *grids, f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} }}", *aligned,
                          "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
 
 

@@ -185,6 +185,38 @@ class Patterns:
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
 
     @cached_property
+    def perfected(self) -> Patterns:
+        """With the nests distributed of which a product's two parallel loops have more between them, so that both can
+        be a grid's: cut before the inner one, or wherever that is legal where more follows on it."""
+        lines: list[str] = []
+        for p in (s for s in self.sums if s.product and len(s.outer.body) > 1):
+            cut = [f"loop {called(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
+            more = [f"loop {called(p.outer)}: distribute", *cut]
+            if not {*more} & {*lines} and self.legal([*lines, *more]):
+                lines += more
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
+
+    @cached_property
+    def parted(self) -> Patterns | None:
+        """With the loops distributed in which a sum along columns is followed by a parallel loop: what adds up is not
+        what goes along rows. None where there is none."""
+        lines: list[str] = []
+        for s in (s for s in self.sums if s.around and not s.along and not s.turned):
+            beside = self.beside(s)
+            later = next((f for f in beside if f.number > s.loop.number), None)
+            if later is None:
+                continue
+            more = [f"loop {called(s.around[-1])}: distribute", f"loop {called(later)}: cut"]
+            if not {*more} & {*lines} and self.legal([*lines, *more]):
+                lines += more
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+
+    def upright(self, band: Sequence[Loop]) -> bool:
+        """Of two loops iterations of the outer one are neighbours in memory, and those of the inner one are not."""
+        outer, inner = band
+        return _smooth(inner, outer.var) and not _smooth(inner, inner.var)
+
+    @cached_property
     def transposes(self) -> tuple[tuple[Loop, Loop], ...]:
         """Nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)

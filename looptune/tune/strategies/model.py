@@ -1,6 +1,8 @@
 """A model of the cost, fitted to what was told, chooses what to ask: expected improvement under a Gaussian process.
 
-    a few points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …        see tune/surrogate.py
+    sections for this device, a few points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …
+
+see tune/surrogate.py.
 
 Features are the words and the logarithms of the numbers of the directives (tune/table.py), so that the model carries
 over what one loop's unrolling did to all versions that have it. Of a space too large to list the candidates are POOL
@@ -10,6 +12,7 @@ random points, and the neighbours of each new best. Ends when every candidate wa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate, islice
 from math import inf
 from typing import ClassVar
 
@@ -18,7 +21,7 @@ import numpy as np
 from looptune.tune import surrogate
 from looptune.tune.space import Configuration, Space
 from looptune.tune.strategies.base import Search, Sequential
-from looptune.tune.strategies.random import permuted
+from looptune.tune.strategies.random import drawn, permuted
 from looptune.tune.table import Table
 from looptune.tune.view import View
 
@@ -49,14 +52,16 @@ class Model(Sequential):
         starts = list(self.view.parts())
         if not starts:
             return
-        self._pool(starts)
+        ideas = self._ideas()
+        self._pool([*starts, *ideas])
         known: list[int] = []
         least = inf
+        yield ideas
         while True:
             rest = [k for k in range(len(self._points)) if self._points[k] not in self.costs]
-            if not rest:
+            if not rest and not ideas:
                 return
-            row = self._next(known, rest)
+            row = self._points.index(ideas.pop(0)) if ideas else self._next(known, rest)
             point = self._points[row]
             cost = yield point
             known.append(row)
@@ -64,6 +69,18 @@ class Model(Sequential):
                 self._pool([*self._points, *self._around(point)])
                 known = [k for k, p in enumerate(self._points) if p in self.costs]
             least = min(least, cost)
+
+    def _ideas(self) -> list[int]:
+        """A version of each section that is written for this device."""
+        sections = self.space.sections if isinstance(self.space, Space) else ()
+        firsts = accumulate((section.size for section in sections), initial=0)
+        own = [(section, first) for section, first in zip(sections, firsts, strict=False) if section.device]
+        picked = [(first + k, found.text) for s, first in own for k, found in islice(drawn(s, self.seed), 1)]
+        match self.view:
+            case Table(rows=rows):
+                numbers = {row.text: number for number, row in enumerate(rows)}
+                return list(dict.fromkeys(numbers[text] for _, text in picked))
+        return [point for point, _ in picked]
 
     def _pool(self, points: Iterable[int]) -> None:
         """The table of the candidates: all of a listed space, else these, and at first random ones too."""

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from math import isqrt
 from typing import ClassVar
 
-from looptune.tune.space import Configuration, Space
+from looptune.tune.space import Configuration, Section, Space
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.view import View
 
@@ -56,9 +56,14 @@ def scouted(space: Space | View, seed: int) -> Iterator[int]:
     start = space.size
     for section in reversed(sections if len(sections) > 1 else ()):
         start -= section.size
-        tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
-        allowed = (start + k for k in tried if section.configuration(k) is not None)
-        yield from islice(allowed, OWN if section.device else 1)
+        yield from (start + k for k, _ in islice(drawn(section, seed), OWN if section.device else 1))
+
+
+def drawn(section: Section, seed: int) -> Iterator[tuple[int, Configuration]]:
+    """Configurations of a section that are allowed, and their numbers in it, in an order of the seed; of the first few
+    that it has."""
+    tried = (permuted(k, section.size, seed) for k in range(min(section.size, TRIED)))
+    yield from ((k, found) for k in tried if (found := section.configuration(k)) is not None)
 
 
 def permuted(index: int, size: int, seed: int) -> int:
