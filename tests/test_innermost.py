@@ -27,6 +27,9 @@ ASKING = {
     "two": (ROW % "if (i > 0) A[i][j] += a; A[i][j] *= 3; if (i < 2) A[i][j] -= B[i][j];", 0),
     "three, of which one stays": (
         ROW % "if (i > 0) A[i][j] += a; if (i < 2) A[i][j] *= a; if (n > i + 3) A[i][j] -= 1;", 4),
+    "five: a loop in which all hold, and one that asks": (
+        ROW % "if (i > 0) A[i][j] += a; if (i < 2) A[i][j] *= a; if (n > i + 3) A[i][j] -= 1; if (n > 3) A[i][j] += 2;"
+              " if (m > 3) B[i][j] += 1; A[i][j] *= 2;", 5),
     "the same twice": (ROW % "if (i > 0) A[i][j] += a; A[i][j] *= 3; if (i > 0) A[i][j] -= 1;", 0),
     "of the loop": (ROW % "if (j > i) A[i][j] += a; A[i][j] *= 3;", 1),
     "reads an element": (ROW % "if (x[i] > 0) A[i][j] += a; A[i][j] *= 3;", 1),
