@@ -123,16 +123,23 @@ def case(data: st.DataObject, text: str, counts: Counter[str]) -> None:
 
 
 def scheduled(analysis: Analysis, lines: list[str]) -> Scheduled | LooptuneError:
-    """As the schedule is, each dependence that is evidently kept being so for isl as well."""
-    known = legality.kept
+    """As the schedule is, each dependence that is evidently kept, or at once, being so for isl as well."""
+    known, simultaneous = legality.kept, legality.at_once
 
     def checked(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
         evident = known(space, d, first, then)
         assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
         return evident
 
+    def checked_at_once(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+        evident = simultaneous(space, d, first, then)
+        assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
+        assert not evident or d.map.intersect(space.later(d.then, d.first, then, first).reverse()).is_empty()
+        return evident
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(legality, "kept", checked)
+        patch.setattr(legality, "at_once", checked_at_once)
         try:
             return schedule(analysis, parse_lines(lines), {"n": 4, "m": 6})
         except LooptuneError as refusal:

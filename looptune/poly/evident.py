@@ -34,6 +34,13 @@ def kept(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piec
     return all(_earlier(p, q, same) or apart(p, q) for p in first for q in then)
 
 
+def at_once(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+    """The ends of every pair run at the same time: by the same text, of what is the same at both."""
+    changing = differing(space, d)
+    same = all(not (_words(" ".join(p.time)) | _words(p.when)) & changing for p in first)
+    return same and {*first} == {*then}
+
+
 def _other(p: Piece, q: Piece, whens: Collection[str], same: Callable[[str], bool]) -> bool:
     """``p`` implies one of the conditions ``whens`` that is not the one of ``q``."""
     return same(q.when) and any(c in whens and c != q.when and same(c) for c in _conjuncts(p.when))

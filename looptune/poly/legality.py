@@ -17,7 +17,7 @@ import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.dependence import Dependence, conflict, shared_op
-from looptune.poly.evident import kept
+from looptune.poly.evident import at_once, kept
 from looptune.poly.flow import Flow
 from looptune.poly.model import Model
 from looptune.poly.space import Order, Piece, union
@@ -57,12 +57,16 @@ class _Change:
 
     def reversed(self, d: Dependence) -> isl.Map | None:
         """{ s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
-        if d.first not in self.new or d.then not in self.new:
-            return None
-        if kept(self.model.space, d, self.new[d.first], self.new[d.then]):
+        if self.is_kept(d):
             return None
         bad = d.map.intersect(self.after(d.first, d.then))
         return None if bad.is_empty() else bad
+
+    def is_kept(self, d: Dependence) -> bool:
+        """For a reason that its text shows; False says nothing."""
+        if d.first not in self.new or d.then not in self.new:
+            return True
+        return kept(self.model.space, d, self.new[d.first], self.new[d.then])
 
     def after(self, first: str, then: str) -> isl.Map:
         """{ s -> t : new(s) > new(t) }"""
@@ -81,22 +85,37 @@ class _Change:
     def broken_local(self, array: str, expanded: bool) -> Iterator[Broken]:
         """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
         mine = [d for d in self.model.dependences if d.array == array and not d.commutes(self.reassociate)]
+        mine = [d for d in mine if not self.is_kept(d)]
+        if not mine:
+            return
+        flows = self.model.flows(array, reassociate=self.reassociate)
+        foreign = self.crosses(flows.flows) or self.model.from_outside(array, self.new)
+        if not foreign and all(self.at_once(f) for f in flows.flows if f.write in self.new):
+            return
         turned = [(d, bad) for d in mine if (bad := self.reversed(d)) is not None]
         if not turned:
             return
-        flows = self.model.flows(array, reassociate=self.reassociate)
-        if self.crosses(flows.flows) or self.model.from_outside(array, self.new):
+        if foreign:
             yield from (self.broken(d.first, d.then, bad, array) for d, bad in turned)
             return
         for flow in flows.flows:
-            if flow.write in self.new and not self.commutes(array, flow.write, flow.read):
+            if flow.write not in self.new or self.at_once(flow):
+                continue
+            if not self.commutes(array, flow.write, flow.read):
                 yield from self.late(flow)
-            if flow.write in self.new and not expanded:
+            if not expanded:
                 yield from self.between(flow)
 
     def crosses(self, flows: Collection[Flow]) -> bool:
         """A value goes into or out of the statements listed."""
         return any((f.write in self.new) != (f.read in self.new) for f in flows)
+
+    def at_once(self, flow: Flow) -> bool:
+        """Write and read run at the same time, so whatever comes between them came between them before: an iteration of
+        a loop that was reordered stays whole."""
+        space = self.model.space
+        ends = space.remembered(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
+        return at_once(space, ends, self.new[flow.write], self.new[flow.read])
 
     def late(self, flow: Flow) -> Iterator[Broken]:
         bad = flow.map.intersect(self.after(flow.write, flow.read))
