@@ -125,7 +125,8 @@ def test_loops_side_by_side_share_no_thread() -> None:
 
 
 def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
-    """Minima in place are accumulations to the analysis: that two of them change places is shown all the same."""
+    """Minima in place are accumulations to the analysis: that two of them change places is shown all the same. Rows whose
+    passes stay as they are may change places, those whose passes were jammed before too."""
     passes = """
     void f(int n, float A[n][4][6]) {
       for (int i = 0; i < n; i++)
@@ -139,7 +140,9 @@ def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
     }"""
     assert plan(scheduled(passes, "loop m: unroll 4, jam")).resident == ()
     with pytest.raises(IllegalTransform, match=r"unroll 2, split is illegal: iteration .* must run before"):
-        scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")
+        scheduled(passes, "loop 4: unroll 2, split")
+    rows = scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")
+    assert prove(load(passes).codelet, rows).verdict == "proved"
 
 
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
@@ -149,3 +152,24 @@ def test_on_a_gpu_it_is_in_registers(lines: tuple[str, ...], tmp_path: Path) -> 
     binary = targets.backend("numba-cuda", tmp_path).build(planned(SMOOTHED, *lines))
     assert "h = cuda.local.array(6, float32)" in binary.source
     assert [r.local_bytes for r in binary.resources] == [0] * len(binary.resources)
+
+
+@pytest.mark.parametrize("line", ["loop 2: tile j:1, p:3", "loop 2: tile j:1, p:4"])
+def test_what_is_left_beside_inner_loops_lives_as_long_as_they_run(line: str) -> None:
+    """In strips of one iteration nothing changes places, and yet the loop in the strip is come to in every block of the
+    inner one: what it left for that one is still there."""
+    text = """
+void f(int n, double x[24], double z[24]) {
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < n; j++) {
+      double h[4];
+      h[0] = z[9]; h[1] = j; h[2] = h[0]; h[3] = 2;
+      for (int p = 0; p < 4; p++) x[p + 8] += h[p];
+    }
+}
+"""
+    done = scheduled(text, line)
+    assert prove(load(text).codelet, done).verdict == "proved"
+    strip = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "outer_j")
+    point = next(n for n in walk(done.body) if isinstance(n, Loop) and n.var == "j")
+    assert (strip.own, point.own) == (("h",), ())

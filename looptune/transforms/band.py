@@ -142,10 +142,11 @@ class Band:
         """The nest with its loops in the order of ``names``; its bounds can be analysed."""
         named = {f.var: f for f in self.loops}
         if self.rectangular:
-            return self.around([self.extended(named[v]) for v in names], self.grouped())
+            loops = [replace(self.extended(named[v]), own=self.own(named[v])) for v in names]
+            return self.around(loops, self.grouped())
         found = nested(self.site.reach, [named[v] for v in names], self.groups())
         body = self.grouped({(s.level, s.first): found.left(self.asked(s)) for s in self.body})
-        loops = [replace(f, body=named[f.var].body) for f in found.loops]
+        loops = [replace(f, body=named[f.var].body, own=self.own(named[f.var])) for f in found.loops]
         return self.around(loops, body)
 
     def groups(self) -> list[tuple[Expr, ...]]:
@@ -157,6 +158,11 @@ class Band:
         if loop.var in self.surely:
             return loop
         return replace(loop, hi=largest(loop.hi, add(loop.lo, Const(1, loop.dtype))))
+
+    def own(self, loop: Loop) -> tuple[str, ...]:
+        """Its arrays of each iteration's own, as it goes inside others: what a statement beside the inner loops leaves
+        in one is read all through these, which may be outside of it now."""
+        return loop.own if self.perfect or loop is self.loops[-1] else ()
 
     @staticmethod
     def around(loops: Sequence[Loop], body: tuple[Stmt, ...]) -> Stmt:

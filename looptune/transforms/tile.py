@@ -178,7 +178,11 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        return replace(loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1)
+        # What statements beside the inner loops leave in an array of the iteration's own is read in other blocks of it.
+        own = loop.own if self.band.perfect or loop is self.band.loops[-1] else ()
+        return replace(
+            loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1, own=own
+        )
 
     @property
     def _free(self) -> bool:
