@@ -125,8 +125,8 @@ def test_loops_side_by_side_share_no_thread() -> None:
 
 
 def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
-    """Minima in place are accumulations to the analysis: that two of them change places is shown all the same. Rows whose
-    passes stay as they are may change places, those whose passes were jammed before too."""
+    """Minima in place are accumulations to the analysis: that two of them change places is shown all the same. Rows
+    whose passes stay as they are may change places, those whose passes were jammed before too."""
     passes = """
     void f(int n, float A[n][4][6]) {
       for (int i = 0; i < n; i++)
