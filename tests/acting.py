@@ -228,6 +228,7 @@ def unmeasured(text: str) -> str:
     text = re.sub(r" in the space: .*", " in the space: OUTCOMES", text)
     text = re.sub(r"^  best .*", "  best DIRECTIVES", text, flags=re.MULTILINE)
     text = re.sub(r"^  \d+ timed\b.*", "  OUTCOMES", text, flags=re.MULTILINE)
+    text = re.sub(r"\b1/(?=\d+x\b)", "", text)  # a ratio below a tenth
     text = re.sub(r"\b(FAST|SLOW|SAME|AMBIGUOUS)\b", "VERDICT", text)
     text = re.sub(r"(?<!\d)(?!\d+ versions\b)\d+(,\d{3})*(\.\d+)?(e[+-]?\d+)?( (us|ms|s)\b)?", "N", text)
     text = re.sub(r"^  (loop|nest|codelet)\b.*(\n  (loop|nest|codelet)\b.*)*", "  DIRECTIVES", text, flags=re.MULTILINE)
