@@ -178,11 +178,8 @@ class _Block:
         lo = start
         if _origin(loop, self.band) != loop.lo:
             lo = first_from(loop, largest(start, loop.lo))
-        # What statements beside the inner loops leave in an array of the iteration's own is read in other blocks of it.
-        own = loop.own if self.band.perfect or loop is self.band.loops[-1] else ()
-        return replace(
-            loop, lo=lo, hi=smallest(add(start, self.width), loop.hi), mode=mode, reduces=(), parts=1, own=own
-        )
+        hi, own = smallest(add(start, self.width), loop.hi), self.band.own(self.loop)
+        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own)
 
     @property
     def _free(self) -> bool:
