@@ -3,18 +3,22 @@
     for o in 0..64: for k in 16*o .. min(16*o + 16, 1024)     ==>     for k in 16*o .. 16*o + 16
     for i in 0..8: if (i < 8) S                               ==>     for i in 0..8: S
 
-An expression lies between the least and the greatest value of its terms, each loop variable between its bounds.
+An expression lies between the least and the greatest value of its terms, each loop variable between its bounds. Of
+sizes that are no constants it is told whether a loop runs:
+
+    for o in 0..(n + 15) / 16: for k in 16*o .. min(16*o + 16, n)      o <= (n + 15) / 16 - 1, so that n - 16*o >= 1
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.rewrite import rewrite, walk
-from looptune.scope import written
+from looptune.scope import names_in, written
 from looptune.simplify import fold, keeps_index
 
 Range = tuple[int, int]
@@ -76,18 +80,85 @@ def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
     return inner
 
 
-def runs(loop: Loop, env: Mapping[str, Range]) -> bool:
-    """It has an iteration whenever it is reached."""
-    ends = [loop.hi]
-    while ends:
-        match ends.pop():
-            case Bin("min", lhs, rhs):
-                ends += [lhs, rhs]
-            case hi:
-                apart = difference(hi, loop.lo, env) if never_wraps(hi) and never_wraps(loop.lo) else None
-                if apart is None or apart[0] < 1:
-                    return False
-    return True
+def runs(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
+    """It has an iteration whenever it is reached. ``around``: the ``steady`` loops that it is in, outermost first."""
+    return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
+
+
+def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]) -> bool:
+    if not (never_wraps(hi) and never_wraps(lo)):
+        return False
+    apart = difference(hi, lo, env)
+    return (apart is not None and apart[0] >= 1) or _lowest(_differing(hi, lo), around) >= 1
+
+
+def _ends(e: Expr, op: str) -> Iterator[Expr]:
+    """What ``e`` is the least of, for ``min``, or the greatest."""
+    match e:
+        case Bin(made, lhs, rhs) if made == op:
+            yield from _ends(lhs, op)
+            yield from _ends(rhs, op)
+        case _:
+            yield e
+
+
+def steady(loop: Loop) -> bool:
+    """Its variable and its bounds are in the whole body what they are at its begin."""
+    named = {loop.var} | names_in((loop.lo, loop.hi))
+    loads = any(isinstance(n, Load) for bound in (loop.lo, loop.hi) for n in walk(bound))
+    return not loads and not named & written(loop.body)
+
+
+def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
+    """What a sum is at least in any iteration of these loops, whatever the sizes are; -inf where that is not known.
+
+    From the innermost loop to the outermost its variable gives way to one of its bounds.
+    """
+    terms, constant = sum_of
+    if not terms:
+        return constant
+    if not around:
+        return -inf
+    *outer, loop = around
+    of = next((t for t in terms if isinstance(t, Var) and t.name == loop.var), None)
+    if of is None:
+        return _lowest(sum_of, outer)
+    rest = {t: k for t, k in terms.items() if t != of}, constant
+    limits = _from_below(loop) if terms[of] > 0 else _from_above(loop, outer, -terms[of])
+    return max((_lowest(_plus(rest, limit, terms[of]), outer) for limit in limits), default=-inf)
+
+
+def _from_below(loop: Loop) -> Iterator[tuple[Terms, int]]:
+    """What the variable is not less than, and divided by what."""
+    yield from ((linear(lo), 1) for lo in _ends(loop.lo, "max") if never_wraps(lo))
+
+
+def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tuple[Terms, int]]:
+    """What the variable is not more than, and divided by what: a divisor of ``factor``, so that nothing is rounded."""
+    for hi in _ends(loop.hi, "min"):
+        match _bare(hi):
+            case Bin("/", x, Const(int(d))) if d > 0 and factor % d == 0 and never_wraps(x):
+                # Of a loop from 0 or more that runs, x / d is 1 at least, and rounded down.
+                if _lowest(linear(loop.lo), outer) >= 0:
+                    terms, constant = linear(x)
+                    yield (terms, constant - d), d
+            case end if never_wraps(end):
+                terms, constant = linear(end)
+                yield (terms, constant - 1), 1
+
+
+def _bare(e: Expr) -> Expr:
+    match e:
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype) and never_wraps(e):
+            return _bare(arg)
+    return e
+
+
+def _plus(a: Terms, limit: tuple[Terms, int], factor: int) -> Terms:
+    """``a`` and ``factor`` times a limit."""
+    (p, c), ((q, d), divisor) = a, limit
+    total = {t: p.get(t, 0) + factor // divisor * q.get(t, 0) for t in (*p, *q)}
+    return {t: k for t, k in total.items() if k}, c + factor // divisor * d
 
 
 def _decided(e: Any, env: Mapping[str, Range]) -> Any:
@@ -129,9 +200,12 @@ def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
 
 def difference(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
     """The range of ``a - b``; None where it is not known."""
-    (p, c), (q, d) = linear(a), linear(b)
-    terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
-    return _sum(terms, c - d, env)
+    return _sum(*_differing(a, b), env)
+
+
+def _differing(a: Expr, b: Expr) -> Terms:
+    """``a - b``."""
+    return _plus(linear(a), (linear(b), 1), -1)
 
 
 def between(e: Expr, env: Mapping[str, Range]) -> Range | None:

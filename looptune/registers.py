@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import reduce
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
-from looptune.ranges import Range, inside, linear, runs
+from looptune.ranges import Range, inside, linear, runs, steady
 from looptune.rewrite import map_blocks, rewrite, walk
 from looptune.scope import names_in, written
 
@@ -53,7 +53,7 @@ def promote(
     or more, stays below, and which are therefore positive.
     """
     made: list[Local] = []
-    return _block(body, taken, frozenset(bounds), made, {}), tuple(made)
+    return _block(body, taken, frozenset(bounds), made, {}, ()), tuple(made)
 
 
 def told(
@@ -94,21 +94,27 @@ def told(
 
 
 def _block(
-    body: tuple[Stmt, ...], taken: set[str], positive: frozenset[Expr], made: list[Local], env: Mapping[str, Range]
+    body: tuple[Stmt, ...],
+    taken: set[str],
+    positive: frozenset[Expr],
+    made: list[Local],
+    env: Mapping[str, Range],
+    around: tuple[Loop, ...],
 ) -> tuple[Stmt, ...]:
-    """``env``: the ranges of the loops around, as far as they are known."""
+    """``env``: the ranges of the loops ``around``, as far as they are known."""
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
             case Loop(_, lo, hi, inner):
                 above = positive | {hi} if _never_negative(lo) else positive
-                loop = replace(stmt, body=_block(inner, taken, above, made, inside(stmt, env)))
-                out.extend(_loop(loop, taken, above, made, env))
+                within = (*around, stmt) if steady(stmt) else around
+                loop = replace(stmt, body=_block(inner, taken, above, made, inside(stmt, env), within))
+                out.extend(_loop(loop, taken, above, made, runs(stmt, env, around)))
             case If(_, then, other):
-                yes, no = (_block(b, taken, positive, made, env) for b in (then, other))
+                yes, no = (_block(b, taken, positive, made, env, around) for b in (then, other))
                 out.append(replace(stmt, then=yes, other=no))
             case While(_, inner):
-                out.append(replace(stmt, body=_block(inner, taken, positive, made, {})))
+                out.append(replace(stmt, body=_block(inner, taken, positive, made, {}, ())))
             case _:
                 out.append(stmt)
     return tuple(out)
@@ -123,9 +129,8 @@ def _never_negative(e: Expr) -> bool:
     return isinstance(e, Var) and e.name.startswith("outer_")
 
 
-def _loop(
-    loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], ranges: Mapping[str, Range]
-) -> tuple[Stmt, ...]:
+def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], sure: bool) -> tuple[Stmt, ...]:
+    """``sure``: it runs whenever it is reached."""
     chosen = _candidates(loop, positive)
     if not chosen:
         return (loop,)
@@ -145,7 +150,7 @@ def _loop(
     loads = _under((Assign(env[e], e), given) for e, given in chosen)
     stores = _under((Assign(e, env[e]), given) for e, given in chosen if e in targets)
     around: tuple[Stmt, ...] = (*loads, replace(loop, body=inside_loop), *stores)
-    if runs(loop, ranges):
+    if sure:
         return around
     return (If(Bin("<", loop.lo, loop.hi), around),)
 

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 __version__ = "0.1.0"
 
-LOWERINGS = MappingProxyType({"numba-cpu": "15"})
-LOWERING = "13"
+LOWERINGS = MappingProxyType({"numba-cpu": "16"})
+LOWERING = "14"
 """Of all other targets. They change whenever the same directives may give other machine code: results of another
 lowering are not comparable."""
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
 import oracle
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from looptune import pretty
 from looptune.analysis import Analysis
@@ -11,7 +18,10 @@ from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
+from looptune.ir import Bin, Const, Expr, Loop, Var
+from looptune.ranges import runs
 from looptune.schedule import schedule
+from looptune.simplify import truncdiv
 
 NEST = """
 void f(int n, int m, double A[n][m], double B[m][n])
@@ -58,3 +68,103 @@ def test_what_divides_needs_no_minimum_and_no_guard() -> None:
     assert pretty.body(triangle).count("if") == 1
     unsigned = bake(Analysis(load(UNSIGNED).codelet).codelet, {"n": 8, "m": 8})
     assert pretty.body(unsigned).count("if") == 1
+
+
+I32 = "int32"
+N, M = Var("n", I32), Var("m", I32)
+
+
+def number(k: int) -> Const:
+    return Const(k, I32)
+
+
+def of(op: str, lhs: Expr, rhs: Expr) -> Expr:
+    return Bin(op, lhs, rhs)
+
+
+def bounds(around: Sequence[Var]) -> st.SearchStrategy[Expr]:
+    """Sums and multiples of sizes and of variables around, quotients rounded up or down, the least or greatest of two."""
+    atoms = st.sampled_from([N, M, number(0), number(1), number(-2), *around, *around])
+    multiples = st.builds(lambda k, e: of("*", number(k), e), st.sampled_from([1, 2, 4, -1]), atoms)
+    sums = st.builds(lambda e, k: of("+", e, number(k)), multiples, st.integers(-2, 4))
+    wider = st.builds(of, st.sampled_from(["+", "-"]), sums, atoms)
+    quotients = st.builds(lambda e, d: of("/", e, number(d)), sums, st.sampled_from([2, 4]))
+    simple = st.one_of(sums, wider, quotients)
+    return st.one_of(simple, st.builds(of, st.sampled_from(["min", "max"]), simple, simple))
+
+
+@st.composite
+def towers(draw: st.DrawFn) -> tuple[Loop, ...]:
+    """Loops one inside the other, their bodies left out: strips of a loop, which may be off by a few, or anything."""
+    small, size = st.integers(-1, 1), draw(st.sampled_from([N, M]))
+    d, (first, later, more, less) = draw(st.sampled_from([1, 2, 4])), draw(st.tuples(small, small, small, small))
+    begin = of("*", number(d), Var("o", I32))
+    rounded = of("+", size, number(d - 1 + later))
+    end = of("/", rounded, number(d)) if d > 1 else rounded
+    strips = Loop("o", draw(st.sampled_from([number(0), number(first), M])), end, ())
+    stop = of("min", of("+", begin, number(d)), of("+", size, number(more)))
+    inner = Loop("i", of("+", begin, number(less)), stop, ())
+    made = draw(st.sampled_from([[], [strips], [strips, inner]]))
+    for name in ("o", "i", "k")[len(made) :]:
+        within = bounds([Var(f.var, I32) for f in made])
+        lo = draw(st.one_of(st.just(number(0)), within))
+        made = [*made, Loop(name, lo, draw(within), ())]
+    return tuple(made[: draw(st.integers(2, 3))])
+
+
+def value(e: Expr, env: dict[str, int]) -> int:
+    match e:
+        case Const(k):
+            return int(k)
+        case Var(name):
+            return env[name]
+        case Bin("/", a, b):
+            return truncdiv(value(a, env), value(b, env))
+        case Bin(op, a, b):
+            by = {"+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max}[op]
+            return int(by(value(a, env), value(b, env)))
+    raise AssertionError(e)
+
+
+def reached(tower: Sequence[Loop], env: dict[str, int]) -> bool:
+    """The last of the loops is come to, and has no iteration."""
+    first, *inner = tower
+    lo, hi = value(first.lo, env), value(first.hi, env)
+    if not inner:
+        return lo >= hi
+    return any(reached(inner, {**env, first.var: k}) for k in range(lo, min(hi, lo + 6)))
+
+
+@given(towers())
+@settings(max_examples=1500, deadline=None)
+def test_a_loop_that_is_said_to_run_runs(tower: tuple[Loop, ...]) -> None:
+    """Whatever the sizes are."""
+    *around, last = tower
+    if runs(last, {}, around):
+        for n, m in product((-3, -1, 0, 1, 2, 5, 8), (-1, 0, 3, 4)):
+            assert not reached(tower, {"n": n, "m": m}), (n, m)
+
+
+STRIP = Loop("o", number(0), of("/", of("+", N, number(15)), number(16)), ())
+WITHIN = of("*", number(16), Var("o", I32))
+
+
+@pytest.mark.parametrize(
+    ("around", "lo", "hi", "sure"),
+    [
+        ([STRIP], WITHIN, of("min", of("+", WITHIN, number(16)), N), True),
+        ([STRIP], WITHIN, of("+", WITHIN, number(16)), True),
+        ([STRIP], WITHIN, of("-", N, number(1)), False),
+        ([replace(STRIP, lo=M)], WITHIN, N, False),
+        ([Loop("o", number(0), N, ())], Var("o", I32), N, True),
+        ([Loop("o", number(0), N, ())], of("+", Var("o", I32), number(1)), N, False),
+        ([Loop("o", number(0), N, ()), Loop("i", Var("o", I32), M, ())], Var("o", I32), of("+", Var("i", I32), number(1)), True),
+        ([Loop("o", of("min", N, number(0)), M, ())], number(-1), Var("o", I32), False),
+        ([Loop("o", of("max", N, number(0)), M, ())], number(-1), Var("o", I32), True),
+        ([], number(0), N, False),
+    ],
+    ids=["strip", "whole", "shorter", "from-a-size", "triangle", "strict-triangle", "between", "least", "greatest", "alone"],
+)  # fmt: skip
+def test_what_runs_whatever_the_sizes(around: list[Loop], lo: Expr, hi: Expr, sure: bool) -> None:
+    """Strips of a loop that ends where the last begins, and triangles with their diagonal; no others."""
+    assert runs(Loop("k", lo, hi, ()), {}, around) is sure

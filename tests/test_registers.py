@@ -197,3 +197,16 @@ def test_a_block_of_unknown_width_is_kept() -> None:
     (first, *_) = re.findall(r"for \(.*?k\b.*?\{(.*?)\n *\}", emitted, re.DOTALL)
     assert "B[" in first
     assert "C[" not in first
+
+
+def test_a_block_stays_from_strip_to_strip() -> None:
+    """Staged strips of unknown number and length: no strip is empty, so that nothing of C is stored between them; and
+    those that are whole are known to be."""
+    product = load(Path(__file__).parent.parent / "gatlas" / "product.c").codelet
+    lines = ("loop i: unroll 2, jam", "loop k: tile k:16", "loop k: stage A, B")
+    done = schedule(Analysis(product), parse_lines(lines)).codelet
+    emitted = targets.backend("cuda-c", CACHE).emit(plan(done))
+    strips = emitted[emitted.index("for (unsigned int outer_k") : emitted.index("= C_r;")]
+    assert strips.count("C[") == 1, "the store after all of them"
+    assert strips.count("for (") == 3
+    assert "k < 16;" in strips

@@ -1,6 +1,7 @@
 """Loops that count from 0: how often they run at most, and several iterations written out in one.
 
 for k in k0 .. min(k0 + 16, n): x[k]     for k in 0 .. min(16, n - k0): x[k0 + k]
+for k in 0 .. min(16, n): x[k]           if n >= 16: for k in 0 .. 16: x[k]   else: for k in 0 .. n: x[k]
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from looptune.ir import Assign, Bin, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ranges import linear
 from looptune.rewrite import map_blocks, substitute, walk
 from looptune.scope import names_in, written
@@ -37,6 +38,17 @@ def written_out(loop: Loop, vectors: Mapping[str, int]) -> Loop:
             moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))
             return replace(loop, step=copies, body=tuple(substitute(s, env) for env in moved for s in body))
     return loop
+
+
+def mostly_whole(loop: Loop, vectors: Mapping[str, int]) -> tuple[Stmt, ...]:
+    """The loop, and where all strips but the last run a known number of times a loop that does, which is unrolled."""
+    match loop:
+        case Loop(_, Const(0), Bin("min", Const(int(count)), rest) | Bin("min", rest, Const(int(count))), body) if (
+            _straight(body)
+        ):
+            whole = written_out(replace(loop, hi=Const(count, loop.hi.dtype)), vectors)
+            return (If(Bin(">=", rest, Const(count, rest.dtype)), (whole,), (replace(loop, hi=rest),)),)
+    return (loop,)
 
 
 def _straight(body: tuple[Stmt, ...]) -> bool:

@@ -15,6 +15,7 @@ from itertools import takewhile
 import numpy as np
 
 from looptune.backends import cuda_ahead
+from looptune.backends.counted import mostly_whole
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.text import never_negative
 from looptune.backends.tiles import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile
@@ -106,7 +107,8 @@ class _Emission:
             case Loop() if id(stmt) in self.stage.at:
                 if not any(t.ahead for t in self.stage.at[id(stmt)]):
                     yield from self.fill(self.stage.at[id(stmt)], indent, env)
-                yield from self.own((stmt,), indent)
+                vectors = {t.name: t.vector for t in self.stage.at[id(stmt)]}
+                yield from self.own(mostly_whole(stmt, vectors), indent)
             case Loop(body=body) if self.later(stmt):
                 yield from self.ahead(stmt, indent, env)
             case Loop(body=body):

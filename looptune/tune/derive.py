@@ -23,7 +23,7 @@ from looptune.ir import Loop, Stmt, While
 from looptune.rewrite import walk
 from looptune.tune.patterns import Patterns, Sum, outermost
 
-BLOCKS = "codelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
+BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"

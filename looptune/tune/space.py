@@ -78,6 +78,11 @@ class Section:
     def size(self) -> int:
         return prod(line.template.size for line in self.lines)
 
+    @property
+    def launching(self) -> bool:
+        """Whether it says how the codelet is launched, and changes no loop."""
+        return all(address.where == "codelet" for line in self.lines for address in line.addresses)
+
     def configuration(self, index: int) -> Configuration | None:
         naming = _Naming()
         digits = []

@@ -1,6 +1,6 @@
 """A model of the cost, fitted to what was told, chooses what to ask: expected improvement under a Gaussian process.
 
-    sections for this device, a few points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …
+    sections for this device, points far apart ──▶ fit ──▶ the candidate expected to improve most ──▶ fit …
 
 see tune/surrogate.py.
 
@@ -27,6 +27,8 @@ from looptune.tune.view import View
 
 FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""
+LAUNCHES = 8
+"""Versions of a section that speaks of launching alone: every nest's time hangs on that, the default's first."""
 BESIDE = 3
 """One question in so many goes to the nearest neighbour of the best: the model may be wrong about it."""
 POOL, AROUND = 1000, 100
@@ -71,11 +73,12 @@ class Model(Sequential):
             least = min(least, cost)
 
     def _ideas(self) -> list[int]:
-        """A version of each section that is written for this device."""
+        """A version of each section that is written for this device; several of how the default is launched."""
         sections = self.space.sections if isinstance(self.space, Space) else ()
         firsts = accumulate((section.size for section in sections), initial=0)
         own = [(section, first) for section, first in zip(sections, firsts, strict=False) if section.device]
-        picked = [(first + k, found.text) for s, first in own for k, found in islice(drawn(s, self.seed), 1)]
+        some = [(s, first, LAUNCHES if s.launching else 1) for s, first in own]
+        picked = [(first + k, found.text) for s, first, n in some for k, found in islice(drawn(s, self.seed), n)]
         match self.view:
             case Table(rows=rows):
                 numbers = {row.text: number for number, row in enumerate(rows)}
