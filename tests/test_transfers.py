@@ -161,7 +161,7 @@ def test_the_figure_has_a_panel_for_each_place(three: list[Transfer]) -> None:
     assert titles == [f"on {d}, float32" for d in
                       ("AMD EPYC (numba-cpu)", "NVIDIA A100 (numba-cuda)", "NVIDIA H200 (numba-cuda)")]  # fmt: skip
     cpu, a100, _ = figure.axes
-    assert [t.get_text() for t in cpu.get_xticklabels()] == ["gemm\n512 to 64", "geometric\nmean"]
+    assert [t.get_text() for t in cpu.get_xticklabels()] == ["gemm\n64", "geometric\nmean"]
     assert [t.get_text() for t in a100.get_xticklabels()] == ["gemm\n512", "geometric\nmean"]
     assert [t.get_text() for t in cpu.texts] == ["2", "2"]
     (legend,) = figure.legends

@@ -5,6 +5,7 @@ a panel for each place      a group of bars for each kernel, a bar for each othe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ _MEAN = "geometric\nmean"
 _WIDTH = 0.8
 """Of a group of bars, whose distance is 1."""
 _SIZES = 16
-"""Characters of sizes that are shown."""
+"""Characters of sizes that are shown; longer ones are left out where the kernel has no others."""
 _FAILED = "fails there"
 
 
@@ -26,7 +27,7 @@ def transfers(found: Sequence[Transfer]) -> Any:
     places = _grouped(found)
     sources = _sources(found)
     colours = {source: CYCLE[k % len(CYCLE)] for k, source in enumerate(dict.fromkeys(sources.values()))}
-    widest = max(len({_name(t) for t in same}) for same in places.values()) + 1
+    widest = max(len({*_names(same).values()}) for same in places.values()) + 1
     figure, panels = style.panels(len(places), 1, inches=(max(4.5, 0.62 * widest + 1), 2.9))
     handles: dict[str, Any] = {}
     for axes, (title, same) in zip(panels, places.items(), strict=True):
@@ -51,7 +52,8 @@ def _panel(
     axes: Any, found: Sequence[Transfer], of: Mapping[tuple[str, str], str], colours: Mapping[str, str]
 ) -> dict[str, Any]:
     """The bars; what stands for each source."""
-    names = sorted({_name(t) for t in found if t.known})
+    named = _names(found)
+    names = sorted({named[id(t)] for t in found if t.known})
     sources = [s for s in colours if any(of[_own(t)] == s for t in found)]
     handles: dict[str, Any] = {}
     costs = [t.cost for t in found if t.cost is not None]
@@ -59,7 +61,7 @@ def _panel(
     for k, source in enumerate(sources):
         own = [t for t in found if of[_own(t)] == source and t.known]
         shift = _WIDTH * ((k + 0.5) / len(sources) - 0.5)
-        bars = [(names.index(_name(t)) + shift, t.cost) for t in own if t.cost is not None]
+        bars = [(names.index(named[id(t)]) + shift, t.cost) for t in own if t.cost is not None]
         average = mean(own)
         bars += [] if average is None else [(len(names) + shift, average)]
         handles[source] = axes.bar(
@@ -69,14 +71,15 @@ def _panel(
             value_at(axes, x, cost, cost)
         for t in (t for t in own if t.cost is None):
             (handles[_FAILED],) = axes.plot(
-                names.index(_name(t)) + shift, 0.04, "x", color=INK, markersize=5, linestyle="none",
+                names.index(named[id(t)]) + shift, 0.04, "x", color=INK, markersize=5, linestyle="none",
                 transform=axes.get_xaxis_transform(),
             )  # fmt: skip
     axes.axhline(1, color=INK, linewidth=0.8)
     axes.axvline(len(names) - 0.5, color=FAINT, linewidth=0.6)
     axes.set_xlim(-0.6, len(names) + 0.6)
-    axes.set_xticks(range(len(names) + 1), [*(_label(name) for name in names), _MEAN], rotation=30, ha="right",
-                    rotation_mode="anchor")  # fmt: skip
+    kernels = [kernel for kernel, _ in names]
+    labels = [_label(kernel, sizes, kernels.count(kernel) == 1) for kernel, sizes in names]
+    axes.set_xticks(range(len(names) + 1), [*labels, _MEAN], rotation=30, ha="right", rotation_mode="anchor")
     return handles
 
 
@@ -91,11 +94,18 @@ def _sources(found: Sequence[Transfer]) -> dict[tuple[str, str], str]:
     return {(device, target): f"{device} ({target})" if device in several else device for device, target in every}
 
 
-def _name(t: Transfer) -> tuple[str, str]:
-    """The kernel, and the sizes: those of the place, and of where it comes from if these differ."""
-    same = t.own.context.sizes == t.there.context.sizes
-    return t.there.kernel, t.there.sizes if same else f"{t.own.sizes} to {t.there.sizes}"
+def _names(found: Sequence[Transfer]) -> dict[int, tuple[str, str]]:
+    """Of each, by its identity, the kernel and the sizes in the place; those that it was tuned at as well where one
+    device has several of a kernel to give."""
+    given = Counter((_own(t), t.there.kernel, t.there.sizes) for t in found)
+    several = {(kernel, sizes) for (_, kernel, sizes), count in given.items() if count > 1}
+    names: dict[int, tuple[str, str]] = {}
+    for t in found:
+        at = t.there.kernel, t.there.sizes
+        names[id(t)] = (at[0], f"{t.own.sizes} to {at[1]}") if at in several else at
+    return names
 
 
-def _label(name: tuple[str, str]) -> str:
-    return f"{style.wrapped([name[0]], NAME)}\n{style.wrapped([name[1]], _SIZES)}"
+def _label(kernel: str, sizes: str, alone: bool) -> str:
+    short = style.wrapped([kernel], NAME)
+    return short if alone and len(sizes) > _SIZES else f"{short}\n{style.wrapped([sizes], _SIZES)}"
