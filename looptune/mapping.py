@@ -23,7 +23,7 @@ A loop that reduces may be one of the two, or the only one:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.dealt import dealt
@@ -349,8 +349,13 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles, sums=sums,
+        team=team, overlap=tiles, sums=sums, registers=_registers((*kernel.loops, *walk_stmts(whole))),
     )  # fmt: skip
+
+
+def _registers(body: Iterable[Stmt]) -> int:
+    """Of a thread at most: the first loop that says so, from the outside; 0 where none does."""
+    return next((f.registers for f in body if isinstance(f, Loop) and f.registers), 0)
 
 
 def _regrouping(kernel: Kernel, body: tuple[Stmt, ...]) -> frozenset[str]:

@@ -30,7 +30,7 @@ class Kernel:
     and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
-    ``sums``: what those of its locals stand for that hold sums.
+    ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Kernel:
     deep: Loop | None = None
     overlap: Overlap | None = None
     sums: tuple[Regrouped, ...] = ()
+    registers: int = 0
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:

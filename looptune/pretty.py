@@ -131,17 +131,21 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
+Covered = tuple[tuple[int, ...], int]
+"""What directives say of a loop and of those inside: the thread block, and the registers of a thread."""
+
+
 def statements(
     block: tuple[Stmt, ...],
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: tuple[int, ...] = (),
+    around: Covered = ((), 0),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
 
-    ``pragmas``: loops say how they run, and the thread block where it is not that of the loop ``around``; ``marks``:
+    ``pragmas``: loops say how they run, and what covers them where it is not that of the loop ``around``; ``marks``:
     what else stands before a loop.
     """
     here = declared(block, set(locals_))
@@ -153,6 +157,13 @@ def statements(
     return "\n".join(lines)
 
 
+def _covered(stmt: Stmt, around: Covered) -> Covered:
+    if not isinstance(stmt, Loop):
+        return around
+    block, registers = around
+    return stmt.block if stmt.block else block, stmt.registers if stmt.registers else registers
+
+
 def _names(node: object) -> str:
     match node:
         case Var(name) | Load(name):
@@ -161,9 +172,9 @@ def _names(node: object) -> str:
 
 
 def _statement(
-    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: tuple[int, ...], marks: Marks | None
+    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: Covered, marks: Marks | None
 ) -> str:
-    inside = stmt.block if isinstance(stmt, Loop) and stmt.block else around
+    inside = _covered(stmt, around)
 
     def block(body: tuple[Stmt, ...]) -> str:
         held = {n: v for n, v in mine.items() if any(_names(x) == n for x in walk(body))}
@@ -195,9 +206,11 @@ def _statement(
             if pragmas and stmt.overlap:
                 steps, rows = stmt.overlap
                 pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
-            if pragmas and stmt.block and stmt.block != around:
+            if pragmas and inside[0] != around[0]:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
+            if pragmas and inside[1] != around[1]:
+                pragma += f"{indent}#pragma looptune maxregs {stmt.registers}\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"
@@ -221,7 +234,7 @@ def declaration(variable: Array | Scalar | Local) -> str:
 
 def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False, marks: Marks | None = None) -> str:
     """The codelet's statements with its locals declared, without the braces around them."""
-    return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas, (), marks)
+    return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas, marks=marks)
 
 
 def function(codelet: Codelet, pragmas: bool = False, marks: Marks | None = None) -> str:

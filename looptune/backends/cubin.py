@@ -18,8 +18,10 @@ Code = tuple[bytes, str]
 """A cubin and the linker's log."""
 
 
-def linked(ptx: str, arch: str) -> Code:
-    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
+def linked(ptx: str, arch: str, registers: int = 0) -> Code:
+    """``registers``: of a thread at most; 0: as many as the linker likes."""
+    options = LinkerOptions(arch=arch, verbose=True, max_register_count=registers if registers else None)
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
     code = linker.link("cubin").code
     return bytes(code), linker.get_info_log()
 

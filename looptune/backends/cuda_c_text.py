@@ -64,8 +64,9 @@ class CudaC(CWriter):
         return plain(name, CUDA_NAMES)
 
     def opening(self, kernel: Kernel) -> str:
-        threads = kernel.block[0] * kernel.block[1]
-        return f'extern "C" __global__ void __launch_bounds__({threads})\n{kernel.name}'
+        bounds = f"__launch_bounds__({kernel.block[0] * kernel.block[1]})"
+        limit = f"__maxnreg__({kernel.registers})" if kernel.registers else bounds
+        return f'extern "C" __global__ void {limit}\n{kernel.name}'
 
     def array_parameter(self, dtype: str, name: str, constant: bool) -> str:
         return f"{'const ' * constant}{self.types[dtype]} *__restrict__ {name}"

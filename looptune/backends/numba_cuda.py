@@ -125,7 +125,7 @@ class NumbaCuda(Backend):
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
         facts = (source, str(argument_types(plan, kernel)), self.arch, self.fastmath, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch))
+        return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch, kernel.registers))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
@@ -159,7 +159,7 @@ def numba_stream(handle: Any) -> Any:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
-    yield "@cuda.jit"
+    yield f"@cuda.jit(max_registers={kernel.registers})" if kernel.registers else "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     yield from kernel_lines(plan, kernel, writer)
     yield ""

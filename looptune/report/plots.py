@@ -126,7 +126,7 @@ def speedups(results: Sequence[Result], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = Figure(figsize=(10.6, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     names = [*(r.kernel for r in results), "geometric\nmean"]
@@ -134,7 +134,7 @@ def speedups(results: Sequence[Result], path: Path) -> None:
         ratios = [*(summary.ratio(r, "default", name) for r in results), summary.mean(results, "default", name)]
         shown = [(k + side, value) for k, value in enumerate(ratios) if value is not None]
         bars = axes.bar([k for k, _ in shown], [v for _, v in shown], 0.4, color=colour, label=name)
-        axes.bar_label(bars, [f"{v:.3g}" for _, v in shown], fontsize=7, padding=1)
+        axes.bar_label(bars, [f"{v:.3g}" for _, v in shown], fontsize=6.2, padding=1)
     axes.axhline(1, color=GREY, linestyle="--", label="default")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}x")

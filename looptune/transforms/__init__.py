@@ -19,6 +19,7 @@ from looptune.transforms.fullunroll import FullUnroll
 from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
+from looptune.transforms.maxregs import MaxRegs
 from looptune.transforms.nonan import NoNaN
 from looptune.transforms.overlap import Overlap
 from looptune.transforms.parallel import NoParallel, Parallel
@@ -44,6 +45,7 @@ ALL: tuple[type[Transform], ...] = (
     Factor,
     Gridify,
     Grid,
+    MaxRegs,
     Stage,
     Overlap,
     NoNaN,

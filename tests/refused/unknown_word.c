@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: unknown directive 'vectorise'; there are distribute, cut, permute, fold, fuse, box, tile, unroll, fullunroll, parallel, noparallel, split, factor, gridify, grid, stage, overlap, nonan
+FILE:7:18: unknown directive 'vectorise'; there are distribute, cut, permute, fold, fuse, box, tile, unroll, fullunroll, parallel, noparallel, split, factor, gridify, grid, maxregs, stage, overlap, nonan
     #pragma hmppcg vectorise 4
                    ^^^^^^^^^^^
 */

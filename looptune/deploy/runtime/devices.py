@@ -23,7 +23,8 @@ UNTIMED = 2
 def cubin(kernel: Any, signature: Sequence[str], arch: str) -> bytes:
     """Machine code for ``arch``, as the sweep had it; needs no GPU."""
     source = ObjectCode.from_ptx(ptx(kernel, signature, arch).encode())
-    return bytes(Linker(source, options=LinkerOptions(arch=arch)).link("cubin").code)
+    most = kernel.targetoptions.get("max_registers")
+    return bytes(Linker(source, options=LinkerOptions(arch=arch, max_register_count=most)).link("cubin").code)
 
 
 def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:

@@ -1,0 +1,9 @@
+/* expect:
+FILE:7:28: a thread takes 16 to 255 registers, not 8
+    #pragma looptune maxregs 8
+                             ^
+*/
+void f(int n, double x[n]) {
+  #pragma looptune maxregs 8
+  for (int i = 0; i < n; i++) x[i] *= 2;
+}
