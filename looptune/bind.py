@@ -122,7 +122,7 @@ def _taken_apart(given: Sequence[_Given]) -> list[Bound]:
             except DirectiveError as error:
                 lacking.setdefault(group, error)
                 continue
-            found.append(Bound(identity(inner), cls.parse(part), part, g.rank, group))
+            found.append(Bound(identity(inner), transforms.find(part).parse(part), part, g.rank, group))
     nowhere = [error for group, error in lacking.items() if all(b.group != group for b in found)]
     if nowhere:
         raise nowhere[0]

@@ -158,9 +158,10 @@ class Loop(Node):
 
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its threads
-    takes at most so many; 0: as many as the compiler likes. ``shown`` is what the
-    user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None where it is ``var``.
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its
+    threads takes at most so many; 0: as many as the compiler likes. ``vectors``: they access neighbours at once.
+    ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
+    where it is ``var``.
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
@@ -187,6 +188,7 @@ class Loop(Node):
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     registers: int = field(default=0, kw_only=True, compare=False)
+    vectors: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)

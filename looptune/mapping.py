@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from looptune.dealt import dealt
 from looptune.errors import DirectiveError, Unfit
@@ -349,13 +350,15 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     order = [p.name for p in codelet.params if p.name in free & given]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles, sums=sums, registers=_registers((*kernel.loops, *walk_stmts(whole))),
+        team=team, overlap=tiles, sums=sums, **_asked((*kernel.loops, *walk_stmts(whole))),
     )  # fmt: skip
 
 
-def _registers(body: Iterable[Stmt]) -> int:
-    """Of a thread at most: the first loop that says so, from the outside; 0 where none does."""
-    return next((f.registers for f in body if isinstance(f, Loop) and f.registers), 0)
+def _asked(body: Iterable[Stmt]) -> dict[str, Any]:
+    """How the kernel is to be compiled: of registers the first loop counts that says a number, from the outside."""
+    loops = [f for f in body if isinstance(f, Loop)]
+    registers = next((f.registers for f in loops if f.registers), 0)
+    return {"registers": registers, "vectors": any(f.vectors for f in loops)}
 
 
 def _regrouping(kernel: Kernel, body: tuple[Stmt, ...]) -> frozenset[str]:

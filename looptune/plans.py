@@ -31,6 +31,7 @@ class Kernel:
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
+    ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are accessed at once.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Kernel:
     overlap: Overlap | None = None
     sums: tuple[Regrouped, ...] = ()
     registers: int = 0
+    vectors: bool = False
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:

@@ -131,8 +131,8 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int]
-"""What directives say of a loop and of those inside: the thread block, and the registers of a thread."""
+Covered = tuple[tuple[int, ...], int, bool]
+"""What directives say of a loop and of those inside: the thread block, the registers of a thread, and vectors."""
 
 
 def statements(
@@ -140,7 +140,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0),
+    around: Covered = ((), 0, False),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -160,8 +160,8 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, registers = around
-    return stmt.block if stmt.block else block, stmt.registers if stmt.registers else registers
+    block, registers, vectors = around
+    return stmt.block or block, stmt.registers or registers, stmt.vectors or vectors
 
 
 def _names(node: object) -> str:
@@ -211,6 +211,8 @@ def _statement(
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
             if pragmas and inside[1] != around[1]:
                 pragma += f"{indent}#pragma looptune maxregs {stmt.registers}\n"
+            if pragmas and inside[2] and not around[2]:
+                pragma += f"{indent}#pragma looptune vectorize\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"

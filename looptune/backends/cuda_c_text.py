@@ -84,6 +84,9 @@ class CudaC(CWriter):
     def owned(self, name: str, count: int, dtype: str) -> str:
         return f"{self.types[dtype]} {name}[{count}];"
 
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {tiles.WIDE - 1}) == 0);" for a in arrays)
+
     def any_thread(self, condition: str) -> str:
         return f"__syncthreads_or({condition})"
 

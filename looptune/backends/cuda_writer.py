@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from looptune.backends import cuda_ahead, cuda_copy
+from looptune.backends import cuda_ahead, cuda_copy, cuda_vectors
 from looptune.backends.kernel_writer import KernelWriter, Within
 from looptune.backends.text import HELPERS, LEVEL, Writer, enclosed, ident, never_negative
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
@@ -28,6 +28,9 @@ class NumbaSpelling(KernelWriter):
 
     def name(self, name: str) -> str:
         return ident(name)
+
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        return (f"{cuda_vectors.ALIGNED}()",)
 
     def thread(self, dimension: Dimension) -> str:
         return f"cuda.threadIdx.{dimension}"

@@ -37,6 +37,8 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     writer.nonnegative = set(writer.counters)
     writer.counted, writer.most = set(), {}
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
+    if kernel.vectors:
+        yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
     if kernel.overlap is not None:

@@ -62,6 +62,10 @@ class Spelling(ABC):
     def owned(self, name: str, count: int, dtype: str) -> str:
         """An array of which each thread has its own."""
 
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        """These begin at multiples of 16 bytes; nothing in a language whose compilers do not ask."""
+        return ()
+
     @abstractmethod
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         """What opens a block of its own for new variables, and the indentation of what stands in it."""

@@ -23,6 +23,7 @@ from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
 from looptune.backends.cuda_program import CudaProgram, argument_types
+from looptune.backends.cuda_vectors import ALIGNED, ALIGNED_TEXT
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
@@ -144,6 +145,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
+    copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
     imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying else ())]
     return tuple(imports), (*copying, *helpers), kernels

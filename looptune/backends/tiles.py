@@ -103,13 +103,16 @@ def staged(kernel: Kernel, plan: Plan) -> Staged | None:
 
 
 def wide(plan: Plan) -> tuple[str, ...]:
-    """The arrays that a kernel reads 16 bytes at a time."""
+    """The arrays that a kernel may access 16 bytes at a time."""
     tiles = [t for kernel in plan.kernels if (s := staged(kernel, plan)) is not None for t in s.tiles]
-    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
+    asked = {a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays}
+    return tuple(sorted(asked | {t.array for t in tiles if t.vector > 1}))
 
 
 def unaligned(array: str) -> str:
-    return f"{array} is read {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+    return (
+        f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+    )
 
 
 @dataclass(frozen=True, slots=True)

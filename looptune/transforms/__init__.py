@@ -28,6 +28,7 @@ from looptune.transforms.split import Split
 from looptune.transforms.stage import Stage
 from looptune.transforms.tile import Tile
 from looptune.transforms.unroll import Unroll
+from looptune.transforms.vectorize import Vectorize
 
 ALL: tuple[type[Transform], ...] = (
     Distribute,
@@ -46,6 +47,7 @@ ALL: tuple[type[Transform], ...] = (
     Gridify,
     Grid,
     MaxRegs,
+    Vectorize,
     Stage,
     Overlap,
     NoNaN,

@@ -4,8 +4,8 @@
 
 A multiprocessor has 65536, so that 64 for each thread let it hold 1024 of them, and 128 half as many.
 
-Legal when: always. Gain: more threads at a time, which hide each other's waiting. Cost: values that are spilled to memory
-and read again. On a CPU it changes nothing, nor with OpenCL, whose compilers decide for themselves.
+Legal when: always. Gain: more threads at a time, which hide each other's waiting. Cost: values that are spilled to
+memory and read again. On a CPU it changes nothing, nor with OpenCL, whose compilers decide for themselves.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
+VECTORS = "vectorize {2, 4}"
+"""Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
 PARTS = "split {4, 16, 64}"
 CORES = "split {2, 4, 8, 16, 64}"
 STAGED = (
@@ -192,6 +194,9 @@ def _sums(found: Patterns) -> Iterator[str]:
             teams.append(s)
     if lines:
         yield "\n".join([*lines, TEAMS])
+    wide = [f"loop {called(s.loop)}: vectorize 4" for s in teams if s.along]
+    if wide and found.legal([*lines, *wide]):
+        yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.along)}: {VECTORS}", TEAMS])
     yield from _shared(found, teams, lines)
     if found.parted is not None:
         yield from _shared(found.parted, found.parted.sums, ())
@@ -241,6 +246,10 @@ def _at_once(found: Patterns) -> Iterator[str]:
             if found.legal([*whole, split]):
                 blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
                 yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
+                reading = [joined] if lines is at_once[0] else [called(row.loop), called(inner)]
+                if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in reading), split]):
+                    wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(reading)}: {VECTORS}"]
+                    yield "\n".join(["for gpu", *whole, *wide, split, "codelet: grid blocksize {32x8, 32x16}"])
                 yield "\n".join(["for cpu", *whole, f"loop {first}: {{ | unroll 4, jam }}", f"loop {first}: {CORES}"])
                 break
 
@@ -268,11 +277,15 @@ def _stencils(found: Patterns) -> Iterator[str]:
     if bands:
         yield "\n".join([f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
                          "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
+        inner = _all(band[-1] for band in bands)
+        if found.legal([f"{inner}: vectorize 4"]):
+            yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
+                             f"{inner}: {VECTORS}", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
     deep = [band for band in bands if len(band) == 3]
     if deep:
         grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
         inner, box = _all(band[2] for band in deep), f"box {WARP}"
-        aligned = [f"{inner}: {{ | {box} }}"] if found.legal([f"{inner}: {box}"]) else []
+        aligned = [f"{inner}: {{ | {box} | {VECTORS} }}"] if found.legal([f"{inner}: {box}"]) else []
         yield "\n".join(["for gpu", *grids, f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} }}", *aligned,
                          "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
 
