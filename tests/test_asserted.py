@@ -55,11 +55,11 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     folder = tmp_path_factory.mktemp("asserted")
     (folder / "scatter.c").write_text(SCATTER)
     (folder / "scatter.pragmas").write_text("loop i: unroll 1\n")
-    command = [sys.executable, "-m", "looptune", "run", "scatter.c", "--sweep", "--target", "numba-cpu",
-               "-D", "n=64", "--db", "db.sqlite", "--reports", "reports", "--jobs", "1"]  # fmt: skip
+    command = [sys.executable, "-m", "looptune", "run", "scatter.c", "--sweep", "--finals", "0.3",
+               "--target", "numba-cpu", "-D", "n=64", "--db", "db.sqlite", "--reports", "r", "--jobs", "1"]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    return Swept(next((folder / "reports").iterdir()), done.stdout)
+    return Swept(next((folder / "r").iterdir()), done.stdout)
 
 
 def test_the_table_of_a_run_marks_its_rows(swept: Swept) -> None:

@@ -25,7 +25,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return filled(tmp_path_factory.mktemp("cli"))
 
 
-SWEEP = ("run", "gemm.c", *SMALL, "--sweep", "--budget", "6", "--db", "s/db.sqlite", "--reports", "s", "--json")
+SWEEP = (
+    "run", "gemm.c", *SMALL, "--sweep", "--budget", "6", "--finals", "0.3", "--db", "s/db.sqlite", "--reports", "s",
+    "--json",
+)  # fmt: skip
 
 
 def rows(database: Path) -> int:

@@ -30,7 +30,7 @@ from looptune.runtime.machine import Machine
 from looptune.schedule import schedule
 
 GEMM = Path(__file__).parent.parent / "polybench" / "gemm.c"
-EVERY = 10
+EVERY = 15
 """Of the cases that g++ runs, one in so many is run here: each is compiled at its first launch."""
 
 
@@ -111,7 +111,7 @@ def test_a_sweep_verifies_and_says_its_target(machine: Machine, tmp_path: Path) 
     where = ["--db", str(tmp_path / "db"), "--reports", str(tmp_path / "reports")]
     (tmp_path / "s.space").write_text("loop k: unroll {2, 4}\n")
     space = ["--space", str(tmp_path / "s.space")]
-    call = ["run", str(GEMM), "--sweep", *space, "--target", "opencl", "--json"]
+    call = ["run", str(GEMM), "--sweep", "--finals", "0.3", *space, "--target", "opencl", "--json"]
     outcome = CliRunner().invoke(cli, [*call, *sizes, *where], catch_exceptions=False, standalone_mode=False)
     record = json.loads(outcome.stdout)
     assert record["target"] == "opencl"

@@ -138,7 +138,20 @@ def test_the_target_is_swept(site: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), str(EXAMPLES.parent)]))
     (tmp_path / "f.c").write_text(FILES["plain.c"])
     (tmp_path / "f.pragmas").write_text("loop i: { | reverse }\n")
-    options = ("-D", "n=2000", "--sweep", "--target", "gcc", "--strategy", "annealing", "--jobs", "1", "--json")
+    options = (
+        "-D",
+        "n=2000",
+        "--sweep",
+        "--finals",
+        "0.3",
+        "--target",
+        "gcc",
+        "--strategy",
+        "annealing",
+        "--jobs",
+        "1",
+        "--json",
+    )
     ran = alone("run", "f.c", *options, cwd=tmp_path)
     assert ran.code == 0, ran.err
     record = json.loads(ran.out)

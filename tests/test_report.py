@@ -44,7 +44,9 @@ def test_a_real_sweep_keeps_what_it_came_to(tmp_path: Path) -> None:
     shutil.copy(GEMM, tmp_path / "gemm.c")
     (tmp_path / "s.pragmas").write_text("loop k: unroll {2, 4}\n")
     place = ("--db", "db", "--reports", "rep")
-    swept = looptune("run", "gemm.c", *SMALL, "--sweep", "--space", "s.pragmas", *place, cwd=tmp_path)
+    swept = looptune(
+        "run", "gemm.c", *SMALL, "--sweep", "--finals", "0.3", "--space", "s.pragmas", *place, cwd=tmp_path
+    )
     assert swept.code == 0, swept.err
     assert "looptune report --db db --reports rep" in swept.out
     with Store.read(tmp_path / "db") as store:
