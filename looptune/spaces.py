@@ -44,7 +44,8 @@ def _check(space: Space, codelet: Codelet) -> None:
                 continue
             said = directive.parse(text, line.span)
             try:
-                transforms.find(said).parse(said)
+                for _, one in transforms.find(said).spread(said):
+                    transforms.find(one).parse(one)
             except DirectiveError as error:
                 raise DirectiveError(error.message, line.span) from error
 

@@ -70,16 +70,19 @@ _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
 
 Vectorize.examples = {
     "vectorize 2": Example(_COPY, """\
+#pragma hmppcg parallel
 #pragma looptune vectorize
 for (int i = 0; i < n / 2; i++) {
   B[2 * i] = A[2 * i];
   B[2 * i + 1] = A[2 * i + 1];
 }
+#pragma hmppcg parallel
 #pragma looptune vectorize
 for (int i = n - n % 2; i < n; i++) {
   B[i] = A[i];
 }"""),
     "vectorize": Example(_COPY, """\
+#pragma hmppcg parallel
 #pragma looptune vectorize
 for (int i = 0; i < n; i++) {
   B[i] = A[i];
