@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from built import ROOT, imported
 
-ROOT = Path(__file__).parent.parent
 CHART = ROOT / "reports" / "nvidia-h100-80gb-hbm3" / "gatlas.tsv"
 
 
 @cache
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gatlas_figure", ROOT / "benchmarks" / "gatlas_figure.py")
-    assert spec is not None, "the script can be imported"
-    assert spec.loader is not None, "the script has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return imported(ROOT / "benchmarks" / "gatlas_figure.py")
 
 
 def test_what_a_line_says_is_drawn() -> None:

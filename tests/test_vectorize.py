@@ -84,9 +84,9 @@ def test_the_tail_is_done_too(m: int, tmp_path: Path) -> None:
 
 def test_without_a_number_it_is_for_what_others_bring_together() -> None:
     """All kernels of the codelet, or one loop's; and the arrays that have to be aligned are those."""
-    assert tiles.wide(planned("codelet: vectorize")) == ("A", "B", "s")
-    assert tiles.wide(planned("loop 1: unroll 2, jam", "loop 1: vectorize")) == ("A", "B")
-    assert tiles.wide(planned("loop 2: unroll 4, jam")) == ()
+    assert tiles.aligned(planned("codelet: vectorize")) == ("A", "B", "s")
+    assert tiles.aligned(planned("loop 1: unroll 2, jam", "loop 1: vectorize")) == ("A", "B")
+    assert tiles.aligned(planned("loop 2: unroll 4, jam")) == ()
 
 
 def test_it_is_unroll_and_more() -> None:
@@ -109,6 +109,7 @@ def test_files_say_it(target: str, word: str | None) -> None:
     assert (word is not None and word in text) == (word is not None)
     plain = targets.backend(target, None).emit(planned("loop 2: unroll 4, jam"))
     assert word is None or word not in plain
+    assert word is not None or "begins at a multiple" not in text
     if target == "cuda-c":
         assert "cudaErrorMisalignedAddress" in text
 

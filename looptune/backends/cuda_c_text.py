@@ -151,7 +151,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield listed(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
     yield "{"
     own = [local.name for local in plan.resident]
-    for array in (a for a in tiles.wide(plan) if a not in own):
+    for array in (a for a in tiles.aligned(plan) if a not in own):
         yield f"    if ((size_t){name(array)} % {tiles.WIDE} != 0) {{"
         yield "        return cudaErrorMisalignedAddress;"
     for local in plan.resident:

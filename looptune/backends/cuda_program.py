@@ -30,7 +30,7 @@ from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
 from looptune.backends.text import ident
-from looptune.backends.tiles import WIDE, unaligned, wide
+from looptune.backends.tiles import WIDE, aligned, unaligned
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Scalar
 from looptune.plans import Kernel, Plan, count, launches, sized, value
@@ -63,7 +63,7 @@ class CudaProgram(Program):
             for name, m in self.modules.items()
         }
         self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}
-        self.wide = wide(binary.plan)
+        self.wide = aligned(binary.plan)
         self.resident: dict[str, Any] = {}
         self.last: object = None
         self.graph: Graph | None = None

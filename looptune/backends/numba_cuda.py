@@ -62,7 +62,7 @@ def parts(plan: Plan) -> Parts:
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
-    wide = tuple(name for name in tiles.wide(plan) if name not in own)
+    wide = tuple(name for name in tiles.aligned(plan) if name not in own)
     return Parts(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
 
@@ -177,7 +177,7 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         if isinstance(p, Array) and len(p.shape) > 1:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
     own = {local.name for local in plan.resident}
-    for array in (name for name in tiles.wide(plan) if name not in own):
+    for array in (name for name in tiles.aligned(plan) if name not in own):
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {tiles.WIDE}:"
         yield f'        raise ValueError("{tiles.unaligned(array)}")'
     for local in plan.resident:

@@ -103,10 +103,14 @@ def staged(kernel: Kernel, plan: Plan) -> Staged | None:
 
 
 def wide(plan: Plan) -> tuple[str, ...]:
-    """The arrays that a kernel may access 16 bytes at a time."""
+    """The arrays that tiles are filled from 16 bytes at a time."""
     tiles = [t for kernel in plan.kernels if (s := staged(kernel, plan)) is not None for t in s.tiles]
-    asked = {a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays}
-    return tuple(sorted(asked | {t.array for t in tiles if t.vector > 1}))
+    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
+
+
+def aligned(plan: Plan) -> tuple[str, ...]:
+    """These, and those of kernels in which neighbours are accessed at once."""
+    return tuple(sorted({*wide(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)}))
 
 
 def unaligned(array: str) -> str:

@@ -14,17 +14,17 @@ import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Assign, Const, Directive, Expr, Local, Loop, Stmt, Var, While
+from looptune.ir import Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
 from looptune.poly.graph import Graph
 from looptune.poly.legality import Refused
 from looptune.poly.model import Order, Piece, name, text
 from looptune.poly.reach import Reach
-from looptune.rewrite import map_blocks, substitute, walk_stmts
+from looptune.rewrite import map_blocks, rewrite, substitute, walk_stmts
 from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
@@ -227,6 +227,15 @@ def no_arguments(directive: Directive) -> None:
         arg = directive.args[0]
         given = arg.key or " ".join(str(v) for v in arg.values)
         raise DirectiveError(f"{directive.name} takes no argument, got '{given}'", arg.span)
+
+
+def covered(site: Site, **said: Any) -> Change:
+    """The site's loop and those inside it, each with these fields."""
+
+    def rule(n: Node) -> Node | None:
+        return replace(n, **said) if isinstance(n, Loop) else None
+
+    return Change((rewrite(rule, site.loop),))
 
 
 def positive(arg: Arg, what: str) -> int:

@@ -8,13 +8,12 @@ Gain: coalescing (x a multiple of 32), occupancy, reuse in L1. Cost: idle thread
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Directive, Loop, Node
-from looptune.rewrite import rewrite
-from looptune.transforms.base import Change, Example, Site, Transform, wrong
+from looptune.ir import Arg, Directive
+from looptune.transforms.base import Change, Example, Site, Transform, covered, wrong
 
 
 def block_of(arg: Arg) -> tuple[int, ...]:
@@ -44,13 +43,7 @@ class Grid(Transform):
         raise DirectiveError(f"grid needs a block size (syntax: {cls.syntax})", directive.span)
 
     def apply(self, site: Site) -> Change:
-        def rule(n: Node) -> Node | None:
-            match n:
-                case Loop():
-                    return replace(n, block=self.block)
-            return None
-
-        return Change((rewrite(rule, site.loop),))
+        return covered(site, block=self.block)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

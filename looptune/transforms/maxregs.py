@@ -10,13 +10,12 @@ memory and read again. On a CPU it changes nothing, nor with OpenCL, whose compi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Directive, Loop, Node
-from looptune.rewrite import rewrite
-from looptune.transforms.base import Change, Example, Site, Transform, positive
+from looptune.ir import Directive
+from looptune.transforms.base import Change, Example, Site, Transform, covered, positive
 
 LEAST, MOST = 16, 255
 """The compiler refuses fewer, and a thread has no more."""
@@ -42,13 +41,7 @@ class MaxRegs(Transform):
         return cls(registers, span=directive.span)
 
     def apply(self, site: Site) -> Change:
-        def rule(n: Node) -> Node | None:
-            match n:
-                case Loop():
-                    return replace(n, registers=self.registers)
-            return None
-
-        return Change((rewrite(rule, site.loop),))
+        return covered(site, registers=self.registers)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

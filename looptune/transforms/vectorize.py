@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Directive, Loop, Node
-from looptune.rewrite import rewrite
-from looptune.transforms.base import Change, Example, Site, Transform, no_arguments, positive, wrong
+from looptune.ir import Arg, Directive
+from looptune.transforms.base import Change, Example, Site, Transform, covered, no_arguments, positive, wrong
 
 _REST = ("remainder", "guarded", "noremainder")
 
@@ -57,13 +56,7 @@ class Vectorize(Transform):
         return (arg.key, side_by_side), (arg.key, replace(directive, args=()))
 
     def apply(self, site: Site) -> Change:
-        def rule(n: Node) -> Node | None:
-            match n:
-                case Loop():
-                    return replace(n, vectors=True)
-            return None
-
-        return Change((rewrite(rule, site.loop),))
+        return covered(site, vectors=True)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
