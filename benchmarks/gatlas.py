@@ -20,7 +20,6 @@ product in double, in ROWS of its rows.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib.util
 import sys
 import time
@@ -62,7 +61,7 @@ from looptune.tune.workers import cores, default_jobs
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "gatlas" / "product.c"
 BLAS = ROOT / "polybench" / "handwritten" / "gemm.py"
-"""Its ``cublas`` finds the library."""
+"""It has the libraries' products."""
 CASES: Mapping[str, tuple[str, ...]] = {
     "nn": (), "nt": ("TRANS_B",), "tn": ("TRANS_A",), "tt": ("TRANS_A", "TRANS_B"),
 }  # fmt: skip
@@ -345,49 +344,24 @@ def _wall_us(action: Callable[[], object]) -> float:
 
 def library(case: Case, target: str, dtype: str, values: Mapping[str, int | float]) -> Callable[..., None] | None:
     """The product of C, A, B by cuBLAS in full precision or by NumPy; None where the device has no library here."""
-    alpha, beta = values.get("alpha", 1.0), values.get("beta", 0.0)
-    turn_a, turn_b = case.turned
-    if not on_gpu(target):
+    make = _by_hand().library_cuda if on_gpu(target) else _by_hand().library_cpu
+    multiply = make(dtype, case.turned)
+    return None if multiply is None else partial(multiply, case.m, case.n, case.k, *_factors(values))
 
-        def multiply(c: Array, a: Array, b: Array) -> None:
-            c *= beta
-            c += alpha * ((a.T if turn_a else a) @ (b.T if turn_b else b))
 
-        return multiply
-    blas = _cublas()
-    if blas is None:
-        return None
-    real = ctypes.c_float if dtype == "float32" else ctypes.c_double
-    gemm = blas.cublasSgemm_v2 if dtype == "float32" else blas.cublasDgemm_v2
-    handle = ctypes.c_void_p()
-    _done(blas.cublasCreate_v2(ctypes.byref(handle)))
-
-    def multiply_there(c: Any, a: Any, b: Any, stream: Any = 0) -> None:
-        """By columns, C' = alpha * op(B)' @ op(A)' + beta * C': our rows are columns of the transposed."""
-        c_at, a_at, b_at = (ctypes.c_void_p(x.__cuda_array_interface__["data"][0]) for x in (c, a, b))
-        by, kept = ctypes.byref(real(alpha)), ctypes.byref(real(beta))
-        _done(blas.cublasSetStream_v2(handle, ctypes.c_void_p(int(stream))))
-        # Their T is 1. What lies by rows has as many columns as one of its rows has elements.
-        widths = (case.k if turn_b else case.n), (case.m if turn_a else case.k)
-        _done(gemm(handle, int(turn_b), int(turn_a), case.n, case.m, case.k, by, b_at, widths[0], a_at, widths[1],
-                   kept, c_at, case.n))  # fmt: skip
-
-    return multiply_there
+def _factors(values: Mapping[str, int | float]) -> tuple[int | float, int | float]:
+    """Alpha and beta."""
+    return values.get("alpha", 1.0), values.get("beta", 0.0)
 
 
 @cache
-def _cublas() -> Any:
+def _by_hand() -> Any:
     spec = importlib.util.spec_from_file_location("gatlas_blas", BLAS)
     assert spec is not None, f"{BLAS} can be imported"
     assert spec.loader is not None, f"{BLAS} has a loader"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.cublas()
-
-
-def _done(status: int) -> None:
-    if status != 0:
-        raise TargetError(f"cuBLAS answered with status {status}")
+    return module
 
 
 # What is written.
@@ -417,8 +391,8 @@ def chart(given: Any) -> int:
         for case, (codelet, best) in of.items():
             try:
                 write(bench.line(case, best, codelet, made[case]), out)
-            except LooptuneError as error:
-                failed.append(error.message)
+            except (LooptuneError, RuntimeError) as error:  # a RuntimeError is the library's
+                failed.append(str(error))
     for message in failed:
         say(f"error: {message}")
     return 1 if failed else 0

@@ -265,7 +265,7 @@ class Placed(np.ndarray):
 @pytest.mark.parametrize("name", ["nn", "nt", "tn", "tt"])
 def test_the_library_makes_the_same_product(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each case's own shapes; cuBLAS takes matrices by columns."""
-    monkeypatch.setattr(chart(), "_cublas", Blas)
+    monkeypatch.setattr(chart()._by_hand(), "cublas", Blas)
     case = next(chart().cases([name], False, "6x5x4"))
     rng = np.random.default_rng(0)
     a, b, c = (rng.random(shape, np.float32) for shape in ((6, 4), (4, 5), (6, 5)))

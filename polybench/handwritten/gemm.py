@@ -56,26 +56,29 @@ def _accumulate(c_row: Any, alpha: Any, a_row: Any, b: Any, left: int, right: in
             c_row[j] += a0 * b0[j]
 
 
-def library_cpu(dtype: str) -> Callable[..., None]:
-    """The BLAS that NumPy was built with."""
+def library_cpu(dtype: str, turned: tuple[bool, bool] = (False, False)) -> Callable[..., None]:
+    """The BLAS that NumPy was built with. ``turned``: whether A and B are given transposed."""
 
     def gemm(ni: int, nj: int, nk: int, alpha: float, beta: float, c: Any, a: Any, b: Any) -> None:
         c *= beta
-        c += alpha * (a @ b)
+        c += alpha * ((a.T if turned[0] else a) @ (b.T if turned[1] else b))
 
     return gemm
 
 
-def library_cuda(dtype: str) -> Callable[..., None] | None:
-    """cuBLAS in full precision, without TF32; None where it is not installed.
+def library_cuda(dtype: str, turned: tuple[bool, bool] = (False, False)) -> Callable[..., None] | None:
+    """cuBLAS in full precision, without TF32; None where it is not installed. ``turned``: whether A and B are given
+    transposed.
 
-    It takes matrices by columns, and ours by rows are such matrices transposed: C' = alpha * B' @ A' + beta * C'.
+    It takes matrices by columns, and ours by rows are such matrices transposed: C' = alpha * B' @ A' + beta * C'. What
+    lies by rows has as many columns as one of its rows has elements.
     """
     blas = cublas()
     if blas is None:
         return None
     real = ctypes.c_float if dtype == "float32" else ctypes.c_double
     multiply = blas.cublasSgemm_v2 if dtype == "float32" else blas.cublasDgemm_v2
+    turn_a, turn_b = turned
     handle = ctypes.c_void_p()
     _done(blas.cublasCreate_v2(ctypes.byref(handle)))
 
@@ -85,7 +88,10 @@ def library_cuda(dtype: str) -> Callable[..., None] | None:
         c_at, a_at, b_at = (ctypes.c_void_p(x.__cuda_array_interface__["data"][0]) for x in (c, a, b))
         factor, kept = ctypes.byref(real(alpha)), ctypes.byref(real(beta))
         _done(blas.cublasSetStream_v2(handle, ctypes.c_void_p(int(stream))))
-        _done(multiply(handle, 0, 0, nj, ni, nk, factor, b_at, nj, a_at, max(nk, 1), kept, c_at, nj))
+        b_width, a_width = max(nk if turn_b else nj, 1), max(ni if turn_a else nk, 1)
+        _done(
+            multiply(handle, int(turn_b), int(turn_a), nj, ni, nk, factor, b_at, b_width, a_at, a_width, kept, c_at, nj)
+        )
 
     return gemm
 
