@@ -159,6 +159,16 @@ def test_devices_and_types_have_means_of_their_own(tmp_path: Path) -> None:
     assert list(alike(found[1:])) == ["float32", "float64"]
 
 
+def test_panels_of_two_types_say_which(tmp_path: Path) -> None:
+    """Of a kernel in float and in double, in each figure that has a panel of either."""
+    pytest.importorskip("matplotlib")
+    found = studies.read([database(tmp_path / "db", (GPU, replace(GPU, dtype="float64")))])
+    drawn = {f.name: f.draw() for f in every.figures(found) if f.draw is not None}
+    for name in ("factors", "orders", "sensitivity", "times"):
+        titles = [axes.get_title(loc="left") for axes in drawn[name].axes if axes.get_title(loc="left")]
+        assert titles == ["gemm float32", "gemm float64"], name
+
+
 def test_labels_are_spread_in_their_order() -> None:
     """No two are nearer than they may be, whatever falls together, and what stands alone stays."""
     at = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.62, "e": 0.1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from looptune.report.figures.families import factors, orders
 from looptune.report.figures.roofline import roofs
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
-from looptune.report.study import Study
+from looptune.report.study import Study, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,9 @@ def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
 
 
 def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
-    return [one for study in studies if (one := of(study)) is not None]
+    """What there is to draw of each, under a name that no other has."""
+    made = ((name, of(study)) for name, study in zip(names_of(studies), studies, strict=True))
+    return [replace(one, kernel=name) for name, one in made if one is not None]
 
 
 def _figure(
