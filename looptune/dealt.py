@@ -31,8 +31,10 @@ from functools import partial, reduce
 from looptune.accumulators import Accumulator, quiet
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.pretty import show
+from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.scope import names, names_in, written
+from looptune.scope import assigned, names, names_in, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
 
@@ -42,7 +44,8 @@ SEVERAL = 16
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """``parts``: what an array holds parts of, or a local adds them up for, by its name."""
+    """``parts``: what an array holds parts of, or a local adds them up for, by its name; the element of a target
+    without an index is that with the index of the part."""
 
     codelet: Codelet
     parts: Mapping[str, Reduced]
@@ -75,6 +78,10 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     body own their locals. Copies that reduce are shared out in one kernel.
     """
 
+    def alone(n: Loop, part: Stmt) -> Loop:
+        made = assigned((part,))
+        return replace(n, body=(part,), reduces=tuple(r for r in n.reduces if r.target in made))
+
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
@@ -82,7 +89,7 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
                 for p in parts
             ):
-                return tuple(replace(n, body=(p,)) for p in parts)
+                return tuple(alone(n, p) for p in parts)
         return None
 
     return rewrite_stmts(rule, body)
@@ -137,33 +144,34 @@ class _Dealing:
             raise Unfit(first, "another statement stands between it and the rest of its iterations")
         _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
-        assigned = {s.target for f in loops for s in walk_stmts(f.body) if isinstance(s, Assign)}
-        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in assigned))
+        made = assigned(loops)
+        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
             left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
             return _within(chain, left)
-        apart = _apart(loops, targets)
-        if apart is not None and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
-            raise Unfit(first, f"loop {apart.var} inside of it tells its sums apart: permute it inwards")
+        told = _told_apart(loops, targets)
+        if told and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
+            raise _unfit(first, told[0].each[0])
+        groups = told or [_Told((), targets)]
+        held = {t: at for g in groups for t, at in self.arrays(g, part, first, chain, host).items()}
         if self.only_check:
-            for r in targets:
-                self.array(r, part, first, chain, host, apart)
             return ()
-        held = {r.target: Load(*self.array(r, part, first, chain, host, apart)) for r in targets}
-        sums = [self.accumulator(r, loops) for r in targets]
         runs = _some(loops)
-        each = () if apart is None else (replace(apart, mode="parallel", reduces=(), own=(), directives=()),)
-        begin = _within(each, tuple(Assign(held[a.target], a.identity) for a in sums))
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
                      block=first.block)  # fmt: skip
+        begin, whole = list[Stmt](), list[Stmt]()
+        for g in groups:
+            sums = [self.accumulator(r, loops) for r in g.targets]
+            begin += _within(g.each, tuple(Assign(held[a.target], a.identity) for a in sums))
+            chained = (*chain, *g.each)
+            team = len(chained) == 1 and first.parts >= SEVERAL
+            added = (_added(some, held, every, team=team) for some in _together(sums, held))
+            joined = _under(runs, tuple(s for some in added for s in some))
+            if team:
+                chained = (replace(chained[0], axis="x"),)
+            whole += _within(chained, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
         varying = {f.var for f in chain}
         shares = _within(chain, _under(runs, (*begin, *(_share(f, part, held, varying) for f in loops))))
-        chained = (*chain, *each)
-        team = len(chained) == 1 and first.parts >= SEVERAL
-        joined = _under(runs, tuple(s for a in sums for s in _added(a, held[a.target], every, team=team)))
-        if team:
-            chained = (replace(chained[0], axis="x"),)
-        whole = _within(chained, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
         return (replace(every, body=shares, mode="parallel", axis="parts"), *whole)
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
@@ -172,30 +180,40 @@ class _Dealing:
         self.parts[own.name] = r
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
 
-    def array(
-        self, r: Reduced, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str], apart: Loop | None
-    ) -> tuple[str, tuple[Expr, ...], str]:
-        """The array of the parts of one target: its name, the index of the element, its type."""
-        name = self.fresh(f"{called(r.target)}_parts")
-        count = Const(loop.parts, part.dtype)
+    def arrays(
+        self, told: _Told, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
+    ) -> dict[Var | Load, Load]:
+        """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
         varying = host | {f.var for f in chain} | self.changed
-        if apart is None and not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
-            shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
-            index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
-        else:
-            shape, index = self.as_target(r, loop)
-        self.made.append(Local(name, r.target.dtype, (count, *shape)))
-        self.parts[name] = r
-        return name, (part, *index), r.target.dtype
+        held: dict[Var | Load, Load] = {}
+        for r in told.targets:
+            if not told.each and not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
+                shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
+                index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
+                held[r.target] = Load(self.array(r, loop, shape), (part, *index), r.target.dtype)
+                continue
+            shape, target = self.as_target(r, loop)
+            of = replace(r, target=replace(target, index=()))
+            beside = [(t, at.array) for t, at in held.items() if self.parts[at.array] == of]
+            shared = all(isinstance(t, Load) and apart(t.index, target.index) for t, _ in beside)
+            name = beside[0][1] if beside and shared else self.array(of, loop, shape)
+            held[r.target] = Load(name, (part, *target.index), target.dtype)
+        return held
 
-    def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    def array(self, r: Reduced, loop: Loop, shape: tuple[Expr, ...]) -> str:
+        name = self.fresh(f"{called(r.target)}_parts")
+        self.made.append(Local(name, r.target.dtype, (Const(loop.parts, loop.dtype), *shape)))
+        self.parts[name] = r
+        return name
+
+    def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
         """The extents of the target's array, where those of the nest change."""
         arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
         extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == called(r.target)), (None,))
         known = tuple(e for e in extents if e is not None)
         if len(known) < len(extents) or not isinstance(r.target, Load):
             raise Unfit(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
-        return known, r.target.index
+        return known, r.target
 
     def fresh(self, name: str) -> str:
         free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
@@ -233,23 +251,46 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
             raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
 
 
-def _apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> Loop | None:
-    """The loop that tells the sums apart, of all of them the same, inside of those that are dealt out."""
-    places = {r.target: names_in(r.target.index) if isinstance(r.target, Load) else set[str]() for r in targets}
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """``targets`` that the loop in ``each`` tells apart; of no loop, by those around what is dealt out alone."""
+
+    each: tuple[Loop, ...]
+    targets: tuple[Reduced, ...]
+
+
+def _told_apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[_Told]:
+    """By the loops inside of those that are dealt out, of which a remainder has its own; [] where none does.
+
+    What an iteration of such a loop adds to is its own, for the loop is parallel.
+    """
     inner = [f for loop in loops for f in walk_stmts(loop.body) if isinstance(f, Loop)]
     changing = {f.var for f in (*loops, *inner)}
-    told = {n for names in places.values() for n in names} & changing
-    if not told:
-        return None
-    adding = [f for f in inner if f.var in told and any(
-        isinstance(n, Assign) and n.target in places for n in walk_stmts(f.body)
-    )]  # fmt: skip
-    first = adding[0]
-    same = all((f.var, f.lo, f.hi, f.step) == (first.var, first.lo, first.hi, first.step) for f in adding)
-    alone = told == {first.var} and all(first.var in names for names in places.values())
-    if not (same and alone) or names_in((first.lo, first.hi)) & (changing | written(loops)):
-        raise Unfit(loops[0], f"loop {first.var} inside of it tells its sums apart: permute it inwards")
-    return first
+    if not any(names_in(r.target.index) & changing for r in targets if isinstance(r.target, Load)):
+        return []
+    found: dict[Loop, dict[Reduced, None]] = {}
+    for f in inner:
+        made = assigned(f.body)
+        mine = [r for r in targets if r.target in made and f.var in names_in(r.target)]
+        alone = f.mode == "parallel" and all(names_in(r.target) & changing == {f.var} for r in mine)
+        if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written(loops))):
+            raise _unfit(loops[0], f)
+        if mine:
+            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block, vectors=f.vectors)
+            found.setdefault(each, {}).update(dict.fromkeys(mine))
+    told = [r for mine in found.values() for r in mine]
+    twice = next((r for r in told if told.count(r) > 1), None)
+    if twice is not None:
+        raise Unfit(loops[0], f"loops inside of it that run differently add to {show(twice.target)}")
+    rest = tuple(r for r in targets if r not in told)
+    among = next((f for f in inner if any(f.var in names_in(r.target) for r in rest)), None)
+    if among is not None:
+        raise _unfit(loops[0], among)
+    return [*(_Told((each,), tuple(mine)) for each, mine in found.items()), *([_Told((), rest)] if rest else [])]
+
+
+def _unfit(loop: Loop, inner: Loop) -> Unfit:
+    return Unfit(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
@@ -288,12 +329,22 @@ def _trips(loop: Loop) -> Expr:
     return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
 
 
-def _added(a: Accumulator, part: Load, every: Loop, *, team: bool) -> tuple[Stmt, ...]:
-    """The parts of one target added up, by a ``team`` of threads or by one."""
-    loop = replace(every, body=(Assign(a.own, a.joined(a.own, part)),), mode="sequential")
+def _together(sums: Sequence[Accumulator], held: Mapping[Var | Load, Load]) -> list[list[Accumulator]]:
+    """Those whose parts are in one array, which are next to each other."""
+    found: dict[str, list[Accumulator]] = {}
+    for a in sums:
+        found.setdefault(held[a.target].array, []).append(a)
+    return list(found.values())
+
+
+def _added(
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], every: Loop, *, team: bool
+) -> tuple[Stmt, ...]:
+    """The parts of some targets added up, by a ``team`` of threads or by one."""
+    loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
     if team:
-        loop = replace(loop, mode="parallel", reduces=(Reduced(a.op, a.own),))
-    return Assign(a.own, a.target), loop, Assign(a.target, a.own)
+        loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
+    return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
 
 
 def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
@@ -350,7 +401,11 @@ def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, .
         return None
 
     def rule(n: Node) -> Node | None:
-        return parts[n.array].target if isinstance(n, Load) and n.array in parts else None
+        match n:
+            case Load(array, (_, *index)) if array in parts:
+                target = parts[array].target
+                return replace(target, index=tuple(index)) if isinstance(target, Load) and not target.index else target
+        return None
 
     def empty(n: Stmt) -> tuple[Stmt, ...] | None:
         return () if isinstance(n, Loop) and not n.body else begins(n)

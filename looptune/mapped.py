@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from math import prod
 
 from looptune.dealt import after, before, whole
-from looptune.ir import Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var
+from looptune.ir import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.poly.proof import Proof, prove
-from looptune.rewrite import rewrite, rewrite_stmts, substitute
+from looptune.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
 from looptune.scope import names, written
 from looptune.simplify import add, mul
 from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
@@ -77,6 +78,8 @@ class _Drawing:
                 case Launch(kernel) if making is not None:
                     out += self.dealt(making, kernel)
                     making = None
+                case Launch(kernel) if names(kernel.body) & self.parts.keys():
+                    out += chain.from_iterable(self.besides(kernel))
                 case Launch(kernel):
                     out += self.launch(kernel, self.whole(kernel))
                 case HostLoop(var, lo, hi, stride, body):
@@ -86,18 +89,21 @@ class _Drawing:
         return tuple(out)
 
     def dealt(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
-        """Parts made by one kernel and added up by the next: every one is added where its sum is.
+        """Parts made by one kernel and added up by the next ones: every one is added where its sum is.
 
         What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
         """
-        first = before(adding.body, self.parts)
         made = self.launch(making, whole(self.whole(making), self.parts))
-        ahead = self.launch(adding, _in_order(first)) if first else ()
-        rest = after(adding.body, self.parts)
-        behind = self.launch(adding, _in_order(rest)) if rest else ()
+        ahead, behind = self.besides(adding)
         sums = {called(r.target) for r in self.parts.values()}
         late = (names(making.body) - sums) & written(adding.body)
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
+
+    def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+        """What a kernel does before it adds up parts, and what it does then."""
+        first, rest = before(adding.body, self.parts), after(adding.body, self.parts)
+        ahead = self.launch(adding, _in_order(first)) if first else ()
+        return ahead, self.launch(adding, _in_order(rest)) if rest else ()
 
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
@@ -109,15 +115,16 @@ class _Drawing:
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
             for axis in reversed(kernel.loops):
-                body = (self.summing(replace(axis, body=body, mode="parallel", own=arrays), axis.axis == "parts"),)
+                reduces = self.summed(body) if axis.axis == "parts" else ()
+                body = (replace(axis, body=body, mode="parallel", own=arrays, reduces=reduces),)
             return body
         counters: list[Loop] = []
         guards: list[Expr] = []
         env: dict[str, Expr] = {}
         for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
-            every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype)
-            counters.append(self.summing(every, axis.axis == "parts"))
+            every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, axis=axis.axis)
+            counters.append(every)
             each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, own=arrays)
             counters.append(each)
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
@@ -127,12 +134,15 @@ class _Drawing:
         for guard in reversed(guards):
             body = (If(guard, body),)
         for counter in reversed(counters):
-            body = (replace(counter, body=body),)
+            reduces = self.summed(body) if counter.axis == "parts" else ()
+            body = (replace(counter, body=body, axis="", reduces=reduces),)
         return body
 
-    def summing(self, loop: Loop, parts: bool) -> Loop:
-        """The blocks that make parts accumulate into their sums at once."""
-        return replace(loop, reduces=tuple(dict.fromkeys(self.parts.values()))) if parts else loop
+    def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+        """What the blocks that make parts accumulate into at once: the sums."""
+        targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
+        ops = dict.fromkeys((called(r.target), r.op) for r in self.parts.values())
+        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in ops if called(t) == name))
 
     def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
         """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals

@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
-from looptune.rewrite import rewrite, walk
+from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names_in, written
 from looptune.simplify import fold, keeps_index
 
@@ -50,6 +50,12 @@ def linear(e: Expr) -> Terms:
     return {e: 1}, 0
 
 
+def apart(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Indices of one array that are never the same: a subscript of one is that of the other and a constant."""
+    differences = (linear(Bin("-", x, y)) for x, y in zip(a, b, strict=True))
+    return any(constant and not terms for terms, constant in differences)
+
+
 def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
     """``known`` are the ranges of variables around."""
     env = {} if known is None else known
@@ -61,7 +67,7 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
         case Loop(_, lo, hi, body):
             loop = replace(stmt, lo=_decided(lo, env), hi=_decided(hi, env))
             inner = inside(loop, env)
-            return replace(loop, body=narrowed(body, inner), reduces=_decided(loop.reduces, inner))
+            return in_step(loop, narrowed(body, inner))
         case If(cond, then, other):
             return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
         case While(_, body):
@@ -69,6 +75,17 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
             return replace(stmt, body=narrowed(body, inner))
         case Assign(target, value):
             return replace(stmt, target=_decided(target, env), value=_decided(value, env))
+
+
+def in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+    """The loop with ``body``, whose statements are those of its own one by one, and what it reduces then."""
+    now: dict[Var | Load, list[Var | Load]] = {}
+    if loop.reduces:
+        for before, after in zip(walk_stmts(loop.body), walk_stmts(body), strict=True):
+            if isinstance(before, Assign) and isinstance(after, Assign):
+                now.setdefault(before.target, []).append(after.target)
+    reduces = (replace(r, target=target) for r in loop.reduces for target in now[r.target])
+    return replace(loop, body=body, reduces=tuple(dict.fromkeys(reduces)))
 
 
 def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:

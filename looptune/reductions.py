@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from looptune.errors import DirectiveError
-from looptune.ir import Arg, Assign, Load, Loop, Reduced
+from looptune.ir import Arg, Assign, Load, Loop, Reduced, Stmt
 from looptune.poly.legality import Verdict
 from looptune.pretty import show
-from looptune.rewrite import walk
+from looptune.rewrite import walk, walk_stmts
 from looptune.scope import names_in, written
 from looptune.team import called
 
@@ -39,6 +39,17 @@ def reductions(loop: Loop, verdict: Verdict) -> Found:
     reduces = tuple(dict.fromkeys(Reduced(op, target) for target, op, _ in mine))
     named = dict.fromkeys((op, called(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
     return Found(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
+
+
+def restated(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+    """What the loop reduces with ``body`` for its own, in which copies of its statements may have other elements.
+
+    for i reduces y[j]: for j: y[j] += ...    ==>    for i reduces y[2*j], y[2*j + 1]: for j: y[2*j] += ...; ...
+    """
+    ops = {r.target: r.op for r in loop.reduces}
+    adding = {n.name: ops[n.target] for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target in ops}
+    made = (Reduced(adding[n.name], n.target) for n in walk_stmts(body) if isinstance(n, Assign) and n.name in adding)
+    return tuple(dict.fromkeys(made))
 
 
 def _wrong(loop: Loop, reduces: Iterable[Reduced], mixed: frozenset[str]) -> str:

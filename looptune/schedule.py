@@ -26,6 +26,7 @@ from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.model import Order, Piece
 from looptune.poly.reach import Reach
 from looptune.poly.sums import Sum, shared_out
+from looptune.reductions import restated
 from looptune.rewrite import rewrite_stmts, walk_stmts
 from looptune.source import Span
 from looptune.threads import check_owned, handed, in_order, own_arrays, torn
@@ -233,7 +234,7 @@ class _Run:
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
         sums = self._reordered(b, loop, new) if self.sums else ()
-        body = spliced(self.codelet.body, loop, change)
+        body = _placed(self.codelet.body, site.around, loop, change)
         if b.transform.stage == "loop":
             check_owned(b, body, self.codelet.locals, self.analysis)
         if new is not None:
@@ -373,6 +374,19 @@ class _Run:
     def _replace(self, loop: Loop, change: Change) -> None:
         body = spliced(self.codelet.body, loop, change)
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+
+
+def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+    """``body`` with the change in place of the loop, and loops around it that know what they reduce then."""
+    here: Loop | While = loop
+    for outer in reversed(around):
+        inner = spliced(outer.body, here, change)
+        if isinstance(outer, Loop) and outer.reduces:
+            outer_now: Loop | While = replace(outer, body=inner, reduces=restated(outer, inner))
+        else:
+            outer_now = replace(outer, body=inner)
+        here, change = outer, Change((outer_now,))
+    return spliced(body, here, change)
 
 
 def _undone(loop: Loop) -> Callable[[Stmt], Stmt | None]:

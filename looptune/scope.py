@@ -30,6 +30,11 @@ def written(stmts: Iterable[Stmt]) -> set[str]:
     return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
+def assigned(stmts: Iterable[Stmt]) -> set[Var | Load]:
+    """The scalars and elements that the statements assign, as they are written."""
+    return {n.target for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+
+
 def read(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays whose value the statements use."""
     found: set[str] = set()

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 from looptune.accumulators import Accumulator, quiet
 from looptune.ir import Assign, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var, While
-from looptune.ranges import linear
+from looptune.ranges import apart, linear
 from looptune.registers import promote
 from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names, names_in, written
@@ -170,7 +171,8 @@ def told_apart(loop: Loop, inner: Loop) -> bool:
                 places.setdefault(array, set()).add(index)
             case Var():
                 return False
-    return all(len(found) == 1 and own_element(inner, next(iter(found)), changing) for found in places.values())
+    own = all(own_element(inner, index, changing) for found in places.values() for index in found)
+    return own and all(apart(a, b) for found in places.values() for a, b in combinations(found, 2))
 
 
 def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:

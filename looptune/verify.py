@@ -23,6 +23,7 @@ from looptune.ir import (
     Var,
     While,
 )
+from looptune.scope import assigned
 from looptune.simplify import is_integer
 
 _MIXED = frozenset({"<<", ">>", "&&", "||"})
@@ -54,6 +55,9 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
                 assert lo.dtype == hi.dtype == stmt.dtype, f"loop {var}: bounds are {lo.dtype} and {hi.dtype}"
                 _exprs((lo, hi), scope, ranks)
                 _block(body, scope | {var: stmt.dtype}, ranks)
+                if stmt.reduces:
+                    stale = {r.target for r in stmt.reduces} - assigned(body)
+                    assert not stale, f"loop {var} reduces {stale}, which it does not assign"
             case If(cond, then, other):
                 _exprs((cond,), scope, ranks)
                 _block(then, scope, ranks)

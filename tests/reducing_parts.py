@@ -162,6 +162,30 @@ DEALT = {
             "grid j, reduction i_part1, i_part1 4x2",
         ),
     ),
+    "columns of which a thread has neighbours": Case(
+        BOTH,
+        ("loop 2: parallel", "loop 3: unroll 2", "loop 1: split 3", SMALL),
+        sized((4, 5), (7, 10), (1, 1), (0, 3)),
+        (
+            "reduction j, shared j, j, j, j, parts i_part 8, in the thread i",
+            "grid j 8, in the thread i_part",
+            "grid j 8, in the thread i_part",
+        ),
+    ),
+    "rows, and columns of them, neighbours of both": Case(
+        TWICE,
+        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 2: vectorize 4", "loop 3: vectorize 4", "loop 1: split 16",
+         SMALL),
+        sized((8, 5), (70, 16), (71, 18)),
+        (
+            "reduction j, j, shared j, j, j, j, parts i_part 8, in the thread i",
+            "grid j, reduction i_part, i_part 4x2",
+            "grid j, reduction i_part, i_part 4x2",
+            "reduction j, j, shared j, j, j, j, parts i_part1 8, in the thread i",
+            "grid j, reduction i_part1, i_part1 4x2",
+            "grid j, reduction i_part1, i_part1 4x2",
+        ),
+    ),
     "parts of a norm": Case(
         NORM,
         ("loop i: split 4", "loop i: parallel", *LONE_BLOCKS),

@@ -163,6 +163,12 @@ REFUSED = {
         "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
         "loop j: split 2", "does not stand directly in loops that are parallel"),
     "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
+    "parts of sums told apart differently": (
+        "void f(int n, float A[n][n], float x[n], float t[n], float y[n])\n"
+        "{ for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) t[i] += A[i][j] * x[j];\n"
+        "for (int j = 0; j < n; j++) y[j] += A[i][j] * t[i]; } }\n",
+        "loop 2: parallel\nloop 3: unroll 2, split\nloop 1: split 2",
+        "split 2 of loop i: loops inside of it that run differently add to y[j]"),
     "strips of parts under a condition": (
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",

@@ -15,6 +15,7 @@ import islpy as isl
 
 from looptune.ir import Array, Bin, Loop, Select
 from looptune.poly.domain import Statement
+from looptune.poly.effort import TooInvolved, limited
 from looptune.poly.model import Model
 from looptune.poly.text import name
 from looptune.rewrite import walk
@@ -62,14 +63,9 @@ def _count(sets: list[isl.Set]) -> int:
     """0 too where there is no end of them, or isl takes too long."""
     if not sets:
         return 0
-    context = sets[0].get_ctx()
-    context.set_max_operations(MOST)
-    context.reset_operations()
     try:
-        union = reduce(isl.Set.union, sets).coalesce()
-        return int(union.make_disjoint().count_val().to_python()) if union.is_bounded() else 0
-    except isl.Error:
+        with limited(MOST):
+            union = reduce(isl.Set.union, sets).coalesce()
+            return int(union.make_disjoint().count_val().to_python()) if union.is_bounded() else 0
+    except (TooInvolved, isl.Error):
         return 0
-    finally:
-        context.set_max_operations(0)
-        context.reset_operations()

@@ -31,6 +31,7 @@ import islpy as isl
 from looptune.ir import Codelet, Load, Loop, Var
 from looptune.poly.copies import Copies, Unprovable, compare, on_data
 from looptune.poly.domain import Statement
+from looptune.poly.effort import TooInvolved, limited
 from looptune.poly.held import Misheld, without_registers
 from looptune.poly.legality import Around
 from looptune.poly.threads import in_order, reduces
@@ -68,23 +69,16 @@ def prove(
 
     ``shared``: scalar locals of ``finished`` of which there is one for all threads.
     """
-    context = isl.DEFAULT_CONTEXT
-    context.set_max_operations(MOST)
-    context.reset_operations()
     try:
-        copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
-        return _proved(copies, reassociate, shared)
+        with limited(MOST):
+            copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
+            return _proved(copies, reassociate, shared)
     except Misheld as wrong:
         return Proof("failed", str(wrong))
     except Unprovable as reason:
         return Proof("unknown", str(reason))
-    except isl.Error as error:
-        if "maximal number of operations" not in str(error):
-            raise
+    except TooInvolved:
         return Proof("unknown", TOO_INVOLVED)
-    finally:
-        context.set_max_operations(0)
-        context.reset_operations()
 
 
 def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:

@@ -7,6 +7,9 @@ for j: S2                          both before every S2[j]: a parallel loop ends
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+from functools import lru_cache
+
 import islpy as isl
 
 from looptune.ir import Loop, Reduced, Var
@@ -21,13 +24,29 @@ def in_order(model: Model, first: str, then: str, array: str, op: str | None) ->
     s, t = model.statements[first], model.statements[then]
     later = [f"{e}'" if e in t.dims else e for e in t.time]
     threads = {2 * d + 1 for d, f in enumerate(s.loops) if unordered(f) and not reduces(f, array, op)}
-    cases = (
-        " and ".join([*(f"{a} = {b}" for a, b in zip(s.time[:k], later[:k], strict=True)), f"{s.time[k]} < {later[k]}"])
-        for k in range(len(later)) if k not in threads
-    )  # fmt: skip
-    condition = " or ".join(f"({c})" for c in cases)
-    primed = ", ".join(f"{d}'" for d in t.dims)
-    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
+    primed = tuple(f"{d}'" for d in t.dims)
+    met = _map(model.space.prefix, s.dims, primed, _earlier(s.time, later, threads))
+    return met.set_tuple_name(isl.dim_type.in_, s.name).set_tuple_name(isl.dim_type.out, t.name)
+
+
+def _earlier(time: Sequence[str], later: Sequence[str], threads: Container[int]) -> str:
+    """That one is before the other, as words are in a dictionary, but for the places in ``threads``."""
+    cases, same = list[str](), list[str]()
+    for k, (a, b) in enumerate(zip(time, later, strict=True)):
+        known = int(b) - int(a) if a.isdecimal() and b.isdecimal() else None
+        if k not in threads and (known is None or known > 0):
+            cases.append(" and ".join([*same, f"{a} < {b}"] if known is None else same) or "true")
+        if known:
+            break
+        if known is None:
+            same.append(f"{a} = {b}")
+    return " or ".join(f"({c})" for c in cases) or "false"
+
+
+@lru_cache(maxsize=1024)
+def _map(prefix: str, here: tuple[str, ...], there: tuple[str, ...], condition: str) -> isl.Map:
+    """The copies of one assignment have few such orders among them, and what reads the text takes its time."""
+    return isl.Map(f"{prefix}{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 
 def unordered(loop: object) -> bool:

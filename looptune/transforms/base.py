@@ -290,7 +290,7 @@ def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:
     return {n: pieces for n, pieces in order.items() if n in names}
 
 
-def spliced(body: tuple[Stmt, ...], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+def spliced(body: tuple[Stmt, ...], loop: Loop | While, change: Change) -> tuple[Stmt, ...]:
     """``body`` with the change in place of the loop and the statements after it that it takes in."""
     k = next((k for k, s in enumerate(body) if s is loop), None)
     if k is not None:

@@ -21,6 +21,7 @@ from looptune.analysis import Analysis
 from looptune.bind import called
 from looptune.ir import Loop, Stmt, While
 from looptune.rewrite import walk
+from looptune.scope import written
 from looptune.tune.patterns import Patterns, Sum, outermost
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
@@ -247,9 +248,11 @@ def _at_once(found: Patterns) -> Iterator[str]:
                 blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
                 yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
                 reading = [joined] if lines is at_once[0] else [called(row.loop), called(inner)]
-                if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in reading), split]):
-                    wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(reading)}: {VECTORS}"]
-                    yield "\n".join(["for gpu", *whole, *wide, split, "codelet: grid blocksize {32x8, 32x16}"])
+                for several in ([*_first_values(found, column), *reading], reading):
+                    if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in several), split]):
+                        wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(several)}: {VECTORS}"]
+                        yield "\n".join(["for gpu", *whole, *wide, split, "codelet: grid blocksize {32x8, 32x16}"])
+                        break
                 yield "\n".join(["for cpu", *whole, f"loop {first}: {{ | unroll 4, jam }}", f"loop {first}: {CORES}"])
                 break
 
@@ -260,6 +263,12 @@ def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
     if before is not None:
         yield called(before), "fuse 3"
     yield called(begun), "fuse"
+
+
+def _first_values(found: Patterns, s: Sum) -> list[str]:
+    """The loops by themselves that only assign what the sum is added to."""
+    alone = (f for f in found.body if isinstance(f, Loop) and not any(isinstance(n, Loop | While) for n in walk(f.body)))
+    return [called(f) for f in alone if f is not s.loop and written(f.body) <= written(s.loop.body)]
 
 
 def _upright(found: Patterns, s: Sum) -> list[str] | None:
@@ -278,14 +287,14 @@ def _stencils(found: Patterns) -> Iterator[str]:
         yield "\n".join([f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
                          "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
         inner = _all(band[-1] for band in bands)
-        if found.legal([f"{inner}: vectorize 4"]):
+        if found.legal([f"{inner}: vectorize 4, guarded"]):
             yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
-                             f"{inner}: {VECTORS}", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
+                             f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
     deep = [band for band in bands if len(band) == 3]
     if deep:
         grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
         inner, box = _all(band[2] for band in deep), f"box {WARP}"
-        aligned = [f"{inner}: {{ | {box} | {VECTORS} }}"] if found.legal([f"{inner}: {box}"]) else []
+        aligned = [f"{inner}: {{ | {box} | {VECTORS}, guarded }}"] if found.legal([f"{inner}: {box}"]) else []
         yield "\n".join(["for gpu", *grids, f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} }}", *aligned,
                          "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
 
