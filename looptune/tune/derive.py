@@ -267,8 +267,9 @@ def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
 
 def _first_values(found: Patterns, s: Sum) -> list[str]:
     """The loops by themselves that only assign what the sum is added to."""
-    alone = (f for f in found.body if isinstance(f, Loop) and not any(isinstance(n, Loop | While) for n in walk(f.body)))
-    return [called(f) for f in alone if f is not s.loop and written(f.body) <= written(s.loop.body)]
+    loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
+    alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
+    return [called(f) for f in alone if written(f.body) <= written(s.loop.body)]
 
 
 def _upright(found: Patterns, s: Sum) -> list[str] | None:
