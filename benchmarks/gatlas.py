@@ -249,8 +249,9 @@ class Bench:
 
     @classmethod
     def on(cls, target: Target, seed: int) -> Self:
-        machine = target.machine()
-        return cls(target, machine, target.backend(), peak.known(machine.facts, CACHE), Inputs(seed))
+        machine, backend = target.machine(), target.backend()
+        peaks = peak.of(machine, backend, CACHE) if target.name in peak.KNOWN else None
+        return cls(target, machine, backend, peaks, Inputs(seed))
 
     def line(self, case: Case, best: Measured, codelet: Codelet, versions: Versions) -> tuple[str, ...]:
         """LooptuneError where one of our kernels computes something else."""

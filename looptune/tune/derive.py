@@ -296,9 +296,11 @@ def _stencils(found: Patterns) -> Iterator[str]:
         grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
         inner, box = _all(band[2] for band in deep), f"box {WARP}"
         aligned = [f"{inner}: {{ | {box} | {VECTORS}, guarded }}"] if found.legal([f"{inner}: {box}"]) else []
-        planes = f"{_all(band[0] for band in deep)}: {{ | tile {{2, 4, 8}} | unroll {{2, 4}}, guarded, jam }}"
-        yield "\n".join(["for gpu", *grids, planes, *aligned,
-                         "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
+        planes, rows = (_all(band[k] for band in deep) for k in range(2))
+        blocks = "codelet: grid blocksize {32x4, 32x8, 64x4}"
+        yield "\n".join(["for gpu", *grids, f"{planes}: {{ | tile {{2, 4, 8}} }}", *aligned, blocks])
+        yield "\n".join(["for gpu", *grids, f"{planes}: unroll {{2, 4, 8}}, guarded, jam",
+                         f"{rows}: {{ | unroll 2, guarded, jam }}", *aligned, blocks])  # fmt: skip
 
 
 def _nests(found: Patterns) -> Iterator[str]:
