@@ -174,8 +174,14 @@ DEALT = {
     ),
     "rows, and columns of them, neighbours of both": Case(
         TWICE,
-        ("loop 2: parallel", "loop 1: unroll 2, jam", "loop 2: vectorize 4", "loop 3: vectorize 4", "loop 1: split 16",
-         SMALL),
+        (
+            "loop 2: parallel",
+            "loop 1: unroll 2, jam",
+            "loop 2: vectorize 4",
+            "loop 3: vectorize 4",
+            "loop 1: split 16",
+            SMALL,
+        ),
         sized((8, 5), (70, 16), (71, 18)),
         (
             "reduction j, j, shared j, j, j, j, parts i_part 8, in the thread i",

@@ -195,6 +195,20 @@ def test_tiles_move_less_and_are_no_memory_of_the_devices() -> None:
     assert staged.held.blocks <= plain.held.blocks
 
 
+def test_neighbours_are_accessed_at_once_where_rows_are_aligned() -> None:
+    """Four columns a thread, from 1 on: of row i 0 .. 5 are read, four and two at once, of the others and of y 1 .. 4, the
+    middle two at once; with rows of 70, never four."""
+    lines = parse_lines(("loop j: vectorize 4, guarded",), "test")
+    pairs = {("x", 2), ("x", 1), ("y", 2), ("y", 1)}
+    for columns, widths in ((72, pairs | {("x", 4)}), (70, pairs)):
+        what = subject(STENCIL, {"n": 21, "m": columns})
+        kernel = (plan := what.planned(lines)).kernels[0]
+        uses = count(kernel, plan, what.sizes, EVERYTHING).nest.every_use
+        most = max(u.threads for u in uses)
+        assert {(u.load.array, u.width) for u in uses if u.threads == most} == widths
+        assert sum(u.threads * u.width for u in uses if u.write) == 19 * (columns - 2)
+
+
 def test_occupancy_is_what_runs_out_first() -> None:
     """By hand for an H200: 2048 threads, 32 blocks, 65,536 registers, 228 KiB."""
     h200 = chips.named("h200")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 from typing import Self
 
 import numpy as np
@@ -22,17 +22,20 @@ from looptune.rewrite import walk
 
 FILL = "fill "
 """What the counters of a tile's rows and columns begin with: they run wherever it is filled."""
+VECTOR_BYTES = 16
+"""What one access of a thread has at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Where arrays and tiles are: of each the elements between two rows, and bytes of an element and, where that is
-    known, of all. Arrays that a thread has for itself are not in it."""
+    known, of all. Arrays that a thread has for itself are not in it. ``vectors``: neighbours are accessed at once."""
 
     pitch: Mapping[str, tuple[int, ...]]
     itemsize: Mapping[str, int]
     whole_bytes: Mapping[str, int]
     tiles: Mapping[str, Tile]
+    vectors: bool = False
 
     @classmethod
     def of(cls, kernel: Kernel, plan: Plan, tiles: Sequence[Tile], at: Mapping[str, int]) -> Self:
@@ -44,7 +47,7 @@ class Memory:
         whole = {n: prod(s) * itemsize[n] for n, s in shapes.items() if s and s[0]}
         pitch |= {t.name: (1,) for t in tiles}
         itemsize |= {t.name: np.dtype(t.dtype).itemsize for t in tiles}
-        return cls(pitch, itemsize, whole, {t.name: t for t in tiles})
+        return cls(pitch, itemsize, whole, {t.name: t for t in tiles}, kernel.vectors)
 
     @property
     def arrays(self) -> Collection[str]:
@@ -136,19 +139,37 @@ def used(
 
 
 def _wide(uses: Sequence[Use], here: Touching, memory: Memory) -> list[Use]:
-    """Reads of a tile that are next to each other as one, where the tile is read so."""
-    found: dict[tuple[object, ...], list[Use]] = {}
+    """Accesses next to each other as one: reads of a tile that is read so, and aligned ones of arrays where there may be
+    vectors."""
+    near: dict[tuple[object, ...], list[Use]] = {}
     for u in uses:
-        vector = memory.tiles[u.load.array].together if u.shared else 1
-        near = u.place if vector > 1 and not u.write else None
-        key = (u,) if near is None else (u.load.array, near.terms, near.base // vector)
-        found.setdefault(key, []).append(u)
+        alone = u.place is None or _vector(u, memory) == 1
+        near.setdefault((u,) if alone else (u.load.array, u.write, u.place and u.place.terms), []).append(u)
+    return [wide for same in near.values() for wide in _vectors(same, _vector(same[0], memory), here, memory)]
+
+
+def _vector(u: Use, memory: Memory) -> int:
+    """So many elements can one access have that begins at a multiple of them."""
+    if u.shared:
+        return 1 if u.write else memory.tiles[u.load.array].together
+    if not memory.vectors or u.place is None:
+        return 1
+    return gcd(VECTOR_BYTES // u.itemsize, *(c for _, c in u.place.terms))
+
+
+def _vectors(uses: Sequence[Use], vector: int, here: Touching, memory: Memory) -> list[Use]:
+    """The widest first; of a tile there is one width."""
+    if vector == 1:
+        return list(uses)
+    found: dict[int, list[Use]] = {}
+    for u in {u.place: u for u in uses}.values():  # one element may have several spellings
+        found.setdefault(u.place.base // vector if u.place is not None else 0, []).append(u)
     out: list[Use] = []
     for same in found.values():
         first = min(same, key=lambda u: u.place.base if u.place is not None else 0)
-        vector = memory.tiles[first.load.array].together if first.shared else 1
-        wide = _use(first.load, here, memory, write=False, width=vector) if len(same) == vector > 1 else None
-        out += same if wide is None else [wide]
+        full = len(same) == vector
+        wide = _use(first.load, here, memory, write=first.write, width=vector) if full else None
+        out += [wide] if wide is not None else same if first.shared else _vectors(same, vector // 2, here, memory)
     return out
 
 
