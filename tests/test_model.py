@@ -196,8 +196,8 @@ def test_tiles_move_less_and_are_no_memory_of_the_devices() -> None:
 
 
 def test_neighbours_are_accessed_at_once_where_rows_are_aligned() -> None:
-    """Four columns a thread, from 1 on: of row i 0 .. 5 are read, four and two at once, of the others and of y 1 .. 4, the
-    middle two at once; with rows of 70, never four."""
+    """Four columns a thread, from 1 on: of row i 0 .. 5 are read, four and two at once, of the others and of y 1 .. 4,
+    the middle two at once; with rows of 70, never four."""
     lines = parse_lines(("loop j: vectorize 4, guarded",), "test")
     pairs = {("x", 2), ("x", 1), ("y", 2), ("y", 1)}
     for columns, widths in ((72, pairs | {("x", 4)}), (70, pairs)):
