@@ -139,8 +139,8 @@ def used(
 
 
 def _wide(uses: Sequence[Use], here: Touching, memory: Memory) -> list[Use]:
-    """Accesses next to each other as one: reads of a tile that is read so, and where there may be vectors aligned ones of
-    arrays."""
+    """Accesses next to each other as one: reads of a tile that is read so, and aligned ones of arrays, if there are
+    vectors."""
     near: dict[tuple[object, ...], list[Use]] = {}
     for u in uses:
         alone = u.place is None or _vector(u, memory) == 1

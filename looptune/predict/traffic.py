@@ -4,8 +4,8 @@
     else           what a strip of iterations touches that does fit, as often as there are strips
     else           what one iteration touches, as often as there are iterations; of loops inside, likewise
 
-Of the L1 that holds the blocks of a multiprocessor, of the L2 those of all. A store goes to the L2 each time, and from
-there to memory once.
+Of the L1 that holds the blocks of a multiprocessor, of the L2 those of all. A store goes to the L2 each time, with its
+own bytes, not with whole sectors as a load does, and from there to memory once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def traffic(kernel: Kernel, counted: Counted, chip: Chip, grid: tuple[int, int, 
     l1 = USABLE * max(0, chip.l1_bytes - shared * held) / held
     reads = [u for u in uses if not u.write]
     writes = [u for u in uses if u.write]
-    stored = sum(u.sectors for u in writes) * SECTOR
+    stored = sum(u.requested_bytes for u in writes)
     l2 = min(here.moved(counted.nest, l1) * count, sum(u.sectors for u in reads) * SECTOR) + stored
     everywhere = {block(d): float(n) for d, n in zip("xyz", grid, strict=True)}
     wave, waves = _wave(grid, chip.multiprocessors * max(1, resident))
