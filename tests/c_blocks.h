@@ -17,6 +17,7 @@
 #define __launch_bounds__(n)
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
+#define __builtin_assume(holds) assert(holds)
 
 struct uint4 { unsigned int x, y, z, w; };
 struct dim3 {
