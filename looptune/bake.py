@@ -9,7 +9,7 @@ from looptune.comparisons import decided
 from looptune.ir import Codelet, Const, If, Loop, Scalar, Stmt
 from looptune.ranges import narrowed
 from looptune.rewrite import rewrite_stmts, substitute
-from looptune.scope import assigned, written
+from looptune.scope import reducing, written
 from looptune.simplify import is_integer
 
 
@@ -34,9 +34,8 @@ def prune(codelet: Codelet) -> Codelet:
                 return ()
             case Loop(_, _, _, ()):
                 return ()
-            case Loop(reduces=(_, *_) as reduces):
-                made = assigned(n.body)
-                return (replace(n, reduces=tuple(r for r in reduces if r.target in made)),)
+            case Loop(reduces=(_, *_)):
+                return (reducing(n, n.body),)
             case If(Const(value), then, other):
                 return then if value else other
         return None

@@ -30,11 +30,11 @@ from functools import partial, reduce
 
 from looptune.accumulators import Accumulator, quiet
 from looptune.errors import Unfit
-from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
 from looptune.pretty import show
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.scope import assigned, names, names_in, written
+from looptune.scope import assigned, names, names_in, reducing, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
 
@@ -78,10 +78,6 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     body own their locals. Copies that reduce are shared out in one kernel.
     """
 
-    def alone(n: Loop, part: Stmt) -> Loop:
-        made = assigned((part,))
-        return replace(n, body=(part,), reduces=tuple(r for r in n.reduces if r.target in made))
-
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
             case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
@@ -89,7 +85,7 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
                 for p in parts
             ):
-                return tuple(alone(n, p) for p in parts)
+                return tuple(reducing(n, (p,)) for p in parts)
         return None
 
     return rewrite_stmts(rule, body)
@@ -389,44 +385,3 @@ def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     for loop in reversed(chain):
         body = (replace(loop, body=body),)
     return body
-
-
-def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
-    """The statements that make the parts, each accumulating into its sum's own place."""
-
-    def begins(n: Stmt) -> tuple[Stmt, ...] | None:
-        match n:
-            case Assign(Load(array), Const()) if array in parts and not n.name:
-                return ()
-        return None
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Load(array, (_, *index)) if array in parts:
-                target = parts[array].target
-                return replace(target, index=tuple(index)) if isinstance(target, Load) and not target.index else target
-        return None
-
-    def empty(n: Stmt) -> tuple[Stmt, ...] | None:
-        return () if isinstance(n, Loop) and not n.body else begins(n)
-
-    placed: tuple[Stmt, ...] = rewrite(rule, rewrite_stmts(empty, body))
-    return placed
-
-
-def before(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
-    """What runs before the parts are added up."""
-    return _half(body, parts, later=False)
-
-
-def after(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
-    return _half(body, parts, later=True)
-
-
-def _half(body: tuple[Stmt, ...], parts: Mapping[str, Reduced], *, later: bool) -> tuple[Stmt, ...]:
-    at = [k for k, s in enumerate(body) if names((s,)) & parts.keys()]
-    if not at:
-        return body
-    around = [map_blocks(lambda b: _half(b, parts, later=later), body[at[0]])] if len(at) == 1 else []
-    kept = tuple(s for s in around if any(isinstance(n, Assign) for n in walk_stmts(s)))
-    return (*kept, *body[at[-1] + 1 :]) if later else (*body[: at[0]], *kept)

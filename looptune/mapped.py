@@ -21,7 +21,6 @@ from dataclasses import replace
 from itertools import chain
 from math import prod
 
-from looptune.dealt import after, before, whole
 from looptune.ir import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.poly.proof import Proof, prove
@@ -30,6 +29,7 @@ from looptune.scope import names, written
 from looptune.simplify import add, mul
 from looptune.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
 from looptune.transforms.regrouped import apart
+from looptune.undealt import after, before, whole
 from looptune.verify import verify
 
 

@@ -67,7 +67,7 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
         case Loop(_, lo, hi, body):
             loop = replace(stmt, lo=_decided(lo, env), hi=_decided(hi, env))
             inner = inside(loop, env)
-            return in_step(loop, narrowed(body, inner))
+            return _in_step(loop, narrowed(body, inner))
         case If(cond, then, other):
             return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
         case While(_, body):
@@ -77,7 +77,7 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
             return replace(stmt, target=_decided(target, env), value=_decided(value, env))
 
 
-def in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
     """The loop with ``body``, whose statements are those of its own one by one, and what it reduces then."""
     now: dict[Var | Load, list[Var | Load]] = {}
     if loop.reduces:

@@ -7,6 +7,7 @@ A local declared in such a block is private to each iteration of the loops aroun
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from looptune.ir import Assign, Const, If, Load, Local, Loop, Stmt, Var, While
@@ -33,6 +34,12 @@ def written(stmts: Iterable[Stmt]) -> set[str]:
 def assigned(stmts: Iterable[Stmt]) -> set[Var | Load]:
     """The scalars and elements that the statements assign, as they are written."""
     return {n.target for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+
+
+def reducing(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+    """The loop with less of its body, and of what it reduces only what is assigned there."""
+    made = assigned(body)
+    return replace(loop, body=body, reduces=tuple(r for r in loop.reduces if r.target in made))
 
 
 def read(stmts: Iterable[Stmt]) -> set[str]:

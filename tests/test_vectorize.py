@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from looptune import targets
 from looptune.analysis import Analysis
-from looptune.backends import tiles
+from looptune.backends.cuda_vectors import aligned
 from looptune.bake import bake
 from looptune.cli import cli
 from looptune.deploy import build
@@ -84,9 +84,9 @@ def test_the_tail_is_done_too(m: int, tmp_path: Path) -> None:
 
 def test_without_a_number_it_is_for_what_others_bring_together() -> None:
     """All kernels of the codelet, or one loop's; and the arrays that have to be aligned are those."""
-    assert tiles.aligned(planned("codelet: vectorize")) == ("A", "B", "s")
-    assert tiles.aligned(planned("loop 1: unroll 2, jam", "loop 1: vectorize")) == ("A", "B")
-    assert tiles.aligned(planned("loop 2: unroll 4, jam")) == ()
+    assert aligned(planned("codelet: vectorize")) == ("A", "B", "s")
+    assert aligned(planned("loop 1: unroll 2, jam", "loop 1: vectorize")) == ("A", "B")
+    assert aligned(planned("loop 2: unroll 4, jam")) == ()
 
 
 def test_it_is_unroll_and_more() -> None:

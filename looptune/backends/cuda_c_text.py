@@ -16,6 +16,7 @@ from looptune.backends.base import made_of
 from looptune.backends.c_host import host_writer, steps
 from looptune.backends.c_names import CUDA_NAMES, plain
 from looptune.backends.c_text import CWriter, braced, listed
+from looptune.backends.cuda_vectors import aligned
 from looptune.backends.parameters import extent_names, scalar_type
 from looptune.ir import Array
 from looptune.plans import Dimension, Kernel, Plan
@@ -151,7 +152,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     yield listed(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
     yield "{"
     own = [local.name for local in plan.resident]
-    for array in (a for a in tiles.aligned(plan) if a not in own):
+    for array in (a for a in aligned(plan) if a not in own):
         yield f"    if ((size_t){name(array)} % {tiles.WIDE} != 0) {{"
         yield "        return cudaErrorMisalignedAddress;"
     for local in plan.resident:

@@ -25,12 +25,13 @@ from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
+from looptune.backends.cuda_vectors import aligned, unaligned
 from looptune.backends.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check
 from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
 from looptune.backends.text import ident
-from looptune.backends.tiles import WIDE, aligned, unaligned
+from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Scalar
 from looptune.plans import Kernel, Plan, count, launches, sized, value

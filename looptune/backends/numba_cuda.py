@@ -23,7 +23,7 @@ from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
 from looptune.backends.cuda_program import CudaProgram, argument_types
-from looptune.backends.cuda_vectors import ALIGNED, ALIGNED_TEXT
+from looptune.backends.cuda_vectors import ALIGNED, ALIGNED_TEXT, aligned, unaligned
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
@@ -62,7 +62,7 @@ def parts(plan: Plan) -> Parts:
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
-    wide = tuple(name for name in tiles.aligned(plan) if name not in own)
+    wide = tuple(name for name in aligned(plan) if name not in own)
     return Parts(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
 
@@ -177,9 +177,9 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         if isinstance(p, Array) and len(p.shape) > 1:
             yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
     own = {local.name for local in plan.resident}
-    for array in (name for name in tiles.aligned(plan) if name not in own):
+    for array in (name for name in aligned(plan) if name not in own):
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {tiles.WIDE}:"
-        yield f'        raise ValueError("{tiles.unaligned(array)}")'
+        yield f'        raise ValueError("{unaligned(array)}")'
     for local in plan.resident:
         yield f"    {ident(local.name)} = cuda.device_array({_count(local, writer)}, np.{local.dtype})"
     yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))

@@ -108,17 +108,6 @@ def wide(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted({t.array for t in tiles if t.vector > 1}))
 
 
-def aligned(plan: Plan) -> tuple[str, ...]:
-    """These, and those of kernels in which neighbours are accessed at once."""
-    return tuple(sorted({*wide(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)}))
-
-
-def unaligned(array: str) -> str:
-    return (
-        f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A subscript: ``axes`` and ``inner`` are multiples of variables, ``rest`` of what the block's threads share."""
