@@ -159,7 +159,8 @@ class Loop(Node):
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
     ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its
-    threads takes at most so many; 0: as many as the compiler likes. ``vectors``: they access neighbours at once.
+    threads takes at most so many; 0: as many as the compiler likes. ``bounds``: what it is told of the block, see
+    ``plans.Kernel``. ``vectors``: they access neighbours at once.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``.
 
@@ -168,7 +169,8 @@ class Loop(Node):
     has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
     block. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
     ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
-    of each there are: all but one are filled for later iterations of the loop around.
+    of each there are: all but one are filled for later iterations of the loop around. In tiles of ``turned`` arrays
+    columns lie side by side; ``copies`` of its iterations are written out in one, 0: as many as one load reads.
     ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
     to another.
     ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
@@ -188,6 +190,7 @@ class Loop(Node):
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     registers: int = field(default=0, kw_only=True, compare=False)
+    bounds: int = field(default=0, kw_only=True, compare=False)
     vectors: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
@@ -195,6 +198,8 @@ class Loop(Node):
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)
     buffers: int = field(default=1, kw_only=True)
+    turned: tuple[str, ...] = field(default=(), kw_only=True)
+    copies: int = field(default=0, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
     overlap: tuple[int, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)

@@ -358,7 +358,8 @@ def _asked(body: Iterable[Stmt]) -> dict[str, Any]:
     """How the kernel is to be compiled: of registers the first loop counts that says a number, from the outside."""
     loops = [f for f in body if isinstance(f, Loop)]
     registers = next((f.registers for f in loops if f.registers), 0)
-    return {"registers": registers, "vectors": any(f.vectors for f in loops)}
+    bounds = next((f.bounds for f in loops if f.bounds), 0)
+    return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops)}
 
 
 def _regrouping(kernel: Kernel, body: tuple[Stmt, ...]) -> frozenset[str]:

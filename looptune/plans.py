@@ -31,7 +31,9 @@ class Kernel:
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
-    ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are accessed at once.
+    ``bounds``: so many blocks are to fit a multiprocessor at a time; 0: any number; -1: its compiler is not even told
+    how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
+    accessed at once.
     """
 
     name: str
@@ -46,7 +48,16 @@ class Kernel:
     overlap: Overlap | None = None
     sums: tuple[Regrouped, ...] = ()
     registers: int = 0
+    bounds: int = 0
     vectors: bool = False
+
+    @property
+    def launch_bounds(self) -> tuple[int, ...]:
+        """What its compiler is told: threads of a block at most, blocks of a multiprocessor at least. Of registers that
+        are counted it is told instead."""
+        if self.registers or self.bounds < 0:
+            return ()
+        return (self.block[0] * self.block[1], *((self.bounds,) if self.bounds else ()))
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:

@@ -131,7 +131,7 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int, bool]
+Covered = tuple[tuple[int, ...], int, int, bool]
 """What directives say of a loop and of those inside: the thread block, the registers of a thread, and vectors."""
 
 
@@ -140,7 +140,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0, False),
+    around: Covered = ((), 0, 0, False),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -160,8 +160,8 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, registers, vectors = around
-    return stmt.block or block, stmt.registers or registers, stmt.vectors or vectors
+    block, registers, bounds, vectors = around
+    return stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
 
 
 def _names(node: object) -> str:
@@ -202,6 +202,9 @@ def _statement(
                 pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
             if pragmas and stmt.staged:
                 ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
+                ahead += f", turned({', '.join(stmt.turned)})" * bool(stmt.turned) + f", unroll {stmt.copies}" * bool(
+                    stmt.copies
+                )
                 pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
             if pragmas and stmt.overlap:
                 steps, rows = stmt.overlap
@@ -211,7 +214,9 @@ def _statement(
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
             if pragmas and inside[1] != around[1]:
                 pragma += f"{indent}#pragma looptune maxregs {stmt.registers}\n"
-            if pragmas and inside[2] and not around[2]:
+            if pragmas and inside[2] != around[2]:
+                pragma += f"{indent}#pragma looptune launchbounds {stmt.bounds if stmt.bounds > 0 else 'off'}\n"
+            if pragmas and inside[3] and not around[3]:
                 pragma += f"{indent}#pragma looptune vectorize\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""

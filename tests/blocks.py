@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from greenlet import greenlet
+from numba import cuda
 from numba.cuda.simulator import kernel, kernelapi
 from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray
 
@@ -79,5 +80,11 @@ class Threads:
         return Thread.running
 
 
+def jit(*args: Any, launch_bounds: object = None, max_registers: object = None, **options: Any) -> Any:
+    """``cuda.jit`` with what it tells a compiler, of which the simulator knows nothing."""
+    return simulated(*args, **options)
+
+
+simulated, cuda.jit = cuda.jit, jit
 kernel.BlockManager = Block
 kernelapi.threading = Threads

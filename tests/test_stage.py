@@ -114,6 +114,16 @@ CASES = {
     "the next one ahead": Case(
         PRODUCT, ("loop k: tile 4", "loop k: stage A, B, buffers 2", "loop i: unroll 2, jam", SMALL),
         sized((4, 8, 16), (5, 7, 9), (3, 2, 6), (1, 1, 1)), ((4, 4), (4, 4))),
+    "turned": Case(
+        PRODUCT, ("loop k: tile 4", "loop k: stage A, B, turned(A), unroll 4", "loop i: unroll 4, jam", SMALL),
+        sized((8, 8, 8), (13, 7, 9)), ((8, 10), (4, 4))),
+    "turned, the next one ahead, several at once": Case(
+        PRODUCT, ("loop k: tile 6", "loop k: stage A, B, buffers 2, turned(A), unroll 4", "loop i: unroll 2, jam",
+                  "loop j: unroll 2, split, jam", SMALL), sized((8, 8, 12), (5, 15, 11), (4, 8, 6), (3, 2, 5)), ()),
+    "turned, in layers": Case(CUBE, ("nest i: gridify(i, j, k)", "loop i: tile 3", "loop i: stage A, turned(A)", SMALL),
+                              sized((7, 5, 6), (3, 3, 1)), ()),
+    "several at once": Case(PRODUCT, ("loop k: tile 6", "loop k: stage A, B, unroll 3", SMALL),
+                            sized((4, 8, 12), (5, 7, 9), (3, 2, 4)), ((2, 6), (6, 4))),
     "three ahead": Case(PRODUCT, ("loop k: tile 2", "loop k: stage A, B, buffers 4", SMALL),
                         sized((4, 8, 16), (5, 7, 13), (3, 2, 4)), ((2, 2), (2, 4))),
     "ahead, row by row": Case(
@@ -234,6 +244,20 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
         wants[str(sizes)] = oracle.interpreted(codelet, start)
         programs.append(oracle.Emitted(str(sizes), NumbaCuda().emit(planned(case, sizes)), "f", start))
     assert oracle.misses(programs, wants, tmp_path, 1e-6) == {}
+
+
+@simulator
+@pytest.mark.parametrize(
+    ("asked", "copies"), [("", 2), (", unroll 6", 6), (", unroll 4", 4), (", unroll 9", 6), (", unroll 64", 12)]
+)
+def test_so_many_iterations_are_written_out(asked: str, copies: int) -> None:
+    """As many as are asked for and divide what there are; else as many as 16 bytes hold of the rows of A."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    lines = ("loop k: tile 12", f"loop k: stage A, B{asked}", SMALL)
+    text = NumbaCuda().emit(planned(Case(PRODUCT, lines, (), ()), {"n": 8, "m": 8, "l": 48}))
+    sums = [line for line in text.splitlines() if line.lstrip().startswith("C_r = C_r +")]
+    assert len(sums) == copies
 
 
 REFUSED = {

@@ -26,14 +26,16 @@ def counted(loop: Loop) -> Loop:
 
 
 def written_out(loop: Loop, vectors: Mapping[str, int]) -> Loop:
-    """With as many iterations in one as it reads elements of a tile at once: ``vectors``, by the tile's name."""
+    """With as many iterations in one as it says, or as it reads elements of a tile at once: ``vectors``, by the tile's
+    name."""
     along = [
         vectors[n.array] for n in walk(loop.body)
         if isinstance(n, Load) and n.array in vectors and linear(n.index[0])[0].get(Var(loop.var, loop.dtype)) == 1
     ]  # fmt: skip
-    copies = max(along, default=1)
     match loop:
-        case Loop(_, Const(0), Const(int(hi)), body) if loop.step == 1 and hi % copies == 0 and _straight(body):
+        case Loop(_, Const(0), Const(int(hi)), body) if loop.step == 1 and _straight(body):
+            most = loop.copies or max(along, default=1)
+            copies = next(n for n in range(min(most, max(hi, 1)), 0, -1) if hi % n == 0)
             here = Var(loop.var, loop.dtype)
             moved = ({loop.var: add(here, Const(k, loop.dtype))} if k else {} for k in range(copies))
             return replace(loop, step=copies, body=tuple(substitute(s, env) for env in moved for s in body))

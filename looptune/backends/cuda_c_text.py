@@ -65,9 +65,11 @@ class CudaC(CWriter):
         return plain(name, CUDA_NAMES)
 
     def opening(self, kernel: Kernel) -> str:
-        bounds = f"__launch_bounds__({kernel.block[0] * kernel.block[1]})"
-        limit = f"__maxnreg__({kernel.registers})" if kernel.registers else bounds
-        return f'extern "C" __global__ void {limit}\n{kernel.name}'
+        bounds = ", ".join(map(str, kernel.launch_bounds))
+        limit = (
+            f" __launch_bounds__({bounds})" if bounds else f" __maxnreg__({kernel.registers})" * bool(kernel.registers)
+        )
+        return f'extern "C" __global__ void{limit}\n{kernel.name}'
 
     def array_parameter(self, dtype: str, name: str, constant: bool) -> str:
         return f"{'const ' * constant}{self.types[dtype]} *__restrict__ {name}"

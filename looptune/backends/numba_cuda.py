@@ -116,9 +116,10 @@ class NumbaCuda(Backend):
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
         with hastened(self.fastmath), readonly_apart():
-            text, _ = cuda.compile_ptx(
-                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath
-            )
+            text, _ = cuda.compile_ptx(  # type: ignore[call-arg]
+                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath,
+                launch_bounds=kernel.launch_bounds,
+            )  # fmt: skip
         return str(text)
 
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
@@ -161,7 +162,10 @@ def numba_stream(handle: Any) -> Any:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
-    yield f"@cuda.jit(max_registers={kernel.registers})" if kernel.registers else "@cuda.jit"
+    bounds = kernel.launch_bounds
+    said = f"launch_bounds={bounds[0] if len(bounds) == 1 else bounds}" if bounds else ""
+    said = f"max_registers={kernel.registers}" if kernel.registers else said
+    yield f"@cuda.jit({said})" if said else "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     yield from kernel_lines(plan, kernel, writer)
     yield ""

@@ -9,7 +9,8 @@ of the loop and of those inside, whose ranges have to be known; and of what is t
 Accesses that differ by constants share a tile where their tiles would overlap or touch. Loops in a staged one count
 from 0, so that an access is a multiple of what they count. A tile whose rows begin and end at multiples of 16 bytes, in
 the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out. Where
-a thread reads rows side by side and its neighbour the next ones, the tile is turned: columns lie side by side.
+a thread reads rows side by side and its neighbour the next ones, or where it is asked for, the tile is turned: columns
+lie side by side.
 """
 
 from __future__ import annotations
@@ -128,6 +129,7 @@ class _Stager:
     around: tuple[Loop, ...] = ()
     buffers: int = 1
     ahead: str = ""
+    across: tuple[str, ...] = ()
 
     def run(self) -> Staged:
         self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
@@ -138,6 +140,7 @@ class _Stager:
         if several is not None:
             raise _refused(several, several.staged, _alone(several))
         if self.whole:
+            self.across = tuple(a for f in self.kernel.loops for a in f.turned)
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
@@ -154,8 +157,9 @@ class _Stager:
                 if not together or not self.same((stmt.lo, stmt.hi)):
                     raise _refused(stmt, arrays, "threads of a block do not come to it together")
                 self.buffers, self.ahead = stmt.buffers, self.filled_again(stmt, arrays) if stmt.buffers > 1 else ""
+                self.across = stmt.turned
                 done, tiles = self.tiled(stmt, arrays)
-                self.buffers, self.ahead = 1, ""
+                self.buffers, self.ahead, self.across = 1, "", ()
                 self.at[id(done)] = tiles
                 return done
             case Loop(body=body):
@@ -288,13 +292,13 @@ class _Stager:
         shape = tuple(self.extent(p, ranges) + s for p, s in zip(first, spread, strict=True))
         origin = tuple(self.origin(p, min(g[d].constant for g in group), ranges) for d, p in enumerate(first))
         x = next((axis.var for dim, axis in self.kernel.sides if dim == "x"), "")
-        across = any(name == x for p in first[:-1] for name, _ in p.axes)
+        strided = any(name == x for p in first[:-1] for name, _ in p.axes)
         dtype = self.plan.array(array).dtype
-        turned = self.turned(first, spread, x)
+        turned = len(shape) > 1 and (array in self.across or self.turned(first, spread, x))
         vector = 1 if turned else self.vector(array, dtype, origin[-1], shape[-1])
         line, unit = (prod(shape[:-1]), WIDE // np.dtype(dtype).itemsize) if turned else (shape[-1], vector)
         pitch = -(-line // unit) * unit
-        pitch += unit if (across or turned) and pitch // unit % 2 == 0 else 0
+        pitch += unit if (strided or turned) and pitch // unit % 2 == 0 else 0
         name = f"{array}_{self.made}__tile"
         self.made += 1
         return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead, turned)

@@ -86,6 +86,13 @@ class Assembly(ABC):
         return plan.name
 
 
+JIT = "jit_with"
+_JIT = f'''def {JIT}(**told):
+    """``cuda.jit`` and what the compiler of a kernel is told; Numba's simulator takes none of it."""
+    return cuda.jit if config.ENABLE_CUDASIM else cuda.jit(**told)
+'''
+
+
 @dataclass(slots=True)
 class Cuda(Assembly):
     """For a GPU: kernels as Numba compiles them, and functions that launch them. ``params``: of every plan."""
@@ -106,8 +113,8 @@ class Cuda(Assembly):
         return self.named(body, parts.wide, note, used)
 
     def kernels(self) -> str:
-        texts = [f"# {', '.join(k.users)}\n{k.text}" for k in self.found.values()]
-        return "\n\n".join([*self.helpers, *texts])
+        texts = [f"# {', '.join(k.users)}\n{k.text.replace('@cuda.jit(', f'@{JIT}(', 1)}" for k in self.found.values()]
+        return "\n\n".join([*self.helpers, _JIT, *texts])
 
     def functions(self) -> str:
         head = ", ".join(["launch", "new", *self.params])

@@ -21,7 +21,7 @@ from looptune.source import Span
 
 KEYWORDS = frozenset({
     "contiguous", "split", "remainder", "noremainder", "guarded", "jam", "nojam", "fullunroll", "blocksize", "private",
-    "reduce", "trust", "sizes", "inline", "min", "max", "parallel", "noparallel", "cut", "team",
+    "reduce", "trust", "sizes", "inline", "min", "max", "parallel", "noparallel", "cut", "team", "off",
 })  # fmt: skip
 
 _TOKEN = re.compile(

@@ -19,6 +19,7 @@ from looptune.transforms.fullunroll import FullUnroll
 from looptune.transforms.fuse import Fuse
 from looptune.transforms.grid import Grid
 from looptune.transforms.gridify import Gridify
+from looptune.transforms.launchbounds import LaunchBounds
 from looptune.transforms.maxregs import MaxRegs
 from looptune.transforms.nonan import NoNaN
 from looptune.transforms.overlap import Overlap
@@ -47,6 +48,7 @@ ALL: tuple[type[Transform], ...] = (
     Gridify,
     Grid,
     MaxRegs,
+    LaunchBounds,
     Vectorize,
     Stage,
     Overlap,

@@ -32,7 +32,8 @@ def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
     major, minor = divmod(int(arch.removeprefix("sm_")), 10)
     args = tuple(numba_type(name) for name in signature)
     with readonly_apart():
-        text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False)
+        told = {"launch_bounds": kernel.targetoptions.get("launch_bounds")}
+        text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False, **told)
     return str(text)
 
 

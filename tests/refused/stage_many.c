@@ -1,0 +1,11 @@
+/* expect:
+FILE:8:31: stage writes out 64 iterations at most, not 65
+      #pragma looptune stage A, unroll 65
+                                ^^^^^^^^^
+*/
+void f(int n, int m, double A[n][n], double B[n][n], double x[n], double y[n], int k[n]) {
+  for (int i = 0; i < n; i++)
+    #pragma looptune stage A, unroll 65
+    for (int j = 0; j < n; j++)
+      y[i] += A[i][j] * x[j];
+}
