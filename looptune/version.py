@@ -10,7 +10,7 @@ from types import MappingProxyType
 __version__ = "0.1.0"
 
 LOWERINGS = MappingProxyType({"numba-cpu": "16"})
-LOWERING = "14"
+LOWERING = "15"
 """Of all other targets. They change whenever the same directives may give other machine code: results of another
 lowering are not comparable."""
 
@@ -26,7 +26,7 @@ def lowering(target: str) -> str:
 def toolchain(target: str = "") -> dict[str, str]:
     """The versions installed of all that turns emitted source into machine code, for a target."""
     installed = _installed()
-    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", *COMPILERS.get(target, ()))
+    names = ("numba", "llvmlite", "numpy", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", *COMPILERS.get(target, ()))
     return {name: installed[name] for name in names if name in installed}
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from looptune.backends.cuda_c_text import NAME, file_text, kernel_text
 from looptune.backends.cuda_program import DATA, Convention, CudaProgram
 from looptune.backends.kernel_text import check_capability, check_limits
 from looptune.plans import Kernel, Plan
+from looptune.version import toolchain
 
 ENTRY = "kernel_of_looptune"
 """What every kernel is called in its cubin, so that those of two versions that do not differ are one."""
@@ -91,4 +91,4 @@ def _text(program: Any, size: Any, write: Any) -> str:
 
 
 def _toolchain() -> str:
-    return " ".join(importlib.metadata.version(n) for n in ("nvidia-cuda-nvrtc", "cuda-core", "cuda-bindings"))
+    return repr(toolchain("cuda-c"))

@@ -7,7 +7,6 @@ Every choice here, and in ``cuda_writer``, which writes a kernel's statements, w
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from looptune.backends.readonly import readonly_apart, reads
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
 from looptune.ir import Array, Local, Loop
 from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.version import toolchain
 
 
 def architectures() -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
 
 
 def _toolchain() -> str:
-    return " ".join(importlib.metadata.version(n) for n in ("numba", "numba-cuda", "cuda-core", "cuda-bindings"))
+    return repr(toolchain("numba-cuda"))
 
 
 def numba_stream(handle: Any) -> Any:
