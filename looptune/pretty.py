@@ -202,9 +202,8 @@ def _statement(
                 pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
             if pragmas and stmt.staged:
                 ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
-                ahead += f", turned({', '.join(stmt.turned)})" * bool(stmt.turned) + f", unroll {stmt.copies}" * bool(
-                    stmt.copies
-                )
+                ahead += f", turned({', '.join(stmt.turned)})" if stmt.turned else ""
+                ahead += f", unroll {stmt.copies}" if stmt.copies else ""
                 pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
             if pragmas and stmt.overlap:
                 steps, rows = stmt.overlap

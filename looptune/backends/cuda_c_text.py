@@ -65,10 +65,9 @@ class CudaC(CWriter):
         return plain(name, CUDA_NAMES)
 
     def opening(self, kernel: Kernel) -> str:
-        bounds = ", ".join(map(str, kernel.launch_bounds))
-        limit = (
-            f" __launch_bounds__({bounds})" if bounds else f" __maxnreg__({kernel.registers})" * bool(kernel.registers)
-        )
+        limit = f" __maxnreg__({kernel.registers})" if kernel.registers else ""
+        if kernel.launch_bounds:
+            limit = f" __launch_bounds__({', '.join(map(str, kernel.launch_bounds))})"
         return f'extern "C" __global__ void{limit}\n{kernel.name}'
 
     def array_parameter(self, dtype: str, name: str, constant: bool) -> str:

@@ -84,6 +84,10 @@ class Stage(Transform):
                 )
             if arg.key in written(site.loop.body):
                 raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
+        flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
+        line = next((a for a in self.turned if a.key in flat), None)
+        if line is not None:
+            raise DirectiveError(f"stage: {line.key} has one dimension, no rows and columns to be turned", line.span)
         names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
         turned = dict.fromkeys((*site.loop.turned, *(a.key for a in self.turned)))
         buffers, copies = max(site.loop.buffers, self.buffers), max(site.loop.copies, self.copies)
@@ -93,6 +97,7 @@ class Stage(Transform):
 
 
 _COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"
+_COLUMN = "for (int i = 0; i < n; i++)\n    B[i] = D[i][0];"
 
 Stage.examples = {
     "stage A": Example(_COPY, """\
@@ -101,12 +106,13 @@ Stage.examples = {
 for (int i = 1; i < n; i++) {
   B[i] = A[i - 1] + A[i];
 }"""),
-    "stage A, turned(A), unroll 4": Example(_COPY, """\
+    "stage D, turned(D), unroll 4": Example(_COLUMN, """\
 #pragma hmppcg parallel
-#pragma looptune stage A, turned(A), unroll 4
-for (int i = 1; i < n; i++) {
-  B[i] = A[i - 1] + A[i];
+#pragma looptune stage D, turned(D), unroll 4
+for (int i = 0; i < n; i++) {
+  B[i] = D[i][0];
 }"""),
+    "stage A, turned(A)": Example(_COPY, refused="stage: A has one dimension, no rows and columns to be turned"),
     "stage A, turned(B)": Example(_COPY, refused="stage: B is turned, but not staged"),
     "stage A, unroll 65": Example(_COPY, refused="stage writes out 64 iterations at most, not 65"),
     "stage A, buffers 5": Example(_COPY, refused="stage takes 4 buffers at most, got 5"),
