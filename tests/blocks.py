@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from greenlet import greenlet
-from numba import cuda
+from numba import config, cuda
 from numba.cuda.simulator import kernel, kernelapi
 from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray
 
@@ -85,6 +85,7 @@ def jit(*args: Any, launch_bounds: object = None, max_registers: object = None, 
     return simulated(*args, **options)
 
 
-simulated, cuda.jit = cuda.jit, jit
+if config.ENABLE_CUDASIM:
+    simulated, cuda.jit = cuda.jit, jit
 kernel.BlockManager = Block
 kernelapi.threading = Threads
