@@ -116,7 +116,7 @@ class NumbaCuda(Backend):
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
         with hastened(self.fastmath), readonly_apart():
-            text, _ = cuda.compile_ptx(  # type: ignore[call-arg]
+            text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath,
                 launch_bounds=kernel.launch_bounds,
             )  # fmt: skip
