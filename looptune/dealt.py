@@ -18,25 +18,27 @@ own in it besides:
                                          for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
 
 The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
-the sums, is done where they are added up.
+the sums, is done where they are added up. Of sums that several elements get, regrouped, there is one part for all of
+them, ``C[i][j] += alpha * s; if (j < i) C[j][i] += alpha * s``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from looptune.accumulators import Accumulator, quiet
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
-from looptune.pretty import show
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.scope import assigned, names, names_in, reducing, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
+from looptune.told import Told, by_loops, unfit, wanted
+from looptune.transforms.regrouped import Regrouped, Shared, regrouping, shared
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
@@ -45,10 +47,11 @@ SEVERAL = 16
 @dataclass(frozen=True, slots=True)
 class Dealt:
     """``parts``: what an array holds parts of, or a local adds them up for, by its name; the element of a target
-    without an index is that with the index of the part."""
+    without an index is that with the index of the part. ``sums``: what locals stand for that hold sums."""
 
     codelet: Codelet
     parts: Mapping[str, Reduced]
+    sums: tuple[Regrouped, ...] = ()
 
 
 def dealt(codelet: Codelet) -> Dealt:
@@ -58,7 +61,8 @@ def dealt(codelet: Codelet) -> Dealt:
         return Dealt(codelet, {})
     dealing = _Dealing(codelet)
     body = dealing.whole()
-    return Dealt(replace(codelet, body=body, locals=(*codelet.locals, *dealing.made)), dealing.parts)
+    made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
+    return Dealt(made, dealing.parts, tuple(dealing.sums))
 
 
 def check(codelet: Codelet) -> None:
@@ -101,6 +105,7 @@ class _Dealing:
     changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
     parts: dict[str, Reduced] = field(default_factory=dict)
+    sums: list[Regrouped] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
@@ -111,16 +116,16 @@ class _Dealing:
         body = self.block(self.codelet.body, frozenset())
         left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
         if left is not None:
-            raise Unfit(left, "it does not stand directly in loops that are parallel, or by itself")
+            raise Unfit(left, "between it and parallel loops around only an if on loop variables and sizes may stand")
         return body
 
     def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
         """``host`` are the loop variables around, all of them the host's."""
         out: list[Stmt] = []
         for stmt in body:
-            chain, inside = _chain(stmt)
+            chain, given, inside = _chain(stmt)
             if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
-                made = self.nests(chain, inside, host)
+                made = self.nests(chain, given, inside, host)
                 whole = _begun(out[-1], made) if out else None
                 out = [*out, *made] if whole is None else [*out[:-1], *whole]
                 continue
@@ -131,44 +136,72 @@ class _Dealing:
             out.append(map_blocks(partial(self.block, host=inner), stmt))
         return tuple(out)
 
-    def nests(self, chain: tuple[Loop, ...], inside: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
-        """That of the parts, and that of the sums."""
+    def nests(
+        self, chain: tuple[Loop, ...], given: Expr | None, inside: tuple[Stmt, ...], host: frozenset[str]
+    ) -> tuple[Stmt, ...]:
+        """That of the parts, and that of the sums; ``inside`` runs where ``given`` holds."""
         at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.parts > 1]
         loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
         first = loops[0]
         if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
             raise Unfit(first, "another statement stands between it and the rest of its iterations")
-        _check(loops, (*inside[: at[0]], *inside[at[-1] + 1 :]))
+        ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
+        _check(loops, (*ahead, *behind))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
         made = assigned(loops)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
             left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
-            return _within(chain, left)
-        told = _told_apart(loops, targets)
+            return _within(chain, _under(given, left))
+        told = by_loops(loops, targets)
         if told and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
-            raise _unfit(first, told[0].each[0])
-        groups = told or [_Told((), targets)]
+            raise unfit(first, told[0].each[0])
+        groups = told or [Told((), targets)]
+        every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
+                     block=first.block)  # fmt: skip
+        varying = {f.var for f in chain}
+        if not told and self.fixed(chain, host) and not self.only_check:
+            common = shared(loops, regrouping((*chain, *loops), (*loops,)), self.taken)
+            if common is not None:
+                shares, added = self.common(common, every, chain, varying)
+                making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
+                return (making, *_within(chain, _under(given, (*ahead, *added, *common.after, *behind))))
         held = {t: at for g in groups for t, at in self.arrays(g, part, first, chain, host).items()}
         if self.only_check:
             return ()
         runs = _some(loops)
-        every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
-                     block=first.block)  # fmt: skip
         begin, whole = list[Stmt](), list[Stmt]()
         for g in groups:
             sums = [self.accumulator(r, loops) for r in g.targets]
             begin += _within(g.each, tuple(Assign(held[a.target], a.identity) for a in sums))
             chained = (*chain, *g.each)
             team = len(chained) == 1 and first.parts >= SEVERAL
-            added = (_added(some, held, every, team=team) for some in _together(sums, held))
-            joined = _under(runs, tuple(s for some in added for s in some))
+            each = ((c, _added(some, held, every, team=team)) for c, some in _together(sums, held, loops))
+            joined = tuple(s for c, some in each for s in _under(c, some))
             if team:
                 chained = (replace(chained[0], axis="x"),)
-            whole += _within(chained, (*inside[: at[0]], *joined, *inside[at[-1] + 1 :]))
-        varying = {f.var for f in chain}
-        shares = _within(chain, _under(runs, (*begin, *(_share(f, part, held, varying) for f in loops))))
-        return (replace(every, body=shares, mode="parallel", axis="parts"), *whole)
+            whole += _within(chained, _under(given, (*ahead, *_under(runs, joined), *behind)))
+        shares = tuple(_share(f, part, held, varying) for f in loops)
+        parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
+        return (replace(every, body=parts, mode="parallel", axis="parts"), *whole)
+
+    def common(
+        self, sums: Shared, every: Loop, chain: Sequence[Loop], varying: set[str]
+    ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+        """The parts of sums that several elements get, and these added up: one array holds them all."""
+        part, own = Var(every.var, every.dtype), sums.own
+        shape = (Const(len(own), every.dtype), *(largest(_trips(f), Const(0, f.dtype)) for f in chain))
+        array = self.array(Reduced("+", own[0]), sums.loop, shape)
+        held: dict[Var | Load, Load] = {
+            v: Load(array, (part, Const(k, every.dtype), *_places(chain)), v.dtype) for k, v in enumerate(own)
+        }
+        self.made += sums.locals
+        self.sums += sums.found
+        begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
+        stored = tuple(Assign(held[v], v) for v in own)
+        adding = [self.accumulator(r, (sums.loop,)) for r in sums.loop.reduces]
+        added = _added([replace(a, first=a.identity) for a in adding], held, every, team=False)
+        return (*begin, _share(sums.loop, part, {}, varying), *stored), added
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
         own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)
@@ -177,16 +210,14 @@ class _Dealing:
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
 
     def arrays(
-        self, told: _Told, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
+        self, told: Told, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
     ) -> dict[Var | Load, Load]:
         """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
-        varying = host | {f.var for f in chain} | self.changed
         held: dict[Var | Load, Load] = {}
         for r in told.targets:
-            if not told.each and not names_in(tuple((f.lo, f.hi) for f in chain)) & varying:
+            if not told.each and self.fixed(chain, host):
                 shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
-                index = tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
-                held[r.target] = Load(self.array(r, loop, shape), (part, *index), r.target.dtype)
+                held[r.target] = Load(self.array(r, loop, shape), (part, *_places(chain)), r.target.dtype)
                 continue
             shape, target = self.as_target(r, loop)
             of = replace(r, target=replace(target, index=()))
@@ -195,6 +226,10 @@ class _Dealing:
             name = beside[0][1] if beside and shared else self.array(of, loop, shape)
             held[r.target] = Load(name, (part, *target.index), target.dtype)
         return held
+
+    def fixed(self, chain: Sequence[Loop], host: frozenset[str]) -> bool:
+        """How often each loop of the nest runs is the same whenever it does."""
+        return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
 
     def array(self, r: Reduced, loop: Loop, shape: tuple[Expr, ...]) -> str:
         name = self.fresh(f"{called(r.target)}_parts")
@@ -217,17 +252,32 @@ class _Dealing:
         return free
 
 
-def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], tuple[Stmt, ...]]:
-    """The loops of a perfect nest whose iterations are threads, outermost first, and what the last one holds."""
+def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]:
+    """The loops of a perfect nest whose iterations are threads, outermost first, what the last one holds, and the
+    condition under which that runs: conditions between the loops, none of which what they hold can change."""
     chain: list[Loop] = []
+    given: list[Expr] = []
     inside: tuple[Stmt, ...] = (stmt,)
     while True:
         match inside:
             case (Loop(mode="parallel" | "thread", reduces=(), parts=1) as loop,) if chain or loop.mode == "parallel":
                 chain.append(loop)
                 inside = loop.body
+            case (If(cond, then, ()),) if chain and not names_in(cond) & written(then) and _plain(cond):
+                given.append(cond)
+                inside = then
             case _:
-                return tuple(chain), inside
+                return tuple(chain), reduce(lambda a, b: Bin("&&", a, b), given) if given else None, inside
+
+
+def _plain(cond: Expr) -> bool:
+    """It reads no array."""
+    return not any(isinstance(n, Load) for n in walk(cond))
+
+
+def _places(chain: Sequence[Loop]) -> tuple[Expr, ...]:
+    """The iteration of each loop, from 0."""
+    return tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
 
 
 def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
@@ -245,48 +295,6 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
         if changed:
             raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """``targets`` that the loop in ``each`` tells apart; of no loop, by those around what is dealt out alone."""
-
-    each: tuple[Loop, ...]
-    targets: tuple[Reduced, ...]
-
-
-def _told_apart(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[_Told]:
-    """By the loops inside of those that are dealt out, of which a remainder has its own; [] where none does.
-
-    What an iteration of such a loop adds to is its own, for the loop is parallel.
-    """
-    inner = [f for loop in loops for f in walk_stmts(loop.body) if isinstance(f, Loop)]
-    changing = {f.var for f in (*loops, *inner)}
-    if not any(names_in(r.target.index) & changing for r in targets if isinstance(r.target, Load)):
-        return []
-    found: dict[Loop, dict[Reduced, None]] = {}
-    for f in inner:
-        made = assigned(f.body)
-        mine = [r for r in targets if r.target in made and f.var in names_in(r.target)]
-        alone = f.mode == "parallel" and all(names_in(r.target) & changing == {f.var} for r in mine)
-        if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written(loops))):
-            raise _unfit(loops[0], f)
-        if mine:
-            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block, vectors=f.vectors)
-            found.setdefault(each, {}).update(dict.fromkeys(mine))
-    told = [r for mine in found.values() for r in mine]
-    twice = next((r for r in told if told.count(r) > 1), None)
-    if twice is not None:
-        raise Unfit(loops[0], f"loops inside of it that run differently add to {show(twice.target)}")
-    rest = tuple(r for r in targets if r not in told)
-    among = next((f for f in inner if any(f.var in names_in(r.target) for r in rest)), None)
-    if among is not None:
-        raise _unfit(loops[0], among)
-    return [*(_Told((each,), tuple(mine)) for each, mine in found.items()), *([_Told((), rest)] if rest else [])]
-
-
-def _unfit(loop: Loop, inner: Loop) -> Unfit:
-    return Unfit(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
@@ -325,12 +333,14 @@ def _trips(loop: Loop) -> Expr:
     return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
 
 
-def _together(sums: Sequence[Accumulator], held: Mapping[Var | Load, Load]) -> list[list[Accumulator]]:
-    """Those whose parts are in one array, which are next to each other."""
-    found: dict[str, list[Accumulator]] = {}
+def _together(
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop]
+) -> Iterator[tuple[Expr | None, list[Accumulator]]]:
+    """Those whose parts are in one array, which are next to each other, and under one condition."""
+    found: dict[tuple[str, Expr | None], list[Accumulator]] = {}
     for a in sums:
-        found.setdefault(held[a.target].array, []).append(a)
-    return list(found.values())
+        found.setdefault((held[a.target].array, wanted(loops, a.target)), []).append(a)
+    return ((condition, some) for (_, condition), some in found.items())
 
 
 def _added(
@@ -340,7 +350,8 @@ def _added(
     loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
     if team:
         loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
-    return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
+    first = (Assign(a.own, a.target if a.first is None else a.first) for a in sums)
+    return *first, loop, *(Assign(a.target, a.own) for a in sums)
 
 
 def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:

@@ -16,7 +16,7 @@ that loop reduces, the lanes may accumulate into at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 from math import prod
@@ -44,9 +44,8 @@ def prove_plan(
 
 def tree(plan: Plan, *, blocks: bool = True) -> Codelet:
     """The plan as a codelet."""
-    plan = replace(plan, steps=with_kernels(plan.steps, _apart))
-    drawn = _Drawing(plan, blocks)
-    body = drawn.steps(plan.steps)
+    drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
+    body = drawn.steps(drawn.plan.steps)
     return verify(replace(plan.codelet, body=body, locals=(*plan.resident, *drawn.private)))
 
 
@@ -57,11 +56,21 @@ def _apart(kernel: Kernel) -> Kernel:
     return replace(kernel, body=apart(kernel.body, kernel.sums), locals=kept, sums=())
 
 
-class _Drawing:
-    """``private`` are the locals of the kernels, each by a name of its own."""
+def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The arrays and locals that parts are made of, each with an operation."""
+    terms = [s for k in plan.kernels for sum_ in k.sums for some in sum_.terms for s in walk_stmts(some)]
+    adding = [s for s in terms if isinstance(s, Assign)]
+    found = [(called(s.target), "+") for s in adding] + [(called(r.target), r.op) for _, r in plan.parts]
+    return tuple(dict.fromkeys(found))
 
-    def __init__(self, plan: Plan, blocks: bool) -> None:
+
+class _Drawing:
+    """``private`` are the locals of the kernels, each by a name of its own; ``sums`` what parts are made of."""
+
+    def __init__(self, plan: Plan, blocks: bool, sums: Collection[tuple[str, str]]) -> None:
+        self.plan = plan
         self.blocks = blocks
+        self.sums = sums
         self.parts = dict(plan.parts)
         self.scalars = {v.name: v.dtype for v in plan.resident if not v.shape}
         self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.resident}
@@ -95,8 +104,7 @@ class _Drawing:
         """
         made = self.launch(making, whole(self.whole(making), self.parts))
         ahead, behind = self.besides(adding)
-        sums = {called(r.target) for r in self.parts.values()}
-        late = (names(making.body) - sums) & written(adding.body)
+        late = (names(making.body) - {name for name, _ in self.sums}) & written(adding.body)
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
 
     def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
@@ -141,8 +149,7 @@ class _Drawing:
     def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
         """What the blocks that make parts accumulate into at once: the sums."""
         targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
-        ops = dict.fromkeys((called(r.target), r.op) for r in self.parts.values())
-        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in ops if called(t) == name))
+        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in self.sums if called(t) == name))
 
     def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
         """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals

@@ -57,8 +57,7 @@ from looptune.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import begins_with_write, names, names_in, owned, read, written
 from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
-from looptune.transforms.base import statements
-from looptune.transforms.regrouped import regrouped
+from looptune.transforms.regrouped import Regrouped, regrouped, regrouping
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
@@ -69,7 +68,7 @@ def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, bl
     whole = dealt(codelet if blocks else _without_teams(codelet))
     ready = with_spares(whole.codelet) if blocks else whole.codelet
     steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
-    done = _finish(ready, steps, note)
+    done = _finish(ready, steps, note, whole.sums)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
 
@@ -272,7 +271,8 @@ def _tiled(whole: Overlap) -> Kernel:
     return replace(_bare(tuple(axes), block(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
 
 
-def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
+def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[Regrouped, ...]) -> Plan:
+    """``parted``: sums of which blocks make parts."""
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
@@ -283,7 +283,7 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str) -> Plan:
     while any(f"{called}_{i}" in taken for i in range(len(kernels))):
         called += "_"
     done = {
-        id(k): _complete(k, f"{called}_{i}", codelet, resident, mine)
+        id(k): _complete(k, f"{called}_{i}", codelet, resident, mine, parted)
         for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
     }
     return Plan(codelet, with_kernels(steps, lambda k: done[id(k)]), resident, note)
@@ -304,7 +304,10 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
     return alone | kept
 
 
-def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str]) -> Kernel:
+def _complete(
+    kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str],
+    parted: tuple[Regrouped, ...],
+) -> Kernel:  # fmt: skip
     scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
 
     def rule(n: Node) -> Node | None:
@@ -317,7 +320,8 @@ def _complete(kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local
     bounds = tuple(a.hi for a in kernel.axes if a.lo == Const(0, a.dtype))
     whole, team = rewrite(rule, kernel.body), kernel.team
     own = tuple(v for v in codelet.locals if v.name in mine)
-    body, holding, sums = regrouped(whole, _regrouping(kernel, whole), taken) if team is None else (whole, (), ())
+    body, holding, sums = regrouped(whole, regrouping(kernel.loops, whole), taken) if team is None else (whole, (), ())
+    sums += tuple(s for s in parted if s.own in mine)
     own, taken = own + holding, taken | {v.name for v in holding}
     made: tuple[Local, ...] = ()
     if team is not None:
@@ -360,14 +364,6 @@ def _asked(body: Iterable[Stmt]) -> dict[str, Any]:
     registers = next((f.registers for f in loops if f.registers), 0)
     bounds = next((f.bounds for f in loops if f.bounds), 0)
     return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops)}
-
-
-def _regrouping(kernel: Kernel, body: tuple[Stmt, ...]) -> frozenset[str]:
-    """The statements whose sums a directive regroups."""
-    if any(f.regroups for f in kernel.loops):
-        return statements(body)
-    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
-    return frozenset().union(*map(statements, inner))
 
 
 def _extent_names(array: Array | Local) -> set[str]:

@@ -66,6 +66,11 @@ void f(int n, int m, double A[n][m], double x[m], double t[n], double y[m], doub
   }
 }
 """
+BORDER = """
+void f(int n, int m, double A[n][m], double x[n]) {
+  for (int i = 0; i < n; i++) if (i > 0 && i < m) { x[i] *= 2; for (int j = 0; j < m; j++) x[i] += A[i][j]; }
+}
+"""
 SMALL = "codelet: grid blocksize 4x2"
 DEALT = {
     "parts of rows": Case(
@@ -230,6 +235,12 @@ DEALT = {
         sized((3, 4, 5), (2, 2, 0)),
         ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part"),
     ),
+    "parts of copies, some of which do not run": Case(
+        SCALED,
+        ("loop j: box 2", "loop j: unroll 2, jam", "loop k: split 3", SMALL),
+        sized((4, 5, 5), (2, 4, 3)),
+        ("grid i, j, parts k_part 4x2, in the thread k", "grid i, j 4x2, in the thread k_part, k_part"),
+    ),
     "parts of copies, one column left over": Case(
         SCALED,
         ("loop j: unroll 2, split, jam", "loop k: split 3", SMALL),
@@ -258,6 +269,23 @@ DEALT = {
         ("loop i: split 3", SMALL),
         sized((8, 5)),
         ("grid p, parts i_part 8, in the thread q, i", "grid p 8, in the thread q, i_part"),
+    ),
+    "parts of products, a square with a condition": Case(
+        PRODUCTS,
+        ("loop p: unroll 2, jam", "loop q: box 2", "loop q: unroll 2, jam", "loop i: split 3", SMALL),
+        sized((8, 5), (3, 6)),
+        (
+            "grid p, q, parts i_part 4x2, in the thread i",
+            "grid p, q 4x2, in the thread i_part, i_part, i_part, i_part",
+            "grid p, q, parts i_part1 4x2, in the thread i",
+            "grid p, q 4x2, in the thread i_part1, i_part1",
+        ),
+    ),
+    "parts under a condition": Case(
+        BORDER,
+        ("loop j: split 2", "loop j: tile 4", SMALL),
+        sized((9, 7), (3, 13)),
+        ("grid i, parts outer_j_part 8, in the thread outer_j, j", "grid i 8, in the thread outer_j_part"),
     ),
     "parts of a triangle": Case(
         TRIANGLE,

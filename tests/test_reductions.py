@@ -160,8 +160,8 @@ REFUSED = {
         "loop j: split 2", "x changes in the same iteration of the loops around it: distribute them"),
     "parts under a condition": (
         "void f(int n, float A[n][n], float y[n])\n"
-        "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
-        "loop j: split 2", "does not stand directly in loops that are parallel"),
+        "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
+        "loop j: split 2", "only an if on loop variables and sizes may stand"),
     "parts of many sums": (COLUMNS, "loop i: split 2", "split 2 of loop i: loop j inside of it tells its sums apart"),
     "parts of sums told apart differently": (
         "void f(int n, float A[n][n], float x[n], float t[n], float y[n])\n"
@@ -171,8 +171,8 @@ REFUSED = {
         "split 2 of loop i: loops inside of it that run differently add to y[j]"),
     "strips of parts under a condition": (
         "void f(int n, float A[n][n], float y[n])\n"
-        "{ for (int i = 0; i < n; i++) if (i > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
-        "loop j: split 2\nloop j: tile 4", "does not stand directly in loops that are parallel"),
+        "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
+        "loop j: split 2\nloop j: tile 4", "only an if on loop variables and sizes may stand"),
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),

@@ -18,10 +18,11 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Stmt, Un, Var
+from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Un, Var
 from looptune.poly.rows import polynomial
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names_in, written
+from looptune.transforms.base import statements
 from looptune.transforms.jam import implies
 
 Given = tuple[Expr, ...]
@@ -73,6 +74,42 @@ def regrouped(
     making = _Regrouping(frozenset(names), set(taken))
     made = making.block(body)
     return made, tuple(making.locals), tuple(making.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, and ``after`` adds them to the
+    elements."""
+
+    loop: Loop
+    own: tuple[Var, ...]
+    after: tuple[Stmt, ...]
+    locals: tuple[Local, ...]
+    found: tuple[Regrouped, ...]
+
+
+def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Shared | None:
+    """What the loop does, regrouped; None where it does something else besides, where no two elements get the same, and
+    of several loops. ``taken`` are names in use, extended."""
+    if len(loops) != 1 or not names:
+        return None
+    body, made, found = regrouped(tuple(loops), names, taken)
+    at, adding = next((k, s) for k, s in enumerate(body) if isinstance(s, Loop))
+    own = tuple(Var(v.name, v.dtype) for v in made)
+    alone = {s.target for s in walk_stmts(adding) if isinstance(s, Assign)} <= {*own}
+    if not alone or not any(len(terms) > 1 for sum_ in found for terms in sum_.terms):
+        return None
+    taken |= {v.name for v in made}
+    loop = replace(adding, reduces=tuple(Reduced("+", v) for v in own))
+    return Shared(loop, own, body[at + 1 :], made, found)
+
+
+def regrouping(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
+    if any(f.regroups for f in around):
+        return statements(body)
+    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
+    return frozenset().union(*map(statements, inner))
 
 
 def apart(body: tuple[Stmt, ...], found: Sequence[Regrouped]) -> tuple[Stmt, ...]:
