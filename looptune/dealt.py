@@ -165,7 +165,7 @@ class _Dealing:
             if common is not None:
                 shares, added = self.common(common, every, chain, varying)
                 making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
-                return (making, *_within(chain, _under(given, (*ahead, *added, *common.after, *behind))))
+                return (making, *_within(chain, _under(given, (*ahead, *added, *behind))))
         held = {t: at for g in groups for t, at in self.arrays(g, part, first, chain, host).items()}
         if self.only_check:
             return ()
@@ -198,9 +198,12 @@ class _Dealing:
         self.made += sums.locals
         self.sums += sums.found
         begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
-        stored = tuple(Assign(held[v], v) for v in own)
-        adding = [self.accumulator(r, (sums.loop,)) for r in sums.loop.reduces]
-        added = _added([replace(a, first=a.identity) for a in adding], held, every, team=False)
+        stored = (s for v, g in zip(own, sums.given, strict=True) for s in _under(g, (Assign(held[v], v),)))
+        adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reduces, sums.given, strict=True)]
+        parts = (s for a, g in adding for s in _under(g, (Assign(a.own, a.joined(a.own, held[a.target])),)))
+        first = (Assign(a.own, a.identity) for a, _ in adding)
+        after = substitute(sums.after, {a.target.name: a.own for a, _ in adding if isinstance(a.target, Var)})
+        added = (*first, replace(every, body=tuple(parts), mode="sequential"), *after)
         return (*begin, _share(sums.loop, part, {}, varying), *stored), added
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
@@ -350,8 +353,7 @@ def _added(
     loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
     if team:
         loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
-    first = (Assign(a.own, a.target if a.first is None else a.first) for a in sums)
-    return *first, loop, *(Assign(a.target, a.own) for a in sums)
+    return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
 
 
 def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:

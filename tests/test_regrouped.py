@@ -76,19 +76,19 @@ CASES = {
         ("loop k: factor", "loop i: unroll 2, jam", "loop k: split 3"), 3,
     ),
     "half in parts": Case(
-        f"{SQUARE} C[i][j] += A[i][k] * a * A[j][k];", ("loop i: fold", "loop j: box", "loop k: split 3"), 2
+        f"{SQUARE} C[i][j] += A[i][k] * a * A[j][k];", ("loop i: fold", "loop j: box", "loop k: split 3"), 1
     ),
     "tiles in parts": Case(
         f"for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) C[i][j] *= a; {SQUARE} C[i][j] += A[i][k] * A[j][k];",
         ("loop 3: fold", *(line.replace("i:", "3:").replace("j:", "4:") for line in TILES),
-         "loop k: split 2", "loop k: stage A, buffers 2", "codelet: grid blocksize 4x2"), 16,
+         "loop k: split 2", "loop k: stage A, buffers 2", "codelet: grid blocksize 4x2"), 8,
     ),
     "parts without a box": Case(
         f"{SQUARE} C[i][j] += A[i][k] * A[j][k];", ("loop i: fold", "loop k: split 2"), 0,
     ),
     "parts of two sums": Case(
         f"{SQUARE} {{ C[i][j] += A[i][k] * A[j][k]; C[i][j] += B[i][k] * B[j][k] * y[k]; }}",
-        ("loop i: fold", "loop j: box", "loop k: split 2"), 2,
+        ("loop i: fold", "loop j: box", "loop k: split 2"), 1,
     ),
     "of two": Case(
         "for (int i = 0; i < n; i++) for (int k = 0; k < m; k++) { x[i] += A[i][k] * a; x[i] += a * y[k] * B[i][k]; }",

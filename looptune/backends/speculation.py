@@ -19,7 +19,7 @@ from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, S
 from looptune.plans import Kernel, Plan
 from looptune.ranges import Range, between, difference, inside
 from looptune.rewrite import walk
-from looptune.scope import names_in
+from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 
 Given = tuple[Expr, ...]
@@ -50,9 +50,11 @@ def _common(some: Collection[Given]) -> Given:
 
 
 def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
-    """The variables used, and what is asked before."""
+    """The variables used, and what is asked before; a constant that one is set to is no use of it."""
     for stmt in body:
         match stmt:
+            case Assign(Var(), Const()):
+                continue
             case If(cond, then, other):
                 yield from _named(cond, given)
                 yield from _uses(then, (*given, *_parts(cond)))
@@ -141,7 +143,8 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, Local]) -> tuple[Stmt, .
             case If(_, then, ()):
                 loaded = [s.target.name for s in then if isinstance(s, Assign) and s.target not in walk(s.value)
                           and isinstance(s.target, Var)]  # fmt: skip
-                zero = ((free[name].dtype, name) for name in loaded if name in free)
+                added = written(s for s in then if isinstance(s, Loop))
+                zero = ((free[name].dtype, name) for name in loaded if name in free and name not in added)
                 out += (Assign(Var(name, dtype), Const(0, dtype)) for dtype, name in zero)
                 out.append(replace(stmt, then=_cleared(then, free)))
             case Loop():

@@ -78,12 +78,13 @@ def regrouped(
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, and ``after`` adds them to the
-    elements."""
+    """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, each where its ``given``
+    holds, and ``after`` adds them to the elements."""
 
     loop: Loop
-    own: tuple[Var, ...]
     after: tuple[Stmt, ...]
+    own: tuple[Var, ...]
+    given: tuple[Expr | None, ...]
     locals: tuple[Local, ...]
     found: tuple[Regrouped, ...]
 
@@ -101,7 +102,8 @@ def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Sh
         return None
     taken |= {v.name for v in made}
     loop = replace(adding, reduces=tuple(Reduced("+", v) for v in own))
-    return Shared(loop, own, body[at + 1 :], made, found)
+    given = tuple(s.cond if isinstance(s, If) else None for s in body[:at])
+    return Shared(loop, body[at + 1 :], own, given, made, found)
 
 
 def regrouping(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
