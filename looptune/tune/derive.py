@@ -33,14 +33,16 @@ VECTORS = "vectorize {2, 4}"
 PARTS = "split {4, 16, 64}"
 CORES = "split {2, 4, 8, 16, 64}"
 STAGED = (
-    ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
-    ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "16x8, 16x16, 32x4"),
-    ("unroll 8, jam", "unroll 8, split, runs 4, jam", "tile {8, 16}", "16x8, 16x16"),
-    ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "16x8, 16x16"),
+    ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 8, split, runs 4, jam", "tile 16", "turned", "16x8, 16x16, 8x16"),
+    ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "", "16x8, 16x16"),
 )
-"""Of a product: what its outer and inner parallel loop and the loop of its sum are, and the blocks."""
-HALVED = ("unroll {4, 8}, jam", "unroll {4, 8}, jam", "tile {8, 16}")
+"""Of a product: what its outer and inner parallel loop and its sum's loop are, how its tiles are read, the blocks."""
+HALVED = ("unroll {4, 8}, jam", "unroll {4, 8}, jam", "tile {8, 16}", "")
 """Of a product whose other half is the same."""
+SHARED = ("unroll {4, 8}, jam", "unroll 4, jam", "tile 16", "out")
+"""Likewise, where several blocks may share each sum."""
 STEPS = {
     1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
     2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
@@ -108,19 +110,22 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     """Products on a GPU."""
     products = [s for s in found.sums if s.product]
     first = ["for gpu", *found.lines, *_beside(found, [s for s in found.sums if not s.product])]
-    for outer, inner, strip, blocks in STAGED:
-        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip))]
+    for outer, inner, strip, read, blocks in STAGED:
+        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:
-            yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip),
+            yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
                              f"codelet: grid blocksize {{{blocks}}}"])  # fmt: skip
             if outer == "unroll 4, jam":
-                parts = [*_staged(fit, outer, inner, "tile 16"), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
+                parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}"])
     halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
     if halved:
-        yield "\n".join([*first, f"{_all(p.outer for p in halved)}: fold",
-                         *_staged(halved, *HALVED, half=True), "codelet: grid blocksize {16x8, 16x16}"])  # fmt: skip
+        first = [*first, f"{_all(p.outer for p in halved)}: fold"]
+        blocks = "codelet: grid blocksize {16x8, 16x16}"
+        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), blocks])
+        split = f"{_all(p.loop for p in halved)}: {{ | split {{2, 4}} }}"
+        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, blocks])
 
 
 def _apart(found: Patterns) -> Iterator[str]:
@@ -148,8 +153,9 @@ def _factors(found: Patterns, products: Sequence[Sum]) -> list[str]:
     return [f"{_all(fit)}: {{ | factor }}"] if fit else []
 
 
-def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, *, half: bool = False) -> list[str]:
-    """Register tiles, and what they read in shared memory, the next tiles on their way; ``half``: of a triangle."""
+def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, read: str, *, half: bool = False) -> list[str]:
+    """Register tiles, and what they read in shared memory, the next tiles on their way; ``read``: see ``_tiles``;
+    ``half``: of a triangle."""
     triangles = [p for p in products if p.triangular or half]
     boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
     return [
@@ -157,8 +163,18 @@ def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, *, half
         f"{_all(p.outer for p in products)}: {outer}",
         f"{_all(p.inner for p in products)}: {inner}",
         f"{_all(p.loop for p in products)}: {strip}",
-        *(f"loop {called(p.loop)}: stage {', '.join(p.reused)}, buffers 2" for p in products),
+        *(f"loop {called(p.loop)}: {_tiles(p, read)}" for p in products),
     ]
+
+
+def _tiles(product: Sum, read: str) -> str:
+    """``read``: by strips written ``out``, or these and what goes along rows ``turned`` in its tile, or neither."""
+    words = [f"stage {', '.join(product.reused)}", "buffers 2"]
+    if read == "turned" and product.across:
+        words.append(f"turned({', '.join(product.across)})")
+    if read:
+        words.append(f"unroll {4 if product.triangular else 16}")
+    return ", ".join(words)
 
 
 def _steps(found: Patterns) -> Iterator[str]:

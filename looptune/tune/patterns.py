@@ -32,12 +32,14 @@ from looptune.tune.space import parse
 class Sum:
     """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
     stand around the last one. ``along``: it goes through neighbours in memory; ``reused``: the arrays of which several
-    iterations of these two read an element."""
+    iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration of outer.
+    """
 
     loop: Loop
     around: tuple[Loop, ...]
     along: bool
     reused: tuple[str, ...]
+    across: tuple[str, ...] = ()
 
     @property
     def product(self) -> bool:
@@ -121,7 +123,8 @@ class Patterns:
             for n in reads
             if n.array not in changed and loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
         )
-        return Sum(loop, mine, along, tuple(reused))
+        across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
+        return Sum(loop, mine, along, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused))
 
     @cached_property
     def stencils(self) -> tuple[tuple[Loop, ...], ...]:
