@@ -61,7 +61,7 @@ BEST: Mapping[str, Sequence[str]] = {
 SPLITTING = {"unroll", "tile", "distribute"}
 MOST = {"jiang-snir": 3000}
 """Versions of a space that is searched with a strategy; of the others 850, which a sweep tries all."""
-SPREAD = 20
+SPREAD = 14
 COMPUTED = 6
 SIZES = (5, 7, 6, 4, 3)
 STEPS = {"tmax": 2, "tsteps": 2}
