@@ -8,8 +8,8 @@ The order of the sums depends on P and the sizes alone. With ``parallel`` on the
 share its iterations; without, one thread runs them.
 
 Legal when: the loop carries nothing but reductions (``+ * min max``), and not under --strict-float where another order
-rounds otherwise; it stands in parallel loops, where nothing else changes what is summed; conditions
-on their variables may stand between.
+rounds otherwise; it stands in parallel loops, conditions on their variables between them or not, and nothing else there
+changes what is summed.
 Gain: threads, where a grid is small and its sums are long. Cost: memory for P parts of every sum, and a kernel.
 """
 
