@@ -19,7 +19,8 @@ own in it besides:
 
 The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
 the sums, is done where they are added up. Of sums that several elements get, regrouped, there is one part for all of
-them, ``C[i][j] += alpha * s; if (j < i) C[j][i] += alpha * s``.
+them, ``C[i][j] += alpha * s; if (j < i) C[j][i] += alpha * s``. On a GPU the sums of several rows, as ``unroll`` and
+``jam`` give one thread, are added up by blocks of their own for each row, see ``rows``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.rows import by_rows
 from looptune.scope import assigned, names, names_in, reducing, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
@@ -54,12 +56,13 @@ class Dealt:
     sums: tuple[Regrouped, ...] = ()
 
 
-def dealt(codelet: Codelet) -> Dealt:
-    """The codelet without loops of several ``parts``; Unfit where one stays."""
+def dealt(codelet: Codelet, *, rows: bool = True) -> Dealt:
+    """The codelet without loops of several ``parts``; Unfit where one stays. ``rows``: the sums of several rows in one
+    iteration are added up by several threads."""
     codelet = replace(codelet, body=parted(codelet.body))
     if not _divided(codelet.body):
         return Dealt(codelet, {})
-    dealing = _Dealing(codelet)
+    dealing = _Dealing(codelet, rows=rows)
     body = dealing.whole()
     made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
     return Dealt(made, dealing.parts, tuple(dealing.sums))
@@ -97,10 +100,11 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(slots=True)
 class _Dealing:
-    """``only_check``: what is dealt out is left out."""
+    """``only_check``: what is dealt out is left out. ``rows``: see ``dealt``."""
 
     codelet: Codelet
     only_check: bool = False
+    rows: bool = False
     taken: set[str] = field(init=False)
     changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
@@ -165,7 +169,7 @@ class _Dealing:
             if common is not None:
                 shares, added = self.common(common, every, chain, varying)
                 making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
-                return (making, *_within(chain, _under(given, (*ahead, *added, *behind))))
+                return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
         held = {t: at for g in groups for t, at in self.arrays(g, part, first, chain, host).items()}
         if self.only_check:
             return ()
@@ -178,12 +182,25 @@ class _Dealing:
             team = len(chained) == 1 and first.parts >= SEVERAL
             each = ((c, _added(some, held, every, team=team)) for c, some in _together(sums, held, loops))
             joined = tuple(s for c, some in each for s in _under(c, some))
+            body = (*ahead, *_under(runs, joined), *behind)
             if team:
-                chained = (replace(chained[0], axis="x"),)
-            whole += _within(chained, _under(given, (*ahead, *_under(runs, joined), *behind)))
+                whole += _within((replace(chained[0], axis="x"),), _under(given, body))
+            else:
+                whole += self.adding(chained, given, body, part)
         shares = tuple(_share(f, part, held, varying) for f in loops)
         parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
         return (replace(every, body=parts, mode="parallel", axis="parts"), *whole)
+
+    def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
+        """The nest that adds parts up in ``body``; in several rows, in blocks for each."""
+        deep = any(f.axis == "z" for f in chain)
+        rows = by_rows(body, chain, given, part.name) if self.rows and chain and not deep else [body]
+        if len(rows) == 1:
+            return _within(chain, _under(given, body))
+        row = Var(self.fresh("row"), part.dtype)
+        nest = _within(chain, _under(given, _chosen(row, rows)))
+        count = Const(len(rows), row.dtype)
+        return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, axis="z"),)
 
     def common(
         self, sums: Shared, every: Loop, chain: Sequence[Loop], varying: set[str]
@@ -354,6 +371,15 @@ def _added(
     if team:
         loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
     return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
+
+
+def _chosen(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
+    """The one of the ``rows`` whose number, from ``first``, is ``row``."""
+    half = len(rows) // 2
+    if not half:
+        return rows[0]
+    below = Bin("<", row, Const(first + half, row.dtype))
+    return (If(below, _chosen(row, rows[:half], first), _chosen(row, rows[half:], first + half)),)
 
 
 def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:

@@ -54,7 +54,7 @@ from looptune.overlapping import Overlap, block, overlap, with_spares
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in, with_kernels
 from looptune.registers import told
 from looptune.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
-from looptune.scope import begins_with_write, names, names_in, owned, read, written
+from looptune.scope import names, names_in, owned, read, read_first, written
 from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
 from looptune.transforms.regrouped import Regrouped, regrouped, regrouping
@@ -65,7 +65,7 @@ def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, bl
     which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
     beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    whole = dealt(codelet if blocks else _without_teams(codelet))
+    whole = dealt(codelet, rows=True) if blocks else dealt(_without_teams(codelet), rows=False)
     ready = with_spares(whole.codelet) if blocks else whole.codelet
     steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
     done = _finish(ready, steps, note, whole.sums)
@@ -296,12 +296,12 @@ def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str
     arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
     around = {a for f in kernel.loops for a in f.own}
     kept = owned(kernel.body, arrays, around)
-    mine = {v.name for v in codelet.locals if not v.shape and v.name in used and begins_with_write(kernel.body, v.name)}
+    late = read_first(kernel.body)
+    mine = {v.name for v in codelet.locals if not v.shape and v.name in used - late}
     if kernel.loops:
         return mine | kept
-    elsewhere = [k for k in kernels if k is not kernel]
-    alone = {n for n in mine if not any(n in read(k.body) and not begins_with_write(k.body, n) for k in elsewhere)}
-    return alone | kept
+    elsewhere = [read(k.body) & read_first(k.body) for k in kernels if k is not kernel]
+    return mine.difference(*elsewhere) | kept
 
 
 def _complete(

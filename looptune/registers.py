@@ -17,7 +17,7 @@ from functools import reduce
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ranges import Range, inside, linear, runs, steady
-from looptune.rewrite import map_blocks, rewrite, walk
+from looptune.rewrite import map_blocks, rewrite, walk, walk_stmts
 from looptune.scope import names_in, written
 
 Given = tuple[Expr, ...]
@@ -136,8 +136,9 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
         return (loop,)
     env: dict[Load, Var] = {}
     same: dict[Node, Var] = {}
+    of_inner = _of_inner_loops(loop.body, made)
     for element, _ in chosen:
-        inner = _of_inner_loops(element, loop.body, made)
+        inner = of_inner.get(element, [])
         if not inner:
             made.append(Local(_fresh(f"{element.array}_r", taken), element.dtype))
         env[element], *others = inner or [Var(made[-1].name, element.dtype)]
@@ -166,11 +167,15 @@ def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
     )  # fmt: skip
 
 
-def _of_inner_loops(element: Load, body: tuple[Stmt, ...], made: Sequence[Local]) -> list[Var]:
-    """The registers that loops in ``body`` keep the element in: outside of these they have its value, or none."""
+def _of_inner_loops(body: tuple[Stmt, ...], made: Sequence[Local]) -> dict[Load, list[Var]]:
+    """The registers that loops in ``body`` keep an element in: outside of these they have its value, or none."""
     mine = {local.name for local in made}
-    loads = [n.target for n in walk(body) if isinstance(n, Assign) and n.value == element]
-    return list(dict.fromkeys(v for v in loads if isinstance(v, Var) and v.name in mine))
+    found: dict[Load, dict[Var, None]] = {}
+    for n in walk_stmts(body):
+        match n:
+            case Assign(Var(name) as register, Load() as element) if name in mine:
+                found.setdefault(element, {})[register] = None
+    return {element: list(registers) for element, registers in found.items()}
 
 
 def _without_idle(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -181,7 +186,7 @@ def _without_idle(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _targets(body: tuple[Stmt, ...]) -> set[Load]:
-    return {n.target for n in walk(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
+    return {n.target for n in walk_stmts(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
 
 
 def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:

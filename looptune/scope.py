@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
 
 from looptune.ir import Assign, Const, If, Load, Local, Loop, Stmt, Var, While
 from looptune.rewrite import walk, walk_stmts
@@ -136,42 +135,44 @@ def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
     >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")
     (True, False)
     """
-    return _first_use(block, name) != "read" and name in names(block)
+    return name not in read_first(block) and name in names(block)
 
 
-def _first_use(block: tuple[Stmt, ...], name: str) -> Literal["read", "written", "none"]:
-    """What happens first to the scalar: it may be read, it is surely written, or perhaps neither."""
+def read_first(block: tuple[Stmt, ...]) -> set[str]:
+    """The names that some pass over ``block`` may read before it is sure to have assigned them."""
+    return _first_uses(block)[0]
+
+
+def _first_uses(block: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
+    """What may be read first, and what is surely written first."""
+    first_read: set[str] = set()
+    first_written: set[str] = set()
     for stmt in block:
         match stmt:
             case Assign(target, value):
                 index = target.index if isinstance(target, Load) else ()
-                if name in names_in((value, index)):
-                    return "read"
-                if isinstance(target, Var) and target.name == name:
-                    return "written"
+                first_read |= names_in((value, index)) - first_written
+                if isinstance(target, Var) and target.name not in first_read:
+                    first_written.add(target.name)
             case Loop(_, lo, hi, body):
-                if name in names_in((lo, hi)) or _first_use(body, name) == "read":
-                    return "read"
+                first_read |= (names_in((lo, hi)) | read_first(body)) - first_written
             case If(cond, then, other):
-                uses = {_first_use(then, name), _first_use(other, name)}
-                if name in names_in(cond) or "read" in uses:
-                    return "read"
-                if uses == {"written"}:
-                    return "written"
-            case While() if name in names((stmt,)):
-                return "read"
-    return "none"
+                (a, yes), (b, no) = _first_uses(then), _first_uses(other)
+                first_read |= (names_in(cond) | a | b) - first_written
+                first_written |= (yes & no) - first_read
+            case While():
+                first_read |= names((stmt,)) - first_written
+    return first_read, first_written
 
 
 def declared(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
     """Of the ``candidates``, all private to ``block``, those whose smallest block is this one, not one inside."""
-    return {name for name in candidates if not _fits_inside(block, name)}
+    inside = [(s, names((s,))) for s in block] if candidates else []
+    users = {name: [s for s, used in inside if name in used] for name in candidates}
+    return {name for name, where in users.items() if len(where) != 1 or not _fits(where, name)}
 
 
-def _fits_inside(block: tuple[Stmt, ...], name: str) -> bool:
-    users = [s for s in block if name in names((s,))]
-    if len(users) != 1:
-        return False
+def _fits(users: list[Stmt], name: str) -> bool:
     match users[0]:
         case Loop(_, lo, hi, body):
             return name not in names_in((lo, hi)) and (begins_with_write(body, name) or bool(owned(users, {name})))

@@ -12,6 +12,9 @@ settings.load_profile("looptune")
 
 os.environ["LOOPTUNE_FINALS"] = "2"  # no test waits for clear verdicts
 
+# A CPU's kernels run once or twice, on small arrays: to optimise them would take longest. A GPU's are optimised.
+os.environ["NUMBA_OPT"] = "0"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cases", type=int, default=0, help="random codelets tried by tests/test_random_codelets.py")

@@ -121,14 +121,14 @@ class Baking:
     def plans(self, text: str = SUM, large: str | None = None) -> Plans:
         """``large``: another program, for the user's sizes."""
         made = [plans_of(self.job, schedule(Analysis(load(t).codelet)).codelet, "") for t in (text, large or text)]
-        return Plans(made[1].timed, made[0].odd)
+        return Plans(made[1].timed, made[0].codelet)
 
 
 def measured(bench: Bench, plans: Plans, best: Best | None) -> Outcome:
     """Step after step, as a sweep does it."""
     step = first_step(bench.job, plans)
     for _ in range(2):
-        said = bench.measure(Built(step, bench.backend.build(step.plan)), best)
+        said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.odd))), best)
         if not isinstance(said, More):
             return said
         step = pickle.loads(said.task.contents)

@@ -118,7 +118,7 @@ class NumbaCuda(Backend):
         with hastened(self.fastmath), readonly_apart():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath,
-                launch_bounds=kernel.launch_bounds,
+                launch_bounds=kernel.launch_bounds, opt=True,
             )  # fmt: skip
         return str(text)
 

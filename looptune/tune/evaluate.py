@@ -34,6 +34,7 @@ from looptune.runtime.compare import Comparison
 from looptune.runtime.machine import Cpu, Machine, Run
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
+from looptune.runtime.sizes import Problem
 from looptune.runtime.timing import finals, screen, summary
 from looptune.schedule import Scheduled, schedule
 from looptune.tune import byhand
@@ -54,8 +55,11 @@ VERIFIED = "against the original loops at the sizes timed"
 
 @dataclass(frozen=True, slots=True)
 class Plans:
+    """``timed``: at the user's sizes. ``codelet``: what there is to plan at odd sizes, which not every version comes
+    to; None where one plan is for all sizes."""
+
     timed: Plan
-    odd: Plan | None
+    codelet: Codelet | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,12 @@ class Step:
     checked: OddRun | None = None
     timed: Timed | None = None
 
-    @property
-    def plan(self) -> Plan:
-        return self.plans.odd if self.odd and self.plans.odd is not None else self.plans.timed
+    def plan(self, odd: Problem | None) -> Plan:
+        """``odd``: the odd sizes, of a codelet that has any."""
+        codelet, timed = self.plans.codelet, self.plans.timed
+        if not self.odd or codelet is None or odd is None:
+            return timed
+        return plan(bake(codelet, odd.values), timed.note, blocks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +124,11 @@ class KernelLab:
     def build(self, step: Step) -> Sealed | Outcome:
         """What the measuring worker loads, or what the device has too little of for it."""
         try:
-            binary = self.backend.build(step.plan)
+            binary = self.backend.build(step.plan(self.job.odd))
         except ResourceError as error:
             return OverLimit(error.message)
+        except (DirectiveError, IllegalTransform) as error:
+            return Illegal(error.message)
         over = exceeded(binary.resources)
         return seal(Built(step, binary)) if over is None else OverLimit(over)
 
@@ -128,12 +137,12 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
     if not job.target.bakes:
         return Plans(plan(codelet, note), None)
-    odd = None if job.odd is None else plan(bake(codelet, job.odd.values), note, blocks=True)
-    return Plans(plan(bake(codelet, job.problem.values), note, blocks=True), odd)
+    timed = plan(bake(codelet, job.problem.values), note, blocks=True)
+    return Plans(timed, None if job.odd is None else codelet)
 
 
 def first_step(job: Job, plans: Plans) -> Step:
-    return Step(plans, odd=job.screens and plans.odd is not None)
+    return Step(plans, odd=job.screens and plans.codelet is not None)
 
 
 def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Sealed | Outcome]:
@@ -207,7 +216,7 @@ class Bench:
         """``best``: what a version may be given up against; None: it is measured whole."""
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
-        if self.odd is not None and (step.odd or step.plans.odd is None):
+        if self.odd is not None and (step.odd or step.plans.codelet is None):
             checked = self.odd.run(self.backend.load(built.binary))
             if checked.wrong is not None:
                 return WrongResult(checked.wrong)

@@ -33,7 +33,7 @@ def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
     args = tuple(numba_type(name) for name in signature)
     with readonly_apart():
         told = {"launch_bounds": kernel.targetoptions.get("launch_bounds")}
-        text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False, **told)
+        text, _ = cuda.compile_ptx(kernel.py_func, args, cc=(major, minor), fastmath=False, opt=True, **told)
     return str(text)
 
 
