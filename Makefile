@@ -1,5 +1,6 @@
 # make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report
 # make test  lint, types and tests; needs no GPU
+# make test-all  the same with wider samples and what takes long
 # make docs  the documentation as a site, in build/docs
 # All make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
 
@@ -9,7 +10,7 @@ BIN = $(VENV)/bin
 # The CUDA toolchain is large: `make run` takes it only where there is a driver to use it.
 GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 
-.PHONY: run test docs clean
+.PHONY: run test test-all docs clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/looptune run polybench/gemm.c --sweep
@@ -20,6 +21,9 @@ test: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-all: test
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m long
 
 # A warning is an error: a link that leads nowhere is one.
 docs: $(VENV)/docs.stamp

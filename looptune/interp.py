@@ -6,6 +6,7 @@ Integers are C's: they wrap in their dtype, ``/`` and ``%`` truncate. Floats rou
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ from looptune.ir import (
 from looptune.simplify import evaluate, is_integer, wrap
 
 Trace = Callable[[str, tuple[int, ...]], None]
+Meaning = Callable[[], Any]
+"""What an expression is worth now."""
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "pow": np.power, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
@@ -52,6 +55,7 @@ class _Machine:
         self.arrays = dict(arrays)
         self.scalars = dict(scalars)
         self.trace = trace
+        self._known: dict[int, tuple[Meaning, Expr]] = {}
 
     def run(self, body: tuple[Stmt, ...]) -> None:
         for stmt in body:
@@ -81,68 +85,96 @@ class _Machine:
                 self.arrays[array][self.place(array, index)] = value
 
     def place(self, array: str, index: tuple[Expr, ...]) -> tuple[int, ...]:
-        where = tuple(int(self.value(e)) for e in index)
+        return self._place(array, tuple(map(self._meaning, index)))
+
+    def value(self, e: Expr) -> Any:
+        return self._meaning(e)()
+
+    def _place(self, array: str, index: tuple[Meaning, ...]) -> tuple[int, ...]:
+        where = tuple([int(i()) for i in index])
         shape = self.arrays[array].shape
         inside = len(where) == len(shape) and all(0 <= i < n for i, n in zip(where, shape, strict=True))
         assert inside, f"{array}{list(where)} is outside its shape {shape}"
         return where
 
-    def value(self, e: Expr) -> Any:
+    def _meaning(self, e: Expr) -> Meaning:
+        """A function that gives its value, made once: expressions are evaluated many times."""
+        known = self._known.get(id(e))
+        if known is None:
+            known = self._known[id(e)] = (self._made(e), e)
+        return known[0]
+
+    def _made(self, e: Expr) -> Meaning:
         match e:
             case Const(value, dtype):
-                return value if is_integer(dtype) else np.dtype(dtype).type(value)
+                constant = value if is_integer(dtype) else np.dtype(dtype).type(value)
+                return lambda: constant
             case Var(name):
-                return self.scalars[name]
+                return lambda: self.scalars[name]
             case Load(array, index, dtype):
-                value = self.arrays[array][self.place(array, index)]
-                return int(value) if is_integer(dtype) else value
+                at = tuple(map(self._meaning, index))
+                if is_integer(dtype):
+                    return lambda: int(self.arrays[array][self._place(array, at)])
+                return lambda: self.arrays[array][self._place(array, at)]
             case Bin(op, lhs, rhs):
-                return self.binary(op, lhs, rhs)
+                return _binary(e, op, self._meaning(lhs), self._meaning(rhs))
             case Un(op, arg):
-                return self.unary(op, arg)
+                return _unary(op, arg.dtype, self._meaning(arg))
             case Call(fn, args, dtype):
-                value = FUNCTIONS[fn](*(self.value(a) for a in args))
-                return int(value) if is_integer(dtype) else np.dtype(dtype).type(value)
+                called, given = FUNCTIONS[fn], tuple(map(self._meaning, args))
+                if is_integer(dtype):
+                    return lambda: int(called(*[a() for a in given]))
+                number = np.dtype(dtype).type
+                return lambda: number(called(*[a() for a in given]))
             case Select(cond, then, other):
-                return self.value(then if self.value(cond) else other)
+                asked, yes, no = map(self._meaning, (cond, then, other))
+                return lambda: yes() if asked() else no()
             case Cast(dtype, arg):
-                return convert(self.value(arg), dtype)
+                inner = self._meaning(arg)
+                return lambda: convert(inner(), dtype)
 
-    def binary(self, op: str, lhs: Expr, rhs: Expr) -> Any:
-        if op == "&&":
-            return int(bool(self.value(lhs)) and bool(self.value(rhs)))
-        if op == "||":
-            return int(bool(self.value(lhs)) or bool(self.value(rhs)))
-        a, b = self.value(lhs), self.value(rhs)
-        if is_integer(lhs.dtype):
-            value = evaluate(op, a, b)
-            assert value is not None, f"{a} {op} {b} is undefined in C"
-            return wrap(value, Bin(op, lhs, rhs).dtype)
-        match op:
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b
-            case "/":
-                return a / b
-            case "min":
-                return min(a, b)
-            case "max":
-                return max(a, b)
-            case _:
-                return int({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[op])
 
-    def unary(self, op: str, arg: Expr) -> Any:
-        value = self.value(arg)
-        match op:
-            case "!":
-                return int(not value)
-            case "~":
-                return wrap(~value, arg.dtype)
-            case _:
-                return wrap(-value, arg.dtype) if is_integer(arg.dtype) else -value
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "min": min, "max": max,
+}  # fmt: skip
+
+
+def _binary(e: Bin, op: str, a: Meaning, b: Meaning) -> Meaning:
+    if op == "&&":
+        return lambda: int(bool(a()) and bool(b()))
+    if op == "||":
+        return lambda: int(bool(a()) or bool(b()))
+    if op in COMPARED:
+        compared = COMPARED[op]
+        return lambda: int(compared(a(), b()))
+    if not is_integer(e.lhs.dtype):
+        computed = COMPUTED[op]
+        return lambda: computed(a(), b())
+    dtype = e.dtype
+    if op in ("+", "-", "*"):
+        made = COMPUTED[op]
+        return lambda: wrap(made(a(), b()), dtype)
+
+    def integer() -> int:
+        x, y = a(), b()
+        value = evaluate(op, x, y)
+        assert value is not None, f"{x} {op} {y} is undefined in C"
+        return wrap(value, dtype)
+
+    return integer
+
+
+def _unary(op: str, dtype: str, arg: Meaning) -> Meaning:
+    if op == "!":
+        return lambda: int(not arg())
+    if op == "~":
+        return lambda: wrap(~arg(), dtype)
+    if is_integer(dtype):
+        return lambda: wrap(-arg(), dtype)
+    return lambda: -arg()
 
 
 def convert(value: Any, dtype: str) -> Any:

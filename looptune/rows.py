@@ -10,15 +10,13 @@ elements of one row stay together, for those a memory delivers together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations
 
-import islpy as isl
-
 from looptune.ir import Assign, Expr, If, Load, Loop, Stmt, Un, Var, While
-from looptune.poly.text import condition, name, text
+from looptune.poly.elements import Elements, Touch
 from looptune.ranges import linear
 from looptune.rewrite import walk, walk_stmts
 from looptune.scope import names_in, written
@@ -38,7 +36,7 @@ def by_rows(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) ->
     changed = [[t.at for k in g for t in touches[k] if t.writes and isinstance(t.at, Load)] for g in groups.all()]
     rows = {g[0]: [_row(at) for at in some[:1]] for g, some in zip(groups.all(), changed, strict=True)}
     groups.join_alike([rows.get(k, []) for k in range(len(pieces))])
-    elements = _Elements(chain, given, changing | inner)
+    elements = Elements(chain, given, changing | inner)
     whole = [(g[0], elements.of([t for k in g for t in touches[k]])) for g in groups.all()]
     for (first, a), (second, b) in combinations(whole, 2):
         if a.meets(b):
@@ -74,20 +72,11 @@ def _joined(body: Body, stmt: Stmt, part: str) -> Body:
     return *body, stmt
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
-    """A local or an element that a statement names, where the conditions ``given`` hold."""
-
-    at: Load | Var
-    writes: bool
-    given: tuple[Expr, ...]
-
-
-def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[_Touch]:
+def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[Touch]:
     for stmt in body:
         match stmt:
             case Assign(target, value):
-                yield _Touch(target, True, given)
+                yield Touch(target, True, given)
                 yield from _named((value, target.index if isinstance(target, Load) else ()), given)
             case If(cond, then, other):
                 yield from _named(cond, given)
@@ -101,8 +90,8 @@ def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[_To
                 yield from _touches(inner, given)
 
 
-def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[_Touch]:
-    return (_Touch(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
+def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[Touch]:
+    return (Touch(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
 
 
 def _called(at: Load | Var) -> str:
@@ -133,55 +122,3 @@ class _Groups:
     def all(self) -> list[tuple[int, ...]]:
         """Those in each, in their order."""
         return [tuple(k for k, g in enumerate(self._of) if g == group) for group in dict.fromkeys(self._of)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """The elements that one iteration touches, and those of them that it changes."""
-
-    touched: isl.UnionSet
-    changed: isl.UnionSet
-
-    def meets(self, other: _Whole) -> bool:
-        pairs = (self.changed, other.touched), (self.touched, other.changed)
-        return not all(a.intersect(b).is_empty() for a, b in pairs)
-
-
-class _Elements:
-    """``moving``: names whose value is not the same in the whole iteration."""
-
-    def __init__(self, chain: Sequence[Loop], given: Expr | None, moving: Collection[str]) -> None:
-        self._moving = moving
-        bounds = [(name(f.var), text(f.lo), text(f.hi)) for f in chain]
-        self._holds = [f"{lo} <= {var}" for var, lo, _ in bounds if lo is not None]
-        self._holds += [f"{var} < {hi}" for var, _, hi in bounds if hi is not None]
-        self._holds += self._asked(() if given is None else (given,))
-        self._named = {f.var for f in chain} | names_in((tuple((f.lo, f.hi) for f in chain), given))
-
-    def of(self, touches: Sequence[_Touch]) -> _Whole:
-        found: dict[tuple[Load, tuple[Expr, ...]], bool] = {}
-        for t in touches:
-            if isinstance(t.at, Load):
-                found[t.at, t.given] = found.get((t.at, t.given), False) or t.writes
-        return _Whole(self._set(found), self._set([key for key, writes in found.items() if writes]))
-
-    def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> isl.UnionSet:
-        arrays = {name(at.array) for at, _ in elements}
-        named = self._named | names_in(tuple((at.index, given) for at, given in elements))
-        names = sorted({name(n) for n in named} - arrays)
-        some = "; ".join(
-            self._element(at, given, "e" * (1 + max(map(len, names), default=0))) for at, given in elements
-        )
-        return isl.UnionSet(f"[{', '.join(names)}] -> {{ {some} }}")
-
-    def _element(self, at: Load, given: Sequence[Expr], free: str) -> str:
-        """``free``: what no name begins with."""
-        places = [f"{free}{d}" for d in range(len(at.index))]
-        index = [None if names_in(e) & set(self._moving) else text(e) for e in at.index]
-        where = [f"{p} = {e}" for p, e in zip(places, index, strict=True) if e is not None]
-        asked = " and ".join([*where, *self._holds, *self._asked(given)]) or "true"
-        return f"{name(at.array)}[{', '.join(places)}] : {asked}"
-
-    def _asked(self, given: Sequence[Expr]) -> list[str]:
-        """Conditions that hold in the whole iteration if they do at any time in it."""
-        return [f"({condition(e)[0]})" for e in given if not names_in(e) & set(self._moving)]

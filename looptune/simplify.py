@@ -22,6 +22,8 @@ def wrap(value: int, dtype: str) -> int:
     >>> wrap(2**31, "int32"), wrap(-1, "uint8")
     (-2147483648, 255)
     """
+    if -128 <= value <= 127 and (value >= 0 or dtype.startswith("i")):
+        return value
     bits = _BITS[dtype]
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.startswith("i") and value >> (bits - 1) else value

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from numba.core import config
 
 settings.register_profile("looptune", deadline=None)
 settings.load_profile("looptune")
@@ -14,6 +16,16 @@ os.environ["LOOPTUNE_FINALS"] = "2"  # no test waits for clear verdicts
 
 # A CPU's kernels run once or twice, on small arrays: to optimise them would take longest. A GPU's are optimised.
 os.environ["NUMBA_OPT"] = "0"
+
+
+@pytest.fixture
+def optimising(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Numba optimises what it compiles for a CPU."""
+    with monkeypatch.context() as patch:
+        patch.delenv("NUMBA_OPT")
+        config.reload_config()
+        yield
+    config.reload_config()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -62,7 +62,7 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     path.write_text(build.as_python(unit, db, "auto", ""))
     made = imported(path)
     done = schedule(Analysis(unit.codelet), parse_lines(lines.splitlines()), unit.values)
-    planned = plan(bake(done.codelet, sizes))
+    planned = plan(bake(done.codelet, sizes), blocks=True)
     theirs = [_code(text) for text in targets.ptx("numba-cuda", planned, "sm_90").split(".version")[1:]]
     assert len(set(theirs)) == (1 if kernel == "3mm" else len(planned.kernels))
     row = made.CONFIGURATIONS[0]

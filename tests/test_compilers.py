@@ -109,6 +109,7 @@ def test_without_a_second_compiler_there_is_no_table(tmp_path: Path) -> None:
 KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n"
 
 
+@pytest.mark.long
 def test_a_sweep_of_two_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each version is timed on both, a row says its target, and both are compared; the CPU stands in for a GPU."""
     real = targets.resolve("numba-cpu", tmp_path / "cache")

@@ -68,7 +68,9 @@ void f(int n, float A[n][n], float B[n][n]) {
 
 
 @pytest.mark.parametrize("directives", [(), ("loop i: unroll 4, jam",), ("loop i: tile i:8, j:8",)])
-def test_loops_that_do_not_begin_at_a_constant_are_vectors(directives: tuple[str, ...], tmp_path: Path) -> None:
+def test_loops_that_do_not_begin_at_a_constant_are_vectors(
+    directives: tuple[str, ...], tmp_path: Path, optimising: None
+) -> None:
     """Numba tests a subscript whose sign it cannot see, and LLVM makes no vectors of such a loop."""
     text = NumbaCpu(tmp_path).emit(planned(TRIANGLE, *directives)).replace("cache=True, ", "")
     space: dict[str, Any] = {}

@@ -159,7 +159,7 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
 
 def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
     """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
-    labs = [on(Lab(tmp_path / "j", 2, 0.05), name, 1.0) for name in "ab"]
+    labs = [on(Lab(tmp_path / "j", 2, 0.4), name, 1.0) for name in "ab"]
     opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
     first, second = swept(tmp_path, labs, opening=opening)
     assert first.times_us == second.times_us
@@ -210,6 +210,7 @@ def stand_ins(name: str, cache: Path, devices: str | None = None, **options: Any
 KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n"
 
 
+@pytest.mark.long
 def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A suite on two models: per kernel a result, a report and a row for each, and commands that name the GPU."""
     finals: list[tuple[str, str]] = []
@@ -250,6 +251,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sorted("--devices 1" in command for command in commands) == [False, True]
 
 
+@pytest.mark.long
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""

@@ -121,6 +121,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluste
         yield cluster
 
 
+@pytest.mark.long
 def test_a_cluster_finds_what_one_machine_does(shared: clusters.Cluster, tmp_path: Path) -> None:
     """Same questions, answers, rows and counts, also of a version that kills its process; the versions are shared by
     the workers that measure, each of which measures one at a time, and no worker is lost."""
@@ -228,6 +229,7 @@ def test_a_worker_that_dies_gives_its_configuration_back(tmp_path: Path) -> None
     assert lab.journal.read_text().count("begin 5 ") == 2
 
 
+@pytest.mark.long
 def test_a_version_that_two_workers_die_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is crashed, and names both; with no worker left and none to come the sweep ends in an error that says so, and
     what was measured is kept."""
@@ -246,6 +248,7 @@ def test_a_version_that_two_workers_die_of(tmp_path: Path, monkeypatch: pytest.M
     assert [found["nowhere", n].__class__.__name__ for n in (1, 2, 3, 4)] == ["Timed"] * 4
 
 
+@pytest.mark.long
 def test_the_scheduler_goes_away(tmp_path: Path) -> None:
     """One message; all that was measured is in the database, nothing is in doubt, and a sweep here goes on from it."""
 

@@ -22,7 +22,10 @@ from looptune import targets
 from looptune.cli import cli
 from looptune.tune.space import parse
 
+SOON = ("README.md", "docs/tutorial.md", "docs/directives.md")
+"""What a reader tries first; the commands of other documents take minutes together."""
 DOCUMENTS = [pytest.param(path, id=str(path.relative_to(documents.ROOT))) for path in documents.ALL]
+FIRST = [pytest.param(*p.values, id=p.id, marks=() if p.id in SOON else pytest.mark.long) for p in DOCUMENTS]
 needs_tools = pytest.mark.skipif(
     shutil.which("gcc") is None or not targets.cuda_installed(), reason="needs gcc and the package numba-cuda"
 )
@@ -37,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @needs_tools
-@pytest.mark.parametrize("path", DOCUMENTS)
+@pytest.mark.parametrize("path", FIRST)
 def test_commands_do_what_is_shown(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """In the order of the text, in one folder: files are written, commands and Python run, outputs compared."""
     names: dict[str, Any] = given()

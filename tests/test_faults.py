@@ -209,6 +209,7 @@ def stand_in(folder: Path, seed: int, rounds: int, name: str) -> None:
     assert (done.returncode, said) == (0, "")
 
 
+@pytest.mark.long
 def test_the_coordinator_killed_at_20_random_moments(tmp_path: Path, seed: int) -> None:
     """kill -9, resumed, 20 times: nothing finished is lost or runs again, and each kill costs at most the version that
     it interrupted, which reads as crashed."""
@@ -222,6 +223,7 @@ def test_the_coordinator_killed_at_20_random_moments(tmp_path: Path, seed: int) 
     assert statuses["illegal"] == VERSIONS // 7
 
 
+@pytest.mark.long
 def test_ctrl_c_at_random_moments(tmp_path: Path, seed: int) -> None:
     """Ctrl-C, resumed, 10 times: nothing finished is lost or runs again, and nothing reads as crashed."""
     stand_in(tmp_path, seed, 10, "SIGINT")

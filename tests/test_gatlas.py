@@ -189,6 +189,7 @@ def test_a_line_of_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert float(line["error"]) < 1e-6
 
 
+@pytest.mark.long
 def test_a_chart_is_tuned_at_once_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ GEMM, SPACE = ROOT / "polybench" / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
 ODD = {"NI": 37, "NJ": 41, "NK": 43}
 TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
 CHUNKS = 8
-SPREAD = 20
+SPREAD = 40
 """One in so many is compiled for a GPU, or runs in the simulator, whose threads are Python's."""
 
 chunks = pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -150,7 +150,7 @@ def test_a_sample_computes_gemm_in_the_simulator(tmp_path: Path) -> None:
 # -- the CPU --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(c, marks=pytest.mark.long) for c in range(1, 4))])
 def test_a_sample_computes_gemm_on_the_cpu(chunk: int) -> None:
     """Twelve versions spread over the space, compiled, at odd sizes, against the interpreter."""
     every = configurations()

@@ -46,6 +46,8 @@ SIZES = {
 LOSSY = 10**10
 """As many terms as leave two digits of a float: where a rounding of the data changes more, no result means anything."""
 
+LONG = ("2mm", "3mm", "bp_stereo", "corr", "covar", "fdtd_2d", "syr2k")
+"""They take the longest in the simulator."""
 kernels = pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.stem)
 
 
@@ -125,7 +127,9 @@ def library(file: Path, dtype: str) -> ctypes.CDLL:
 
 
 @pytest.mark.simulator
-@kernels
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=pytest.mark.long if p.stem in LONG else ()) for p in KERNELS]
+)
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_a_kernel_computes_what_the_loops_compute(path: Path, tmp_path: Path) -> None:
     """Float and double, sizes 0 and 1 included; the CPU's and the simulated GPU's kernels write nothing else."""
@@ -160,6 +164,6 @@ def test_a_kernel_stays_in_registers(path: Path, dtype: str) -> None:
     every = by_hand.module(path).kernels(dtype)
     assert every
     for function, signature in every:
-        ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0))
+        ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0), opt=True)
         assert ".local" not in ptx, function.__name__
         assert dtype == "float64" or ".f64" not in ptx, f"{function.__name__} computes in double"

@@ -36,7 +36,7 @@ def ptx(name: str, *lines: str) -> str:
     ("name", "lines"),
     [
         ("gemm", ("loop i: unroll 4, jam", "loop j: unroll 4, jam", "loop k: tile k:16", "loop k: stage A, B")),
-        ("bp_stereo", ()),
+        pytest.param("bp_stereo", (), marks=pytest.mark.long),
         ("gramschm", ()),
         ("2dconv", ("loop i: unroll 3, contiguous, guarded",)),
     ],

@@ -72,6 +72,7 @@ def test_names_that_opencl_has_are_left_to_it() -> None:
     assert "half_[k] = local_[k];" in device_text(planned(text))
 
 
+@pytest.mark.long
 def test_kernels_mean_what_the_loops_do(machine: Machine) -> None:
     """Kernels of the suite by default and tuned; tiles, teams, parts, conditions, all of C."""
     backend = targets.backend("opencl", Path("unused"))

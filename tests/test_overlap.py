@@ -210,6 +210,7 @@ def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
     return all(np.array_equal(want[name], got[name], equal_nan=want[name].dtype.kind == "f") for name in want)
 
 
+@pytest.mark.long
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     """One size of every second case, in the simulator, whose threads run at once."""
@@ -330,7 +331,10 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
-@pytest.mark.parametrize("part", range(3))
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=LONG), pytest.param(2, marks=LONG)])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""
     every = [(case.text, case.lines, case.sizes[-1]) for case in CASES.values()]

@@ -171,6 +171,7 @@ def product(seed: int) -> tuple[str, bool]:
     return f"void f({PARAMS}) {{ {SQUARE} {{ {' '.join(lines)} }} }}\n", same
 
 
+@pytest.mark.long
 @compiler
 def test_random_sums(tmp_path: Path) -> None:
     """Sums that are the same beyond the diagonal are folded, and others refused."""

@@ -104,6 +104,7 @@ def test_what_cannot_be_judged_is_said(
     assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {message}")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 def test_tuned_versions_find_what_the_sequential_program_finds(pair: Path, tmp_path: Path) -> None:
     """On a part of the pair: to the pixel, so that all have one error against the truth, and it is small."""
