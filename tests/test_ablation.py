@@ -75,6 +75,7 @@ def winner(prepared: Prepared, store: Store, directives: str) -> Winner:
     return Winner(prepared, match, directives, "looptune run f.c")
 
 
+@pytest.mark.long
 def test_one_line_is_left_out_at_a_time(prepared: Prepared, tmp_path: Path) -> None:
     """What has a time is compared with the winner in finals of its own; of the others it is said why they have none."""
     place = Faked()

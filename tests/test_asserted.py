@@ -62,6 +62,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return Swept(next((folder / "r").iterdir()), done.stdout)
 
 
+@pytest.mark.long
 def test_the_table_of_a_run_marks_its_rows(swept: Swept) -> None:
     """The default and the tuned version of the file that trusts; the original loops rest on nothing."""
     rows = [line.split("  ")[0] for line in swept.said.splitlines()]
@@ -71,6 +72,7 @@ def test_the_table_of_a_run_marks_its_rows(swept: Swept) -> None:
     assert "WRONG" not in swept.said
 
 
+@pytest.mark.long
 def test_the_reports_mark_them(swept: Swept) -> None:
     """The page, the CSV and the JSON of the kernel, in its rows, its legality and fields of their own."""
     page = (swept.here / "scatter.md").read_text()

@@ -123,6 +123,7 @@ def test_the_winner_can_be_taken_on(swept: Swept, here: Path, tmp_path: Path) ->
         subprocess.run(["gcc", "-O1", "-w", "tuned.c", "-lm", "-o", "tuned"], cwd=tmp_path, check=True, timeout=60)
 
 
+@pytest.mark.long
 def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     """--json with two files prints a list of two objects, one version each and no winner; then, a table or nothing."""
     options = ["-D", "n=50", *SMALL, "--db", "s/db.sqlite", "--reports", "r"]

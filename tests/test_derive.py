@@ -111,7 +111,11 @@ def blocks(codelet: Codelet) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize(
     ("name", "device", "lines"),
-    [*((n, "gpu", lines) for n, lines in GPU.items()), *((n, "cpu", lines) for n, lines in CPU.items())],
+    [
+        pytest.param(n, device, lines, id=f"{n}-{device}", marks=pytest.mark.long if n == "bp_stereo" else ())
+        for device, each in (("gpu", GPU), ("cpu", CPU))
+        for n, lines in each.items()
+    ],
 )
 def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines: tuple[str, ...]) -> None:
     """As the same loops, on a GPU in blocks of the same shape."""

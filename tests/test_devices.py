@@ -124,6 +124,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_kill_9_costs_what_was_being_measured(tmp_path: Path) -> None:
     """Killed while two devices measure: those two read as crashed, and the others run when it is repeated."""
     (tmp_path / "killed.py").write_text(KILLED)

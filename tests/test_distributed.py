@@ -215,6 +215,7 @@ def test_a_file_that_only_we_have(shared: clusters.Cluster, tmp_path: Path) -> N
         shared.require([tmp_path / "data.npz"], "numba-cpu")
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_gives_its_configuration_back(tmp_path: Path) -> None:
     """The only worker dies of a version, and one that has joined meanwhile measures it and all that is left."""
 

@@ -42,6 +42,7 @@ def test_the_best_is_what_the_database_says(tmp_path: Path) -> None:
         looptune.compile(ROWS, target="numba-cpu", config="best", db=db, directives=["loop i: unroll 2"])
 
 
+@pytest.mark.long
 def test_a_function_is_tuned_at_its_first_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search at new sizes, none at known ones, here or in another process; the arrays hold what one call leaves."""
     (tmp_path / "rows.c").write_text(ROWS)

@@ -117,6 +117,7 @@ def test_versions_compile_for_a_gpu(case: tuple[str, ...]) -> None:
         assert all(r.local_bytes == 0 and 0 < r.registers <= 255 for r in used), configuration.text
 
 
+@pytest.mark.long
 @cuda
 @pytest.mark.simulator
 def test_a_sample_computes_the_product_in_the_simulator(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return Swept(folder, alone, also, before, rows(folder / "db.sqlite"))
 
 
+@pytest.mark.long
 def test_a_guest_is_in_the_finals(swept: Swept) -> None:
     """In turn with the sweep's best and the default, all of one sweep; nothing that was known is measured again."""
     assert (swept.alone.code, swept.also.code) == (0, 0), swept.also.err
@@ -99,6 +100,7 @@ def test_a_guest_is_in_the_finals(swept: Swept) -> None:
     assert {key: swept.after[key] for key in kept} == kept
 
 
+@pytest.mark.long
 def test_a_guest_can_be_measured_again(swept: Swept) -> None:
     """Its row has a command: with its directives added it measures it."""
     row = swept.after["f", "version", LEGAL]
@@ -106,6 +108,7 @@ def test_a_guest_can_be_measured_again(swept: Swept) -> None:
         assert store.commands()[row.sweep] == "looptune run f.c -D n=24 --target numba-cpu --finals 0.1"
 
 
+@pytest.mark.long
 def test_what_is_refused_is_said_with_its_reason(swept: Swept) -> None:
     """In the terminal, in the kernel's page and among the failures; the command succeeds."""
     row = swept.after["g", "version", REFUSED]
@@ -120,6 +123,7 @@ def test_what_is_refused_is_said_with_its_reason(swept: Swept) -> None:
     assert reason.split("'")[0] in looptune("failures", "--db", "db.sqlite", "--kernel", "g", cwd=swept.folder).out
 
 
+@pytest.mark.long
 def test_the_report_has_what_it_costs_here(swept: Swept) -> None:
     """Of a GPU's best on a CPU, at the sizes used there; the refused one with its reason."""
     found = swept.transfers
@@ -133,6 +137,7 @@ def test_the_report_has_what_it_costs_here(swept: Swept) -> None:
     assert "why there is none" in (swept.folder / "r" / "across" / "transfer.md").read_text()
 
 
+@pytest.mark.long
 def test_it_is_in_the_json(swept: Swept) -> None:
     """The command that is repeated answers from the database."""
     ran = looptune("run", "g.c", "-D", "n=24", "--target", "numba-cpu", "--sweep", "--finals", "0.1", "--db",
@@ -143,6 +148,7 @@ def test_it_is_in_the_json(swept: Swept) -> None:
     assert rows(swept.folder / "db.sqlite").keys() == swept.after.keys()
 
 
+@pytest.mark.long
 def test_a_database_without_the_kernel_is_said_so(swept: Swept, tmp_path: Path) -> None:
     """Before anything is measured; and without --sweep there are no finals to take part in."""
     (tmp_path / "h.c").write_text(KERNEL.format(name="h"))

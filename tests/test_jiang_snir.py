@@ -119,6 +119,7 @@ def test_versions_compile_for_a_gpu(target: str) -> None:
         assert all(r.local_bytes == 0 and 0 < r.registers <= 255 for r in used), configuration.text
 
 
+@pytest.mark.long
 @cuda
 @pytest.mark.simulator
 def test_a_sample_computes_gemm_in_the_simulator(tmp_path: Path) -> None:

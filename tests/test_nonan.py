@@ -105,6 +105,7 @@ def test_where_there_is_nothing_to_choose_it_is_refused(tmp_path: Path) -> None:
         scheduled(tmp_path, "loop 2: noNaN")
 
 
+@pytest.mark.long
 def test_the_report_says_where_it_holds(tmp_path: Path) -> None:
     """Beside the proof, which compares what C says."""
     path = tmp_path / "f.c"

@@ -106,6 +106,7 @@ def test_a_compiled_kernel_takes_numpy_arrays(machine: Machine) -> None:
     assert "__kernel" in kernel.source
 
 
+@pytest.mark.long
 def test_a_sweep_verifies_and_says_its_target(machine: Machine, tmp_path: Path) -> None:
     """Some versions of GEMM at sizes no factor divides: all verified, and the record says where."""
     sizes = ["-D", "NI=29", "-D", "NJ=23", "-D", "NK=17"]

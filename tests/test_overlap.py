@@ -331,10 +331,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
-LONG = pytest.mark.long
-
-
-@pytest.mark.parametrize("part", [0, pytest.param(1, marks=LONG), pytest.param(2, marks=LONG)])
+@pytest.mark.parametrize("part", [*range(5), *(pytest.param(p, marks=pytest.mark.long) for p in range(5, 15))])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""
     every = [(case.text, case.lines, case.sizes[-1]) for case in CASES.values()]
@@ -342,7 +339,7 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     every += [(FIELDS, ("loop 1: overlap 5, rows 5", "codelet: grid blocksize 16x3"), sized((13, 70, 9))[0])]
     every += [stencil(seed) for seed in range(2)]
     backend = NumbaCpu(tmp_path)
-    for seed, (text, lines, sizes) in enumerate(every[part::3]):
+    for seed, (text, lines, sizes) in enumerate(every[part::15]):
         codelet = load(text).codelet
         done = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
         assert prove_plan(codelet, done, {**sizes, "n": min(sizes["n"], 99)}, blocks=False).verdict == "proved"

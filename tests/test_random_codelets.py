@@ -50,7 +50,7 @@ USUAL = settings(deadline=None, database=None, suppress_health_check=list(Health
 Instance = tuple[Statement, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
 INVOLVED = "not proved in ten seconds"
-FIXED, NEW, OWN = 60, 30, 20
+FIXED, NEW, OWN = 30, 20, 12
 """Cases of the everyday run: the same each time, others each time, and with local arrays."""
 
 

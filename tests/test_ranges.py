@@ -136,7 +136,7 @@ def reached(tower: Sequence[Loop], env: dict[str, int]) -> bool:
 
 
 @given(towers())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_loop_that_is_said_to_run_runs(tower: tuple[Loop, ...]) -> None:
     """Whatever the sizes are."""
     *around, last = tower

@@ -215,6 +215,7 @@ def survives(path: Path, text: str) -> str:
     return str(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", JSON)
 def test_a_file_with_anything_anywhere_is_read_or_refused(kind: str, tmp_path: Path):
     """Each value replaced by odd ones, and left out: no exception but one of ours, with the name of the file."""

@@ -39,6 +39,7 @@ def test_a_result_survives_the_database() -> None:
         assert kept.restored(held) == (made, SOURCES)
 
 
+@pytest.mark.long
 def test_a_real_sweep_keeps_what_it_came_to(tmp_path: Path) -> None:
     """Sweeping a file on the CPU leaves a result with its sources; a run without a sweep leaves it as it is."""
     shutil.copy(GEMM, tmp_path / "gemm.c")

@@ -295,6 +295,7 @@ class Counted:
 KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n"
 
 
+@pytest.mark.long
 def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels swept and their finals take one process that compiles and one that measures; none outlives the
     command."""

@@ -123,6 +123,7 @@ def test_a_space_of_millions_is_walked_not_listed(name: str, monkeypatch: pytest
     assert len(looked) <= {"model": 100}.get(name, 2) * len(costs), len(looked) / len(costs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["evolutionary", "model"])
 def test_a_search_beats_chance_on_a_rugged_space_with_holes(name: str):
     """Over seeds, what 120 questions find is better than what 120 random ones find."""

@@ -30,13 +30,13 @@ def lab(tmp_path: Path) -> FakeLab:
 
 def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path):
     """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
-    slow = FakeLab(lab.journal, measure_s=1.0)
-    result = run(slow, tmp_path, parse("loop k: unroll {2..1000}", "s"), budget=Budget(seconds=10.0))
-    assert result.elapsed_s >= 10.0
-    assert result.elapsed_s < 15.0 or result.counts["timed"] == 1, (
+    slow = FakeLab(lab.journal, measure_s=0.4)
+    result = run(slow, tmp_path, parse("loop k: unroll {2..1000}", "s"), budget=Budget(seconds=8.0))
+    assert result.elapsed_s >= 8.0
+    assert result.elapsed_s < 12.0 or result.counts["timed"] == 1, (
         "a first version may outlast it, no second one is begun"
     )
-    assert 1 <= result.counts["timed"] < 20
+    assert 1 <= result.counts["timed"] <= 20
     assert len(ran(lab, "measure")) == result.counts["timed"]
     with Store.open(tmp_path / "store") as store:
         assert {row.status for row in store.rows()} == {"timed"}
