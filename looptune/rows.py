@@ -10,10 +10,10 @@ elements of one row stay together, for those a memory delivers together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import combinations
+from itertools import combinations, islice
 
 from looptune.ir import Assign, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.poly.elements import Elements, Touch
@@ -33,22 +33,25 @@ def by_rows(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) ->
     touches = [[t for t in _touches((p,)) if _called(t.at) in changing] for p in pieces]
     groups = _Groups(len(pieces))
     groups.join_alike([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
-    changed = [[t.at for k in g for t in touches[k] if t.writes and isinstance(t.at, Load)] for g in groups.all()]
-    rows = {g[0]: [_row(at) for at in some[:1]] for g, some in zip(groups.all(), changed, strict=True)}
-    groups.join_alike([rows.get(k, []) for k in range(len(pieces))])
+    groups.join_alike(_rows(groups, touches))
     elements = Elements(chain, given, changing | inner)
     whole = [(g[0], elements.of([t for k in g for t in touches[k]])) for g in groups.all()]
     for (first, a), (second, b) in combinations(whole, 2):
         if a.meets(b):
             groups.join(first, second)
     adding = [any(isinstance(s, Loop) and s.var == part for s in walk_stmts((p,))) for p in pieces]
-    of = groups.all()
-    first = next((g[0] for g in of if any(adding[k] for k in g)), 0)
-    for g in of:
-        if not any(adding[k] for k in g):
-            groups.join(first, g[0])
+    groups.join_rest(lambda g: any(adding[k] for k in g))
     made = [reduce(partial(_joined, part=part), (pieces[k] for k in g), Body()) for g in groups.all()]
     return made if len(made) > 1 else [body]
+
+
+def _rows(groups: _Groups, touches: Sequence[Sequence[Touch]]) -> list[list[object]]:
+    """For the first piece of each group the row of the first element that the group changes."""
+    rows: list[list[object]] = [[] for _ in touches]
+    for g in groups.all():
+        changed = (t.at for k in g for t in touches[k] if t.writes and isinstance(t.at, Load))
+        rows[g[0]] = [_row(at) for at in islice(changed, 1)]
+    return rows
 
 
 def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:
@@ -65,7 +68,9 @@ def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:
 def _joined(body: Body, stmt: Stmt, part: str) -> Body:
     """``body`` with another of its pieces, in one statement with the last one as before."""
     match body, stmt:
-        case (*before, If(cond, then, ()) as last), If(asked, (s,), ()) if cond == asked:
+        case (*before, If(cond, then, ()) as last), If(asked, (s,), ()) if cond == asked and not names_in(
+            cond
+        ) & written(then):
             return *before, replace(last, then=_joined(then, s, part))
         case (*before, Loop(var, body=parts) as last), Loop(name, body=more) if var == name == part:
             return *before, replace(last, body=(*parts, *more))
@@ -118,6 +123,14 @@ class _Groups:
         for k, mine in enumerate(keys):
             for key in mine:
                 self.join(first.setdefault(key, k), k)
+
+    def join_rest(self, alone: Callable[[tuple[int, ...]], bool]) -> None:
+        """The groups that may not stand ``alone`` with the first that may."""
+        every = self.all()
+        first = next(filter(alone, every), every[0])
+        for g in every:
+            if not alone(g):
+                self.join(first[0], g[0])
 
     def all(self) -> list[tuple[int, ...]]:
         """Those in each, in their order."""

@@ -92,6 +92,12 @@ def test_what_adds_nothing_goes_with_the_first() -> None:
     assert assigned(two) == ["C[2 * i + 1][j]"]
 
 
+def test_a_condition_is_asked_again_where_it_may_have_changed() -> None:
+    one, two = rows(f"{FIRST} {SECOND} if (D[i] > 0) {{ D[i] = 0; D[i + 1] = x; }} if (D[i] > 0) D[i + 2] = x;")
+    assert one.count("if (D[i] > 0)") == 2
+    assert two.count("if (D[i] > 0)") == 0
+
+
 def test_conditions_go_with_their_rows() -> None:
     one, two = rows(f"if (j < i) {{ {FIRST} {SECOND} }}")
     assert one.count("if (j < i)") == two.count("if (j < i)") == 0
