@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -26,6 +27,17 @@ def optimising(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         config.reload_config()
         yield
     config.reload_config()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a ``sampled(n)`` test the first and one in n are no long ones, which their names decide."""
+    seen: set[str] = set()
+    for item in items:
+        mark, test = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
+        if mark is not None and test in seen and crc32(item.name.encode()) % mark.args[0]:
+            item.add_marker(pytest.mark.long)
+        seen.add(test)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

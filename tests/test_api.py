@@ -22,6 +22,8 @@ from looptune.mapping import plan
 from looptune.rewrite import walk
 from looptune.schedule import schedule
 
+pytestmark = pytest.mark.sampled(2)
+
 ids = pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 

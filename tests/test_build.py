@@ -22,6 +22,8 @@ from looptune.deploy import build, included, module
 from looptune.errors import UsageError
 from looptune.frontend import load
 
+pytestmark = pytest.mark.sampled(2)
+
 # -- on the CPU -----------------------------------------------------------------------------------
 
 

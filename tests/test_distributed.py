@@ -271,6 +271,7 @@ def test_the_scheduler_goes_away(tmp_path: Path) -> None:
 KERNEL = "void f(int n, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n"
 
 
+@pytest.mark.long
 def test_run_on_a_local_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`looptune run --cluster local:1`: the real laboratory from kernel to finals, in processes of the cluster."""
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ from looptune import targets
 from looptune.cli import cli
 from looptune.tune.space import parse
 
-SOON = ("README.md", "docs/tutorial.md", "docs/directives.md")
+SOON = ("README.md", "docs/directives.md")
 """What a reader tries first; the commands of other documents take minutes together."""
 DOCUMENTS = [pytest.param(path, id=str(path.relative_to(documents.ROOT))) for path in documents.ALL]
 FIRST = [pytest.param(*p.values, id=p.id, marks=() if p.id in SOON else pytest.mark.long) for p in DOCUMENTS]

@@ -31,6 +31,8 @@ from looptune.rewrite import rewrite
 from looptune.schedule import schedule
 from looptune.simplify import is_integer
 
+pytestmark = pytest.mark.sampled(2)
+
 SIZES = ((5, 4), (7, 6), (8, 3))
 BLOCK = (3, 2)
 """Threads of a block: few, so that plans can be run, and no divisor of most sizes."""

@@ -35,7 +35,10 @@ Real = type[np.floating]
 Arrays = tuple[np.ndarray, ...]
 
 programs = pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),
+    pytest.mark.sampled(2),
+]
 
 
 def grid(real: Real, rows: int, cols: int, plus: int, over: int) -> np.ndarray:

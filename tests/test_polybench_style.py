@@ -24,7 +24,10 @@ from looptune.runtime.program import Recorded, record
 from looptune.runtime.sizes import odd, problem
 from looptune.schedule import schedule
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),
+    pytest.mark.sampled(2),
+]
 
 MACROS: dict[str, dict[str, str | None]] = {
     "C99 double": {"POLYBENCH_USE_C99_PROTO": None},

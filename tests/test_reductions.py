@@ -23,6 +23,8 @@ from looptune.poly.proof import prove
 from looptune.rewrite import rewrite, walk
 from looptune.schedule import schedule
 
+pytestmark = pytest.mark.sampled(2)
+
 ROOT = Path(__file__).parent.parent
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 

@@ -18,6 +18,8 @@ from looptune.mapping import plan
 from looptune.plans import Plan
 from looptune.schedule import schedule
 
+pytestmark = pytest.mark.sampled(2)
+
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
 

@@ -20,6 +20,8 @@ from looptune.schedule import schedule
 from looptune.transforms.base import Example
 from looptune.verify import verify
 
+pytestmark = pytest.mark.sampled(2)
+
 EXAMPLES = [pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()]
 
 
