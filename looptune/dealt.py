@@ -31,11 +31,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from looptune.accumulators import Accumulator, quiet
+from looptune.begun import begun
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.rows import by_rows
+from looptune.rows import by_rows, chosen
 from looptune.scope import assigned, names, names_in, reducing, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
@@ -130,7 +131,7 @@ class _Dealing:
             chain, given, inside = _chain(stmt)
             if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
                 made = self.nests(chain, given, inside, host)
-                whole = _begun(out[-1], made) if out else None
+                whole = begun(out[-1], made) if out else None
                 out = [*out, *made] if whole is None else [*out[:-1], *whole]
                 continue
             if isinstance(stmt, Loop) and stmt.mode in ("parallel", "thread"):
@@ -198,7 +199,7 @@ class _Dealing:
         if len(rows) == 1:
             return _within(chain, _under(given, body))
         row = Var(self.fresh("row"), part.dtype)
-        nest = _within(chain, _under(given, _chosen(row, rows)))
+        nest = _within(chain, _under(given, chosen(row, rows)))
         count = Const(len(rows), row.dtype)
         return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, axis="z"),)
 
@@ -371,36 +372,6 @@ def _added(
     if team:
         loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
     return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
-
-
-def _chosen(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
-    """The one of the ``rows`` whose number, from ``first``, is ``row``."""
-    half = len(rows) // 2
-    if not half:
-        return rows[0]
-    below = Bin("<", row, Const(first + half, row.dtype))
-    return (If(below, _chosen(row, rows[:half], first), _chosen(row, rows[half:], first + half)),)
-
-
-def _begun(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
-    """The nests that are ``made``, with what the loop before them does in that of the sums: a kernel less.
-
-    None where it does more than to assign the elements that are added to, or what the parts need.
-    """
-    match begin, made:
-        case Loop(mode="parallel", reduces=(), axis="") as first, (Loop() as shares, Loop() as sums):
-            body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
-        case _:
-            return None
-    changed = written((sums,))
-    elements = {n for n in walk(sums.body) if isinstance(n, Load) and n.array in changed}
-    touched = {n for n in walk(body) if isinstance(n, Load) and n.array in changed}
-    simple = all(isinstance(s, Assign) and isinstance(s.target, Load) and s.target in elements for s in body)
-    same = (first.lo, first.hi, first.step) == (sums.lo, sums.hi, sums.step)
-    early = written(body) & names((shares,)) or names(body) & written((shares,))
-    if not (simple and same and touched <= elements) or early:
-        return None
-    return shares, replace(sums, body=(*body, *sums.body))
 
 
 def _some(loops: Sequence[Loop]) -> Expr | None:

@@ -65,7 +65,7 @@ def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, bl
     which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
     beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    whole = dealt(codelet, rows=True) if blocks else dealt(_without_teams(codelet), rows=False)
+    whole = dealt(codelet if blocks else _without_teams(codelet), rows=blocks)
     ready = with_spares(whole.codelet) if blocks else whole.codelet
     steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
     done = _finish(ready, steps, note, whole.sums)

@@ -19,9 +19,10 @@ from looptune import targets
 from looptune.errors import TargetError, UsageError
 from looptune.runtime.machine import on_gpu
 from looptune.targets import Model
-from looptune.tune.evaluate import Job, sequentialist
 from looptune.tune.executor import Opening, spoiled
+from looptune.tune.job import Job
 from looptune.tune.local import Local
+from looptune.tune.sequential import sequentialist
 from looptune.tune.serving import Raised, Returned
 from looptune.tune.spares import Spares
 from looptune.tune.workers import Pool, Reply, Setup, Worker, cores, each, get_ready, wait

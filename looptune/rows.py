@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations, islice
 
-from looptune.ir import Assign, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.poly.elements import Elements, Touch
 from looptune.ranges import linear
 from looptune.rewrite import walk, walk_stmts
@@ -52,6 +52,15 @@ def _rows(groups: _Groups, touches: Sequence[Sequence[Touch]]) -> list[list[obje
         changed = (t.at for k in g for t in touches[k] if t.writes and isinstance(t.at, Load))
         rows[g[0]] = [_row(at) for at in islice(changed, 1)]
     return rows
+
+
+def chosen(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
+    """The one of the ``rows`` whose number, from ``first``, is ``row``."""
+    half = len(rows) // 2
+    if not half:
+        return rows[0]
+    below = Bin("<", row, Const(first + half, row.dtype))
+    return (If(below, chosen(row, rows[:half], first), chosen(row, rows[half:], first + half)),)
 
 
 def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:

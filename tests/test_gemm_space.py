@@ -28,7 +28,7 @@ GEMM, SPACE = ROOT / "polybench" / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
 ODD = {"NI": 37, "NJ": 41, "NK": 43}
 TINY = ({"ni": 5, "nj": 6, "nk": 7}, {"ni": 3, "nj": 3, "nk": 2})
 CHUNKS = 8
-SPREAD = 40
+SPREAD = 20
 """One in so many is compiled for a GPU, or runs in the simulator, whose threads are Python's."""
 
 chunks = pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -116,7 +116,7 @@ int main(void)
 
 
 @cuda
-@chunks
+@pytest.mark.parametrize("chunk", [c if c % 2 == 0 else pytest.param(c, marks=pytest.mark.long) for c in range(CHUNKS)])
 def test_versions_compile_for_a_gpu(chunk: int) -> None:
     """PTX and cubin of kernels spread over the space; what a thread holds stays in registers."""
     for configuration in configurations()[chunk :: CHUNKS * SPREAD]:
@@ -128,7 +128,8 @@ def test_versions_compile_for_a_gpu(chunk: int) -> None:
 
 @cuda
 @pytest.mark.simulator
-def test_a_sample_computes_gemm_in_the_simulator(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_a_sample_computes_gemm_in_the_simulator(part: int, tmp_path: Path) -> None:
     """Versions spread over the space, at two tiny sizes, against the interpreter: the same bits.
 
     The inputs are small integers, so that the order of a sum changes nothing.
@@ -139,7 +140,7 @@ def test_a_sample_computes_gemm_in_the_simulator(tmp_path: Path) -> None:
         for name, array in oracle.arrays(given).items():
             given[name] = np.rint(array)
         want = oracle.interpreted(unit().codelet, given)
-        for configuration in configurations()[begin::SPREAD]:
+        for configuration in configurations()[begin + part * SPREAD :: 2 * SPREAD]:
             name = f"{configuration.text} at {size}"
             source = targets.backend("numba-cuda", CACHE).emit(planned(configuration))
             batch.append(oracle.Emitted(name, source, ident(unit().codelet.name), given))

@@ -50,7 +50,7 @@ USUAL = settings(deadline=None, database=None, suppress_health_check=list(Health
 Instance = tuple[Statement, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
 INVOLVED = "not proved in ten seconds"
-FIXED, NEW, OWN = 30, 20, 12
+FIXED, NEW, OWN = 60, 30, 20
 """Cases of the everyday run: the same each time, others each time, and with local arrays."""
 
 
@@ -72,9 +72,10 @@ class Judging(Analysis):
         return verdict
 
 
-def test_the_same_cases_each_time() -> None:
+@pytest.mark.parametrize("count", [FIXED // 2, pytest.param(FIXED, marks=pytest.mark.long)])
+def test_the_same_cases_each_time(count: int) -> None:
     """Accepted is right, refused is for a reason, on a fixed sample."""
-    tried(settings(USUAL, max_examples=FIXED, derandomize=True))
+    tried(settings(USUAL, max_examples=count, derandomize=True))
 
 
 def test_other_cases_each_time(request: pytest.FixtureRequest) -> None:

@@ -135,10 +135,13 @@ def reached(tower: Sequence[Loop], env: dict[str, int]) -> bool:
     return any(reached(inner, {**env, first.var: k}) for k in range(lo, min(hi, lo + 6)))
 
 
-@given(towers())
-@settings(max_examples=200, deadline=None)
-def test_a_loop_that_is_said_to_run_runs(tower: tuple[Loop, ...]) -> None:
+@pytest.mark.parametrize("count", [200, pytest.param(600, marks=pytest.mark.long)])
+def test_a_loop_that_is_said_to_run_runs(count: int) -> None:
     """Whatever the sizes are."""
+    settings(max_examples=count, deadline=None)(given(towers())(runs_where_it_is_said))()
+
+
+def runs_where_it_is_said(tower: tuple[Loop, ...]) -> None:
     *around, last = tower
     if runs(last, {}, around):
         for n, m in product((-3, -1, 0, 1, 2, 5, 8), (-1, 0, 3, 4)):

@@ -92,10 +92,10 @@ def spread(every: Sequence[Configuration], count: int) -> list[Configuration]:
     return [every[k * len(every) // count] for k in range(min(count, len(every)))]
 
 
-def sample(kernel: str) -> list[Configuration]:
+def sample(kernel: str, count: int) -> list[Configuration]:
     """Configurations spread over the space, then those that show a directive, a word or a number not yet seen."""
     every = configurations(kernel)
-    chosen = spread(every, SPREAD)
+    chosen = spread(every, count)
     seen = {feature for c in chosen for feature in features(c)}
     for c in every:
         new = set(features(c)) - seen
@@ -158,9 +158,10 @@ def numbers(args: Sequence[int | str | Arg]) -> Iterator[int]:
 
 
 @kernels
-def test_versions_are_legal_or_judged_illegal(kernel: str) -> None:
+@pytest.mark.parametrize("count", [SPREAD, pytest.param(2 * SPREAD, marks=pytest.mark.long)])
+def test_versions_are_legal_or_judged_illegal(kernel: str, count: int) -> None:
     """No directive fails to fit its loop, every alternative tried; where dependences forbid a version, few are lost."""
-    known, chosen, illegal = analysis(kernel), sample(kernel), []
+    known, chosen, illegal = analysis(kernel), sample(kernel, count), []
     for c in chosen:
         try:
             scheduled(known, c.lines)

@@ -33,7 +33,7 @@ def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path):
     slow = FakeLab(lab.journal, measure_s=0.4)
     result = run(slow, tmp_path, parse("loop k: unroll {2..1000}", "s"), budget=Budget(seconds=8.0))
     assert result.elapsed_s >= 8.0
-    assert result.elapsed_s < 12.0 or result.counts["timed"] == 1, (
+    assert result.elapsed_s < 9.0 or result.counts["timed"] == 1, (
         "a first version may outlast it, no second one is begun"
     )
     assert 1 <= result.counts["timed"] <= 20

@@ -25,13 +25,12 @@ from looptune.backends.base import Backend, Binary, Limit, Program, Ran
 from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Node
+from looptune.ir import Codelet
 from looptune.mapping import plan
 from looptune.plans import Plan, count, repeats
-from looptune.rewrite import rewrite
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
-from looptune.runtime.machine import Cpu, Machine, Run
+from looptune.runtime.machine import Machine, Run
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.sizes import Problem
@@ -44,7 +43,7 @@ from looptune.tune.job import Job
 from looptune.tune.lab import More, Prepared
 from looptune.tune.limits import exceeded
 from looptune.tune.odd import OddRun, OddSizes
-from looptune.tune.original import Original, outputs
+from looptune.tune.original import Original
 from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
@@ -349,32 +348,6 @@ class Bench:
     def pairs(self) -> dict[str, tuple[Any, Any]]:
         """The arrays to put back before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
-
-
-def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
-    """The set-up of a worker that times the original loops on one core: up to five runs after a first one, fewer where
-    they take long."""
-    backend = job.target.reference()
-
-    def rule(n: Node) -> Node | None:
-        match n:
-            case Loop():
-                return replace(n, mode="sequential")
-        return None
-
-    program = backend.load(backend.build(plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
-    arrays = job.problem.arrays(job.codelet, job.seed)
-    originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
-    pairs = {name: (arrays[name], original) for name, original in originals.items()}
-    sample = Cpu().sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)
-
-    def times_us() -> tuple[float, ...]:
-        times = [sample()]
-        while len(times) <= 5 and sum(times) <= LONG_US:
-            times.append(sample())
-        return tuple(times[1:] if len(times) > 1 else times)
-
-    return times_us
 
 
 def _verified(outcome: Timed, checked: OddRun) -> Timed:
