@@ -175,6 +175,8 @@ class Loop(Node):
     to another.
     ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
     the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
+    ``persistent``: of a sequential loop all launches are one on a GPU, so many blocks a multiprocessor, which wait for
+    each other after each; 0: the host launches them.
     ``regroups``: the terms of the sums in it may be added up in other groups, see ``transforms.regrouped``.
     """
 
@@ -203,6 +205,7 @@ class Loop(Node):
     own: tuple[str, ...] = field(default=(), kw_only=True)
     overlap: tuple[int, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)
+    persistent: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

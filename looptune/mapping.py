@@ -1,6 +1,6 @@
 """Parallel loops to grid and block, the rest to thread or host: a Codelet becomes a Plan.
 
-    sequential loop around a parallel one    ─▶ host loop, a launch per iteration
+    sequential loop around a parallel one    ─▶ host loop, a launch per iteration; where that is asked for one in all
     parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
                                                 where three are asked for: z, y and x
     sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back; of
@@ -51,13 +51,28 @@ from looptune.ir import (
     Var,
 )
 from looptune.overlapping import Overlap, block, overlap, with_spares
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, device_arrays, kernels_in, with_kernels
+from looptune.plans import (
+    ARRIVED,
+    HostIf,
+    HostLoop,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    device_arrays,
+    host_loops,
+    kernels_in,
+    with_kernels,
+)
 from looptune.registers import told
 from looptune.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names, names_in, owned, read, read_first, written
 from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
 from looptune.transforms.regrouped import Regrouped, regrouped, regrouping
+
+FROM = "__from"
+"""What the name of a host loop's variable ends with whose launches take several steps."""
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
@@ -121,7 +136,10 @@ class _Stepping:
             case Loop(overlap=(_, *_)) if stmt.mode == "sequential":
                 return self.tiled(stmt)
             case Loop(var, lo, hi, inner, step):
-                return Launch(kernel) if kernel else HostLoop(var, lo, hi, step, self.steps(inner, known | {var}))
+                if kernel is not None:
+                    return Launch(kernel)
+                blocks = stmt.persistent if self.gathering else 0
+                return HostLoop(var, lo, hi, step, self.steps(inner, known | {var}), blocks)
             case If(cond, then, other):
                 return HostIf(cond, self.steps(then, known), self.steps(other, known))
         raise AssertionError("only loops and conditions are launched")
@@ -129,7 +147,7 @@ class _Stepping:
     def tiled(self, loop: Loop) -> HostLoop:
         """Two launches of so many steps, the second one from the spare arrays back to those of the codelet; without
         blocks of threads one, in place."""
-        first, steps = Var(f"{loop.var}__from", loop.dtype), loop.overlap[0] * loop.step
+        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), loop.overlap[0] * loop.step
         launches = []
         for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
@@ -139,7 +157,8 @@ class _Stepping:
             except Unfit as no:
                 raise DirectiveError(f"overlap {loop.overlap[0]} of loop {loop.var}: {no}", loop.span) from None
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
-        return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches))
+        blocks = loop.persistent if self.gathering else 0
+        return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
 
 
 def _one_block(kernel: Kernel) -> bool:
@@ -286,7 +305,9 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[
         id(k): _complete(k, f"{called}_{i}", codelet, resident, mine, parted)
         for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
     }
-    return Plan(codelet, with_kernels(steps, lambda k: done[id(k)]), resident, note)
+    made = with_kernels(steps, lambda k: done[id(k)])
+    counter = (Local(ARRIVED, "int64"),) if any(loop.persistent for loop in host_loops(made)) else ()
+    return Plan(codelet, made, (*resident, *counter), note)
 
 
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:

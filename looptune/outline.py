@@ -7,6 +7,9 @@
       4 steps of t, tiles of 64 x 64 with cores of 56 x 56: 37 x 37 blocks of 64 x 8 threads
     4 kernels, 2,000 launches
 
+    2 blocks a multiprocessor, t: 500 times            a persistent loop: one launch, whose blocks take those of the
+      grid i, j: 64 x 256 blocks of 32 x 8 threads     grids one after the other
+
 Blocks and threads are along x, then y. Numbers that depend on sizes are there where the sizes are.
 """
 
@@ -36,9 +39,10 @@ def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) 
         match step:
             case Launch(kernel):
                 yield f"{indent}{_kernel(kernel, env)}"
-            case HostLoop(var, lo, hi, stride, body):
+            case HostLoop(var, lo, hi, stride, body, blocks):
                 trips = None if env is None else range(value(lo, env), value(hi, env), stride)
-                yield f"{indent}host {var}" + ("" if trips is None else f": {len(trips):,} times")
+                who = f"{blocks} block{'s' * (blocks > 1)} a multiprocessor, {var}" if blocks else f"host {var}"
+                yield indent + who + ("" if trips is None else f": {len(trips):,} times")
                 inner = None if env is None or not trips else {**env, var: trips[0]}
                 yield from _steps(body, inner, indent + "  ")
             case HostIf(_, then, other):

@@ -22,7 +22,8 @@ from functools import reduce
 from itertools import accumulate
 
 from looptune.errors import Unfit
-from looptune.ir import BLOCK, Array, Assign, Call, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.hosted import Found, asked, check_on_host
+from looptune.ir import BLOCK, Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ranges import difference, linear
 from looptune.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.scope import begins_with_write, names_in, written
@@ -130,43 +131,18 @@ def block(loop: Loop) -> tuple[int, int]:
 def check(codelet: Codelet, *, tiles: bool) -> None:
     """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
     changed = written(codelet.body)
-    for loop, around in asked(codelet.body):
-        if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
-            raise Unfit(loop, "a loop around it is run by threads")
-        if loop.mode != "sequential":
-            raise Unfit(loop, "its iterations do not need each other: threads run them")
-        if any(_of_data(s, changed) for s in (*around, loop)):
-            raise Unfit(loop, "data say whether it runs, or how often, which the host has to know")
+    for loop, around in _asked(codelet):
+        check_on_host(loop, around, changed)
         overlap(loop, codelet, tiles=tiles)
 
 
-def asked(body: Iterable[Stmt], around: tuple[Stmt, ...] = ()) -> Iterator[tuple[Loop, tuple[Stmt, ...]]]:
-    """The loops that are to be launched so, with what they stand in."""
-    for stmt in body:
-        match stmt:
-            case Loop(overlap=(_, *_)):
-                yield stmt, around
-            case Loop(body=inner) | While(body=inner):
-                yield from asked(inner, (*around, stmt))
-            case If(_, then, other):
-                yield from asked((*then, *other), (*around, stmt))
-
-
-def _of_data(stmt: Stmt, changed: Collection[str]) -> bool:
-    """Whether, or how often, what is in the statement runs depends on elements of arrays, or on what is computed."""
-    match stmt:
-        case Loop(lo=lo, hi=hi):
-            decides: tuple[Expr, ...] = (lo, hi)
-        case If(cond):
-            decides = (cond,)
-        case _:
-            return True
-    return bool(names_in(decides) & set(changed)) or any(isinstance(n, (Load, Call)) for n in walk(decides))
+def _asked(codelet: Codelet) -> Found:
+    return asked(codelet.body, lambda loop: bool(loop.overlap))
 
 
 def with_spares(codelet: Codelet) -> Codelet:
     """With another array for each that is kept in tiles."""
-    kept = {a for loop, _ in asked(codelet.body) for a in written(loop.body)}
+    kept = {a for loop, _ in _asked(codelet) for a in written(loop.body)}
     arrays = (v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.name in kept)
     made = [Local(spare(v.name), v.dtype, shape) for v in arrays if (shape := known(v))]
     return replace(codelet, locals=(*codelet.locals, *made)) if made else codelet

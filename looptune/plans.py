@@ -17,6 +17,8 @@ from looptune.simplify import add, div, evaluate, sub
 from looptune.team import Team
 from looptune.transforms.regrouped import Regrouped
 
+ARRIVED = "arrived__"
+"""Of persistent kernels: how many times a block has arrived where all of them wait."""
 Dimension = Literal["x", "y", "z"]
 _DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
 
@@ -33,7 +35,8 @@ class Kernel:
     ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
     ``bounds``: so many blocks are to fit a multiprocessor at a time; 0: any number; -1: its compiler is not even told
     how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
-    accessed at once.
+    accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
+    they wait for each other after each.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Kernel:
     registers: int = 0
     bounds: int = 0
     vectors: bool = False
+    steps: tuple[Step, ...] = ()
 
     @property
     def launch_bounds(self) -> tuple[int, ...]:
@@ -90,7 +94,8 @@ class Kernel:
     def writes(self) -> frozenset[str]:
         """The arrays in device memory that it changes, and locals."""
         spare = () if self.overlap is None else self.overlap.target.values()
-        return frozenset((*written(self.body), *spare))
+        within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
+        return frozenset((*written(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
 
     @property
     def lanes(self) -> int:
@@ -106,11 +111,14 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
+    """``persistent``: its launches are one, of so many blocks a multiprocessor; 0: the host makes them."""
+
     var: str
     lo: Expr
     hi: Expr
     step: int
     body: tuple[Step, ...]
+    persistent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,11 @@ class Plan:
     def kernels(self) -> tuple[Kernel, ...]:
         return tuple(kernels_in(self.steps))
 
+    @property
+    def launched(self) -> tuple[Kernel, ...]:
+        """What there is to compile: the kernels, and in place of those in a persistent loop the one that it is."""
+        return tuple(_launched(self.steps))
+
     def array(self, name: str) -> Array | Local:
         """One in device memory, or one that each thread has for itself."""
         return next(a for a in (*device_arrays(self.codelet, self.resident), *self.codelet.locals) if a.name == name)
@@ -156,10 +169,53 @@ def kernels_in(steps: Iterable[Step]) -> Iterator[Kernel]:
         match step:
             case Launch(kernel):
                 yield kernel
-            case HostLoop(_, _, _, _, body):
+            case HostLoop(body=body):
                 yield from kernels_in(body)
             case HostIf(_, then, other):
                 yield from kernels_in((*then, *other))
+
+
+def _launched(steps: Iterable[Step]) -> Iterator[Kernel]:
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case HostLoop(body=body):
+                yield from (whole(step),) if step.persistent else _launched(body)
+            case HostIf(_, then, other):
+                yield from _launched((*then, *other))
+
+
+def whole(loop: HostLoop) -> Kernel:
+    """The one kernel that a persistent loop is."""
+    kernels = tuple(kernels_in((loop,)))
+    steps = tuple(_all_steps((loop,)))
+    loops, conditions = (f for f in steps if isinstance(f, HostLoop)), (f for f in steps if isinstance(f, HostIf))
+    deciding = [n for f in loops for n in names_in((f.lo, f.hi))] + [n for f in conditions for n in names_in(f.cond)]
+    own = {f.var for f in steps if isinstance(f, HostLoop)}
+    scalars = dict.fromkeys([*(n for k in kernels for n in k.scalars), *sorted(deciding)])
+    return Kernel(
+        f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
+        (max(x * y for x, y in (k.block for k in kernels)), 1), (),
+        (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
+        registers=max(k.registers for k in kernels), bounds=max(loop.persistent, *(k.bounds for k in kernels)),
+        vectors=any(k.vectors for k in kernels), steps=(loop,),
+    )  # fmt: skip
+
+
+def apart(plan: Plan) -> Plan:
+    """The plan with every launch made by the host."""
+
+    def made(step: Step) -> Step:
+        match step:
+            case HostLoop(body=body):
+                return replace(step, body=tuple(map(made, body)), persistent=0)
+            case HostIf(_, then, other):
+                return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
+        return step
+
+    steps = tuple(map(made, plan.steps))
+    return replace(plan, steps=steps, resident=tuple(v for v in plan.resident if v.name != ARRIVED))
 
 
 def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
@@ -211,6 +267,8 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
         match step:
             case Launch(kernel):
                 yield kernel, dict(env)
+            case HostLoop() if step.persistent:
+                yield whole(step), dict(env)
             case HostLoop(var, lo, hi, stride, body):
                 for i in range(value(lo, env), value(hi, env), stride):
                     yield from launches(body, {**env, var: i})
@@ -220,7 +278,7 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
 
 def repeats(plan: Plan) -> bool:
     """It has a host loop, between the launches of which it may be stopped."""
-    return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps))
+    return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
 
 
 def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
@@ -228,14 +286,17 @@ def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
     return (step for step in _all_steps(steps) if isinstance(step, HostLoop))
 
 
-def _all_steps(steps: Sequence[Step]) -> Iterator[Step]:
+def _all_steps(steps: Sequence[Step], within: bool = True) -> Iterator[Step]:
+    """``within``: persistent loops and what is in them are some of these."""
     for step in steps:
+        if not within and isinstance(step, HostLoop) and step.persistent:
+            continue
         yield step
         match step:
-            case HostLoop(_, _, _, _, body):
-                yield from _all_steps(body)
+            case HostLoop(body=body):
+                yield from _all_steps(body, within)
             case HostIf(_, then, other):
-                yield from _all_steps((*then, *other))
+                yield from _all_steps((*then, *other), within)
 
 
 def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
@@ -249,6 +310,8 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
             return 1
         case HostIf(cond, then, other):
             return count(then if value(cond, env) else other, env)
+        case HostLoop() if step.persistent:
+            return 1
         case HostLoop(var, lo, hi, stride, body):
             trips = range(value(lo, env), value(hi, env), stride)
             if trips and var not in {n for s in body for n in _deciding(s)}:
@@ -259,6 +322,8 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
 def _deciding(step: Step) -> Iterator[str]:
     """The names that decide how many kernels a step launches."""
     match step:
+        case HostLoop() if step.persistent:
+            return
         case HostLoop(_, lo, hi, _, body):
             yield from names_in((lo, hi))
             yield from (n for s in body for n in _deciding(s))

@@ -208,6 +208,8 @@ def _statement(
             if pragmas and stmt.overlap:
                 steps, rows = stmt.overlap
                 pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
+            if pragmas and stmt.persistent:
+                pragma += f"{indent}#pragma looptune persistent {stmt.persistent}\n"
             if pragmas and inside[0] != around[0]:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"

@@ -13,14 +13,14 @@ makes of the original instances, so that a chain of directives is as exact as on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from looptune import dealt, overlapping, transforms
+from looptune import finished, transforms
 from looptune.analysis import Analysis, Ordered
 from looptune.bake import prune
 from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, Unfit
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.model import Order, Piece
@@ -302,21 +302,20 @@ class _Run:
     def check_finished(self) -> None:
         """DirectiveError for a loop whose iterations cannot be dealt out to blocks, or be launched several at once, now
         that the nest is finished."""
-        try:
-            dealt.check(self.codelet)
-            overlapping.check(self.codelet, tiles=self.keep_going)
-        except Unfit as no:
-            name = "split" if no.loop.parts > 1 else "overlap"
-            asked = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == name]
-            own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
-            at = next(k for k in asked if (self.steps[k].number, self.steps[k].piece) in own)
-            step = self.steps[at]
-            refusal = DirectiveError(f"{step.text} of loop {step.loop}: {no}", step.directive.span)
-            if not self.keep_going:
-                raise refusal from None
-            self.steps[at] = replace(step, proof="refused", refusal=refusal)
-            self.codelet = replace(self.codelet, body=rewrite_stmts(_undone(no.loop), self.codelet.body))
-            self.check_finished()
+        found = finished.unfit(self.codelet, tiles=self.keep_going)
+        if found is None:
+            return
+        name, no = found
+        asked = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == name]
+        own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
+        at = next(k for k in asked if (self.steps[k].number, self.steps[k].piece) in own)
+        step = self.steps[at]
+        refusal = DirectiveError(f"{step.text} of loop {step.loop}: {no}", step.directive.span)
+        if not self.keep_going:
+            raise refusal
+        self.steps[at] = replace(step, proof="refused", refusal=refusal)
+        self.codelet = finished.without(self.codelet, no.loop, name)
+        self.check_finished()
 
     def decide_modes(self) -> None:
         """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread; and
@@ -387,8 +386,3 @@ def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, 
             outer_now = replace(outer, body=inner)
         here, change = outer, Change((outer_now,))
     return spliced(body, here, change)
-
-
-def _undone(loop: Loop) -> Callable[[Stmt], Stmt | None]:
-    """The rule that leaves the loop to one block, and launches one iteration after the other."""
-    return lambda s: replace(s, parts=1, overlap=()) if isinstance(s, Loop) and s == loop else None

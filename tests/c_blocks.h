@@ -1,5 +1,6 @@
 /* CUDA C on a processor: each thread of a block has a stack of its own and runs up to the next barrier, in an order
-   shuffled anew after each; copies that are on their way are made as late as they may be. */
+   shuffled anew after each; copies that are on their way are made as late as they may be. Blocks run one after the
+   other; those that wait for each other take turns where they do, and what they shared is overwritten meanwhile. */
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +15,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_assume(holds) assert(holds)
@@ -33,6 +34,7 @@ template <class T> static cudaError_t cudaMallocAsync(T **at, size_t bytes, cuda
     return cudaSuccess;
 }
 static inline cudaError_t cudaFreeAsync(void *at, cudaStream_t) { free(at); return cudaSuccess; }
+static inline void cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t) { memset(at, value, bytes); }
 static inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 static inline float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
 static inline double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits, 8); return x; }
@@ -43,10 +45,17 @@ struct Thread {
     std::vector<char> stack;
     dim3 at;
     int vote;
-    bool ended;
+    bool ended, looks;
     std::vector<std::vector<Copy>> groups;
 };
-static dim3 threadIdx, blockIdx;
+/* ``ready``: threads that go on; ``met``: those at a barrier already; ``votes``: of the last one. */
+struct Block {
+    dim3 at;
+    std::vector<Thread> threads;
+    std::vector<Thread *> ready, met;
+    int votes;
+};
+static dim3 threadIdx, blockIdx, gridDim;
 static ucontext_t scheduler;
 static Thread *running;
 static int votes;
@@ -57,6 +66,14 @@ static inline int __syncthreads_or(int own) {
     running->vote = own;
     swapcontext(&running->context, &scheduler);
     return votes;
+}
+static inline size_t __cvta_generic_to_global(void *at) { return (size_t)at; }
+static inline long long atomicAdd(unsigned long long *at, unsigned long long more) { return (*at += more) - more; }
+/* What the thread looks for is another block's to do. */
+static inline void look_again() {
+    running->looks = true;
+    swapcontext(&running->context, &scheduler);
+    running->looks = false;
 }
 /* Zeros, where there is nothing to copy from. */
 static inline void copy_later(void *to, const void *from, int width, bool there) {
@@ -72,43 +89,80 @@ static inline void await_copies(size_t left) {
 }
 static void begin_thread() { thread_body(); running->ended = true; }
 
-static void launch(dim3 grid, dim3 block, std::function<void()> body) {
-    static std::vector<Thread> threads;
+static void begin(Block &b, dim3 block, dim3 grid, unsigned int number) {
+    b.at = dim3(number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y);
     size_t count = (size_t)block.x * block.y * block.z;
-    if (threads.size() < count) threads.resize(count);
+    if (b.threads.size() < count) b.threads.resize(count);
+    b.ready.clear();
+    b.met.clear();
+    b.votes = 0;
+    for (size_t k = 0; k < count; k++) {
+        Thread &t = b.threads[k];
+        t.stack.resize(1 << 16);
+        t.at = dim3(k % block.x, k / block.x % block.y, k / block.x / block.y);
+        t.ended = t.looks = false;
+        t.groups.assign(1, {});
+        getcontext(&t.context);
+        t.context.uc_stack.ss_sp = t.stack.data();
+        t.context.uc_stack.ss_size = t.stack.size();
+        t.context.uc_link = &scheduler;
+        makecontext(&t.context, begin_thread, 0);
+        b.ready.push_back(&t);
+    }
+}
+
+/* Until it has ended, or looks for what other blocks do; whether it has ended. */
+static bool ended(Block &b) {
+    blockIdx = b.at;
+    while (!b.ready.empty()) {
+        for (size_t k = b.ready.size(); k > 1; k--) std::swap(b.ready[k - 1], b.ready[rand() % k]);
+        std::vector<Thread *> looking;
+        size_t gone = 0;
+        votes = b.votes;
+        for (Thread *t : b.ready) {
+            running = t;
+            threadIdx = t->at;
+            swapcontext(&scheduler, &t->context);
+            if (t->ended) gone++;
+            else (t->looks ? looking : b.met).push_back(t);
+        }
+        b.ready = looking;
+        if (!looking.empty()) return false;
+        if (!b.met.empty() && gone) {
+            fprintf(stderr, "%zu threads ended before a barrier of others\n", gone);
+            abort();
+        }
+        b.votes = 0;
+        for (Thread *t : b.met) b.votes |= t->vote != 0;
+        std::swap(b.ready, b.met);
+    }
+    return true;
+}
+
+static void launch(dim3 grid, dim3 block, std::function<void()> body) {
+    static Block b;
     thread_body = body;
+    gridDim = grid;
     for (unsigned int number = 0; number < grid.x * grid.y * grid.z; number++) {
-        blockIdx = dim3(number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y);
-        std::vector<Thread *> waiting;
-        for (size_t k = 0; k < count; k++) {
-            Thread &t = threads[k];
-            t.stack.resize(1 << 16);
-            t.at = dim3(k % block.x, k / block.x % block.y, k / block.x / block.y);
-            t.ended = false;
-            t.groups.assign(1, {});
-            getcontext(&t.context);
-            t.context.uc_stack.ss_sp = t.stack.data();
-            t.context.uc_stack.ss_size = t.stack.size();
-            t.context.uc_link = &scheduler;
-            makecontext(&t.context, begin_thread, 0);
-            waiting.push_back(&t);
+        begin(b, block, grid, number);
+        if (!ended(b)) {
+            fprintf(stderr, "a block waits for another\n");
+            abort();
         }
-        while (!waiting.empty()) {
-            for (size_t k = waiting.size(); k > 1; k--) std::swap(waiting[k - 1], waiting[rand() % k]);
-            std::vector<Thread *> met;
-            int any = 0;
-            for (Thread *t : waiting) {
-                running = t;
-                threadIdx = t->at;
-                swapcontext(&scheduler, &t->context);
-                if (!t->ended) { met.push_back(t); any |= t->vote != 0; }
-            }
-            if (!met.empty() && met.size() != waiting.size()) {
-                fprintf(stderr, "%zu threads ended before a barrier of others\n", waiting.size() - met.size());
-                abort();
-            }
-            votes = any;
-            waiting = met;
-        }
+    }
+}
+
+/* On three multiprocessors. */
+static void launch_at_once(int blocks, int threads, std::function<void()> body) {
+    static std::vector<Block> all;
+    thread_body = body;
+    gridDim = dim3(3 * blocks);
+    if (all.size() < gridDim.x) all.resize(gridDim.x);
+    for (unsigned int number = 0; number < gridDim.x; number++) begin(all[number], dim3(threads), gridDim, number);
+    for (size_t left = gridDim.x, round = 0; left > 0; round++) {
+        size_t before = left;
+        left = 0;
+        for (unsigned int number = 0; number < gridDim.x; number++) left += !ended(all[number]);
+        if (round > 100000000 || before < left) abort();
     }
 }

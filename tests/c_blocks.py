@@ -19,6 +19,7 @@ from looptune.plans import Plan
 
 GXX = shutil.which("g++")
 _LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), 0, stream>>>\((.*)\);")
+_TOGETHER = re.compile(r"launch_together\((\d+), (\d+), stream, (\w+), (.*)\);")
 _COPY = re.compile(r'asm volatile\("cp\.async\.c.\.shared\.global .*?, (\d+), %2;"\s*: : [^;]*;')
 
 
@@ -50,6 +51,10 @@ def _portable(text: str, number: int) -> str:
     text = text.replace("#include <cuda_runtime.h>", "").replace('extern "C" __global__', "__global__")
     text = re.sub(r'extern "C" cudaError_t \w+\(', f'extern "C" cudaError_t run_{number}(', text)
     text = _LAUNCH.sub(r"launch(\2, \3, [&] { \1(\4); });", text)
+    text = re.sub(r"/\* All blocks run at one time: .*?^}\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = _TOGETHER.sub(r"launch_at_once(\1, \2, [&] { \3(\4); });", text)
+    text = re.sub(r'asm volatile\("red\.release[^;]*;".*?;', "*arrived += 1;", text)
+    text = re.sub(r'asm volatile\("ld\.acquire[^;]*;".*?;', "look_again(); seen = *arrived;", text)
     text = _COPY.sub(r"copy_later(to, from, \1, there);", text)
     text = re.sub(r'asm volatile\("cp\.async\.commit_group;".*', "commit_copies();", text)
     return re.sub(r'asm volatile\("cp\.async\.wait_group (\d);".*', r"await_copies(\1);", text)

@@ -20,6 +20,8 @@ from reducing import CASES
 from reducing_teams import Case
 from test_overlap import CASES as OVERLAPPING
 from test_overlap import Case as Overlapping
+from test_persistent import CASES as PERSISTENT
+from test_persistent import Case as Persistent
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
@@ -65,15 +67,16 @@ def test_a_kernel_computes_what_c_means(program: Program, target: str) -> None:
     assert off is None, f"{off}\n{kernel.source}"
 
 
-EVERY: dict[str, Case | Staged | Overlapping] = {
+EVERY: dict[str, Case | Staged | Overlapping | Persistent] = {
     **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()},
     **{f"for a team: {name}": case for name, case in FOR_TEAMS.items()},
+    **{f"persistent: {name}": case for name, case in PERSISTENT.items()},
 }  # fmt: skip
 
 
 @compilers
 @pytest.mark.parametrize("case", EVERY.values(), ids=EVERY.keys())
-def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged | Overlapping, target: str) -> None:
+def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged | Overlapping | Persistent, target: str) -> None:
     """Reductions shared out to a block's threads, tiles in shared memory; for blocks of every shape, filled or not."""
     kernel = looptune.compile(case.text, target=target, directives=case.lines)
     for seed, sizes in enumerate(case.sizes):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from looptune.backends.c_text import CWriter
 from looptune.backends.c_values import LEVEL
 from looptune.ir import Scalar
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
 from looptune.simplify import is_integer
 
 Spelled = Callable[[Kernel, Sequence[str]], str]
-"""A launch as text: of a kernel, with the blocks along x, y and z."""
+"""A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""
 
 
 def host_writer(plan: Plan, writer: CWriter) -> CWriter:
@@ -31,6 +31,8 @@ def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelle
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
+            case HostLoop() if step.persistent:
+                yield indent + spelled(whole(step), ())
             case HostLoop(var, lo, hi, stride, body):
                 name, wide = writer.name(var), writer.types["int64"]
                 begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)

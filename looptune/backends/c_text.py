@@ -19,6 +19,7 @@ from looptune.backends.c_values import LEVEL, CValues
 from looptune.backends.kernel_text import kernel_lines
 from looptune.backends.kernel_writer import Within
 from looptune.backends.parameters import scalar_type
+from looptune.backends.persistent_text import persistent_lines
 from looptune.backends.repeated import VALUE
 from looptune.backends.text import never_negative
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Var, While
@@ -51,25 +52,36 @@ class CWriter(CValues):
         """A kernel's line up to its parameters."""
 
     @abstractmethod
-    def array_parameter(self, dtype: str, name: str, constant: bool) -> str: ...
+    def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
+        """``restrict``: what is in it changes through this name alone, in all the time that the kernel runs."""
 
     def kernel(self, kernel: Kernel) -> str:
         """A kernel's whole text."""
         kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
+        arrays = [self._array(kernel, a) for a in kernel.arrays]
+        scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
+        body = persistent_lines(self.plan, kernel, self, self._body) if kernel.steps else self._body(kernel)
+        head = listed(f"{self.opening(kernel)}(", [*arrays, *scalars])
+        return "\n".join(braced([head, "{", *body, ""])) + "\n"
+
+    def _array(self, kernel: Kernel, name: str) -> str:
+        constant = name not in kernel.writes
+        # What other blocks write is read after they have met: a compiler must not think that nobody can have.
+        restrict = constant or not kernel.steps
+        return self.array_parameter(self.plan.array(name).dtype, self.name(name), constant, restrict)
+
+    def _body(self, kernel: Kernel) -> Iterator[str]:
+        """What a block does, after the variables of a thread."""
+        kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
         self.kinds = dict(kinds)
         self.assigned, self.asks = {}, False
         body = list(kernel_lines(self.plan, kernel, self))
-        changed = kernel.writes
-        arrays = [self.array_parameter(self.plan.array(a).dtype, self.name(a), a not in changed) for a in kernel.arrays]
-        scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         words = set(re.findall(r"\w+", "\n".join(body)))
         scalar = (v for v in kernel.locals if not v.shape and self.name(v.name) in words)
         variables = self.assigned | {v.name: v.dtype for v in scalar}
         own = {name: dtype for name, dtype in variables.items() if name not in kinds}
         flag = [f"    {self.block_flag}"] if self.asks and self.block_flag else []
-        head = listed(f"{self.opening(kernel)}(", [*arrays, *scalars])
-        lines = [head, "{", *flag, *self._declared(own), *body]
-        return "\n".join(braced([*lines, ""])) + "\n"
+        yield from (*flag, *self._declared(own), *body)
 
     def _declared(self, own: Mapping[str, str]) -> Iterator[str]:
         """The thread's own variables, those of a type in a line."""

@@ -31,12 +31,11 @@ _SIGNED = ("int8", "int16", "int32", "int64")
 
 
 class CValues(KernelWriter):
-    """``types`` are the names of C's types, ``kinds`` what variables are declared as where that is not their type."""
+    """``types`` are the names of C's types."""
 
     types: ClassVar[Mapping[str, str]]
     wide_suffix: ClassVar[str]
     """Of a constant of 64 bits."""
-    kinds: dict[str, str]
     functions: dict[str, str]
 
     @abstractmethod

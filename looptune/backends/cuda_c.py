@@ -40,14 +40,14 @@ class CudaC(Backend):
         start = time.perf_counter()
         check_limits(plan)
         check_capability(plan, self.arch)
-        built = {k.name: self._cubin(plan, k) for k in plan.kernels}
-        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.kernels)
+        built = {k.name: self._cubin(plan, k) for k in plan.launched}
+        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
         objects = {name: code for name, (code, _) in built.items()}
         return Binary(self.name, plan, file_text(plan), objects, used, time.perf_counter() - start)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
-        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.kernels)
+        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.launched)
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary, Convention(slice(DATA, DATA + 1), ENTRY))

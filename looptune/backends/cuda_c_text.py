@@ -16,10 +16,11 @@ from looptune.backends.base import made_of
 from looptune.backends.c_host import host_writer, steps
 from looptune.backends.c_names import CUDA_NAMES, plain
 from looptune.backends.c_text import CWriter, braced, listed
+from looptune.backends.cuda_meeting import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.cuda_vectors import aligned
 from looptune.backends.parameters import extent_names, scalar_type
 from looptune.ir import Array
-from looptune.plans import Dimension, Kernel, Plan
+from looptune.plans import ARRIVED, Dimension, Kernel, Plan
 
 _SPECIAL = MappingProxyType({
     ("float32", "nan"): "__int_as_float(0x7fc00000)", ("float32", "inf"): "__int_as_float(0x7f800000)",
@@ -70,14 +71,15 @@ class CudaC(CWriter):
             limit = f" __launch_bounds__({', '.join(map(str, kernel.launch_bounds))})"
         return f'extern "C" __global__ void{limit}\n{kernel.name}'
 
-    def array_parameter(self, dtype: str, name: str, constant: bool) -> str:
-        return f"{'const ' * constant}{self.types[dtype]} *__restrict__ {name}"
+    def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
+        return f"{'const ' * constant}{self.types[dtype]} *{'__restrict__ ' * restrict}{name}"
 
     def thread(self, dimension: Dimension) -> str:
-        return f"threadIdx.{dimension}"
+        return self.own.get(f"thread {dimension}", f"threadIdx.{dimension}")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        return f"(long long)blockIdx.{dimension}" if kind == "int64" else f"blockIdx.{dimension}"
+        number = self.own.get(f"block {dimension}", f"blockIdx.{dimension}")
+        return f"(long long){number}" if kind == "int64" else number
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f"__align__({alignment}) " if alignment else ""
@@ -122,6 +124,18 @@ class CudaC(CWriter):
     def awaited(self, groups: int) -> tuple[str, ...]:
         return (self._order(f"await_copies_{groups}", f"cp.async.wait_group {groups}"),)
 
+    @property
+    def grid_width(self) -> str:
+        return "gridDim.x"
+
+    def meet(self, arrived: str, met: str) -> str:
+        self.functions[MEET] = CUDA_MEET
+        return f"{met} = {MEET}({arrived}, {met});"
+
+    def left(self, arrived: str, met: str) -> str:
+        self.functions[LEAVE] = CUDA_LEAVE
+        return f"{LEAVE}({arrived}, {met});"
+
     def _order(self, name: str, ptx: str) -> str:
         self.functions[name] = _ORDER.format(name=name, ptx=ptx)
         return f"{name}();"
@@ -137,11 +151,12 @@ def kernel_text(plan: Plan, kernel: Kernel) -> str:
 def file_text(plan: Plan) -> str:
     """A whole ``.cu``."""
     writer = CudaC(plan, extent_names(plan))
-    kernels = [writer.kernel(k) for k in plan.kernels]
+    kernels = [writer.kernel(k) for k in plan.launched]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
     said = made_of(plan, NAME).replace("*/", "* /")
     functions = (writer.functions[name] for name in sorted(writer.functions))
-    return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, host])
+    together = [CUDA_LAUNCH] if any(k.steps for k in plan.launched) else []
+    return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
 
 
 def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
@@ -165,6 +180,8 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
         yield f"    if (cudaMallocAsync(&{name(local.name)}, {local.name}__bytes, stream) != cudaSuccess) {{"
         yield from (f"        cudaFreeAsync({name(n)}, stream);" for n in own[: own.index(local.name)])
         yield "        return cudaGetLastError();"
+    if ARRIVED in own:
+        yield f"    cudaMemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
     yield from steps(plan.steps, writer, "    ", lambda kernel, blocks: _launched(kernel, plan, blocks, writer))
     yield "    cudaError_t launched = cudaGetLastError();"
     yield from (f"    cudaFreeAsync({name(n)}, stream);" for n in own)
@@ -182,6 +199,8 @@ def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter
         return writer.name(scalar) if kind == plan.dtype(scalar) else f"({writer.types[kind]}){writer.name(scalar)}"
 
     args = [*map(writer.name, kernel.arrays), *map(passed, kernel.scalars)]
+    if kernel.steps:
+        return f"{TOGETHER}({kernel.bounds}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
     grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
     block = ", ".join(str(n) for n in kernel.block)
     return f"{kernel.name}<<<dim3({grid}), dim3({block}), 0, stream>>>({', '.join(args)});"

@@ -26,7 +26,14 @@ from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
 from looptune.backends.cuda_vectors import aligned, unaligned
-from looptune.backends.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, check
+from looptune.backends.driver import (
+    MAX_BLOCKS_Y,
+    MOST_ELEMENTS,
+    WORD,
+    Graph,
+    all_at_once,
+    check,
+)
 from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
@@ -34,7 +41,7 @@ from looptune.backends.text import ident
 from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Scalar
-from looptune.plans import Kernel, Plan, count, launches, sized, value
+from looptune.plans import ARRIVED, Kernel, Plan, count, launches, sized, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,8 @@ class CudaProgram(Program):
             name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], self.convention.entry)).handle))
             for name, m in self.modules.items()
         }
-        self.grids = {kernel.name: sized(kernel) for kernel in binary.plan.kernels}
+        self.grids = {k.name: sized(k) for k in binary.plan.launched if not k.steps}
+        self.together = {k.name: _fitting(k, self.entries[k.name]) for k in binary.plan.launched if k.steps}
         self.wide = aligned(binary.plan)
         self.resident: dict[str, Any] = {}
         self.last: object = None
@@ -110,7 +118,7 @@ class CudaProgram(Program):
             if layouts[name][DATA] % WIDE:
                 raise UsageError(unaligned(name))
         return layouts, {
-            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.kernels
+            k.name: _Frame(self.plan, k, layouts, scalars, self.convention.words) for k in self.plan.launched
         }
 
     def _launch(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> None:
@@ -123,6 +131,12 @@ class CudaProgram(Program):
     def _queued(self, frames: Mapping[str, _Frame], scalars: Mapping[str, int | float], stream: Any) -> Iterator[None]:
         """Put one launch after the other on ``stream``, one each time it is asked."""
         for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
+            if kernel.steps:
+                at, blocks = frames[kernel.name].filled(env), self.together[kernel.name]
+                entry, threads = self.entries[kernel.name], kernel.block[0]
+                check(driver.cuLaunchCooperativeKernel(entry, blocks, 1, 1, threads, 1, 1, 0, stream, at))
+                yield
+                continue
             grid = self.grids[kernel.name](env)
             if grid is None:
                 yield
@@ -144,6 +158,9 @@ class CudaProgram(Program):
             held = self.resident.get(local.name)
             if held is None or held.size != count:
                 self.resident[local.name] = cuda.device_array(count, local.dtype)
+                if local.name == ARRIVED:
+                    self.resident[ARRIVED].copy_to_device(np.zeros(1, local.dtype))
+                    check(driver.cuStreamSynchronize(driver.CUstream(0)))  # a launch on another stream would not wait
         return self.resident
 
 
@@ -225,6 +242,19 @@ def _entry(cubin: bytes, name: str) -> str:
     found = re.search(rb"\.text\.(" + name.encode() + rb")\0", cubin)
     assert found is not None, f"no kernel {name} in its cubin"
     return found[1].decode()
+
+
+def _fitting(kernel: Kernel, entry: Any) -> int:
+    """How many blocks of a persistent kernel are launched: all run at one time. ResourceError where they cannot."""
+    blocks, fit = all_at_once(entry, kernel.block[0], kernel.bounds)
+    if fit < kernel.bounds:
+        raise ResourceError(
+            f"{kernel.name}: persistent {kernel.bounds} needs {kernel.bounds} blocks at a time on a multiprocessor, "
+            f"and {fit} fit: ask for {fit}"
+            if fit
+            else f"{kernel.name}: not one of its blocks fits a multiprocessor"
+        )
+    return blocks
 
 
 def _whole(p: Scalar) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from looptune.backends import cuda_ahead, cuda_copy, cuda_vectors
+from looptune.backends import cuda_ahead, cuda_copy, cuda_meeting, cuda_vectors
 from looptune.backends.kernel_writer import KernelWriter, Within
 from looptune.backends.text import HELPERS, LEVEL, Writer, enclosed, ident, never_negative
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
@@ -33,10 +33,10 @@ class NumbaSpelling(KernelWriter):
         return (f"{cuda_vectors.ALIGNED}()",)
 
     def thread(self, dimension: Dimension) -> str:
-        return f"cuda.threadIdx.{dimension}"
+        return self.own.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        return f"cuda.blockIdx.{dimension}"
+        return self.own.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
 
     def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
         return self.set(name, value, "" if fits else kind)
@@ -102,6 +102,16 @@ class NumbaSpelling(KernelWriter):
 
     def awaited(self, groups: int) -> tuple[str, ...]:
         return (f"{cuda_ahead.awaiting(groups)}()",)
+
+    @property
+    def grid_width(self) -> str:
+        return "uint32(cuda.gridDim.x)"
+
+    def meet(self, arrived: str, met: str) -> str:
+        return f"{met} = {cuda_meeting.MEET}({arrived}, {met})"
+
+    def left(self, arrived: str, met: str) -> str:
+        return f"{cuda_meeting.LEAVE}({arrived}, {met})"
 
     def nothing(self, indent: str) -> Iterator[str]:
         yield f"{indent}pass"

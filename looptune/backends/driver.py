@@ -28,6 +28,13 @@ def check(result: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else tuple(values) if values else None
 
 
+def all_at_once(entry: Any, threads: int, each: int) -> tuple[int, int]:
+    """Blocks of a kernel, ``each`` on every multiprocessor, and how many fit one at a time."""
+    number = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    multiprocessors = int(check(driver.cuDeviceGetAttribute(number, check(driver.cuCtxGetDevice()))))
+    return each * multiprocessors, int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(entry, threads, 0)))
+
+
 class Graph:
     """What ``action`` puts on ``stream``: not run, but kept to be launched as a whole, any number of times.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from looptune.backends import cuda_ahead, cuda_overlap, cuda_stage, cuda_team, tiles
+from looptune.backends import cuda_ahead, cuda_meeting, cuda_overlap, cuda_stage, cuda_team, tiles
 from looptune.backends.kept import LANE, kept
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names
@@ -20,12 +20,14 @@ from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Const, Loop, Var
-from looptune.plans import Dimension, Kernel, Plan, value
+from looptune.plans import Dimension, Kernel, Plan, kernels_in, value
 from looptune.rewrite import walk
 from looptune.scope import names
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
+MAX_THREADS_AT_ONCE = 2048
+"""A multiprocessor runs no more, whatever the GPU."""
 MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
 
@@ -99,6 +101,8 @@ def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
 
 def shared_bytes(plan: Plan, kernel: Kernel) -> int:
     """Bytes of shared memory that a block needs."""
+    if kernel.steps:
+        return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
     if kernel.overlap is not None:
         return cuda_overlap.shared_bytes(kernel, plan)
     stage = tiles.staged(kernel, plan)
@@ -107,16 +111,24 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
 
 def check_limits(plan: Plan) -> None:
     """ResourceError where a block has too many threads, or needs too much shared memory."""
-    for k in plan.kernels:
+    for k in plan.launched:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+        if k.steps and k.bounds * k.block[0] > MAX_THREADS_AT_ONCE:
+            most = MAX_THREADS_AT_ONCE // k.block[0]
+            raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
+                                f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
         _check(k.name, shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
 
 
 def check_capability(plan: Plan, arch: str) -> None:
-    """ResourceError where a kernel copies to shared memory while it computes, and the device cannot."""
+    """ResourceError where a kernel copies to shared memory while it computes, or its blocks wait for each other, and
+    the device cannot do that."""
+    capability = int(arch.removeprefix("sm_"))
+    if capability < cuda_meeting.LEAST_CAPABILITY and any(k.steps for k in plan.launched):
+        raise ResourceError(f"persistent needs sm_{cuda_meeting.LEAST_CAPABILITY}, this is {arch}: leave it out")
     for k in plan.kernels:
         ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
-        if ahead and int(arch.removeprefix("sm_")) < cuda_ahead.LEAST_CAPABILITY:
+        if ahead and capability < cuda_ahead.LEAST_CAPABILITY:
             raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{cuda_ahead.LEAST_CAPABILITY}, "
                                 f"this is {arch}: stage with one buffer")  # fmt: skip
 

@@ -10,8 +10,9 @@ Indentation says what belongs to what; a language with braces has them closed by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, groupby
+from types import MappingProxyType
 from typing import ClassVar
 
 from looptune.backends.places import at_most, parted
@@ -29,7 +30,10 @@ class Spelling(ABC):
     """How a language spells the lines of a kernel and the operators between their parts."""
 
     barrier: ClassVar[str]
-    leave: ClassVar[str]
+    leave: str
+    """What a thread without an iteration does."""
+    own: Mapping[str, str] = MappingProxyType({})
+    """Variables with "thread x", "block y", ...: where a block takes the part of others, after one another."""
 
     @abstractmethod
     def name(self, name: str) -> str:
@@ -123,6 +127,20 @@ class Spelling(ABC):
     def awaited(self, groups: int) -> tuple[str, ...]:
         """All groups but so many have arrived."""
 
+    @property
+    @abstractmethod
+    def grid_width(self) -> str:
+        """How many blocks the grid has along x, as a uint32."""
+
+    @abstractmethod
+    def meet(self, arrived: str, met: str) -> str:
+        """All blocks of the grid wait for each other and see then what all have written. ``arrived``: the counter that
+        they share; ``met``: how many have arrived there before, which it counts on."""
+
+    @abstractmethod
+    def left(self, arrived: str, met: str) -> str:
+        """The block will not meet others any more; the last one to say so sets the counter back to zero."""
+
 
 class KernelWriter(Spelling):
     """Writes statements and expressions; ``counters`` are the variables that hold a uint32, and ``nonnegative`` those
@@ -133,6 +151,8 @@ class KernelWriter(Spelling):
     nonnegative: set[str]
     counted: set[str]
     """Of these the variables of loops in the thread."""
+    kinds: dict[str, str]
+    """What variables are declared as where that is not their type: C asks for it."""
     most: dict[str, int]
     """What some of these are at most."""
     tiles: frozenset[str] = frozenset()

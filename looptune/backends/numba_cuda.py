@@ -17,7 +17,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cubin, cuda_ahead, tiles
+from looptune.backends import cubin, cuda_ahead, cuda_meeting, tiles
 from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
@@ -27,11 +27,20 @@ from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
 from looptune.backends.hastened import hastened
 from looptune.backends.kernel_text import check_capability, check_limits, kernel_lines
 from looptune.backends.parameters import extent_names, scalar_type
+from looptune.backends.persistent_text import persistent_lines
 from looptune.backends.readonly import readonly_apart, reads
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
 from looptune.ir import Array, Local, Loop
-from looptune.plans import Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.plans import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
 from looptune.version import toolchain
+
+AT_ONCE = "blocks_at_once"
+_AT_ONCE = f'''\
+def {AT_ONCE}(each):
+    """So many on every multiprocessor; one in Numba's simulator, where blocks cannot wait for each other."""
+    return each * getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 0) or 1
+
+'''
 
 
 def architectures() -> tuple[str, ...]:
@@ -43,8 +52,10 @@ def architectures() -> tuple[str, ...]:
 class Parts:
     """A plan as text that something else launches. ``imports`` and ``helpers``: what its kernels need; ``kernels``: a
     function and the Numba types of its parameters, by name; ``host``: the body of a function of C's parameters that
-    calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own;
-    ``wide``: the arrays that have to begin at a multiple of 16 bytes."""
+    calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own
+    (``zeros=True`` where that has to be zero); a grid that is a number is that of a persistent kernel, all of whose
+    blocks run at one time: so many on each multiprocessor; ``wide``: the arrays that have to begin at a multiple of
+    16 bytes."""
 
     imports: tuple[str, ...]
     helpers: tuple[str, ...]
@@ -56,9 +67,10 @@ class Parts:
 def parts(plan: Plan) -> Parts:
     check_limits(plan)
     imports, helpers, kernels = _kernels(plan)
-    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.kernels}
+    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.launched}
     writer = HostWriter(plan, set())
-    new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r})" for v in plan.resident]
+    zeros = {ARRIVED: ", zeros=True"}
+    new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})" for v in plan.resident]
     host = (*new, *_steps(plan.steps, writer, "    ", _called))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
@@ -92,6 +104,7 @@ class NumbaCuda(Backend):
         host = HostWriter(plan, set())
         steps = list(_host(plan, host))
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
+        helpers += [_AT_ONCE] if any(k.steps for k in plan.launched) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
@@ -100,8 +113,8 @@ class NumbaCuda(Backend):
         check_capability(plan, self.arch)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
-        built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.kernels}
-        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.kernels)
+        built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.launched}
+        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
         objects = {name: code for name, (code, _) in built.items()}
         source = self._module(plan, opening, texts)
         return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
@@ -109,7 +122,7 @@ class NumbaCuda(Backend):
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
         opening, texts = _texts(plan)
-        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.kernels)
+        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.launched)
 
     def _ptx(self, plan: Plan, kernel: Kernel, source: str, entry: str) -> str:
         module: dict[str, Any] = {"__name__": entry}
@@ -143,13 +156,14 @@ def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
 def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Imports and device functions that the kernels need, and the kernels."""
     writer = CudaWriter(plan, extent_names(plan))
-    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.kernels}
+    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.launched}
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
-    imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying else ())]
-    return tuple(imports), (*copying, *helpers), kernels
+    meeting = [cuda_meeting.NUMBA] if any(k.steps for k in plan.launched) else []
+    imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying or meeting else ())]
+    return tuple(imports), (*copying, *meeting, *helpers), kernels
 
 
 def _toolchain() -> str:
@@ -167,7 +181,8 @@ def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
     said = f"max_registers={kernel.registers}" if kernel.registers else said
     yield f"@cuda.jit({said})" if said else "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
-    yield from kernel_lines(plan, kernel, writer)
+    own = partial(kernel_lines, plan, writer=writer)
+    yield from persistent_lines(plan, kernel, writer, own) if kernel.steps else own(kernel)
     yield ""
     yield ""
 
@@ -185,7 +200,9 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
         yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {tiles.WIDE}:"
         yield f'        raise ValueError("{unaligned(array)}")'
     for local in plan.resident:
-        yield f"    {ident(local.name)} = cuda.device_array({_count(local, writer)}, np.{local.dtype})"
+        made = f"({_count(local, writer)}, np.{local.dtype})"
+        made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
+        yield f"    {ident(local.name)} = cuda.{made}"
     yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))
 
 
@@ -195,12 +212,13 @@ def _count(local: Local, writer: CudaWriter) -> str:
 
 
 Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
-"""A launch as text: of a kernel, with a grid and a block."""
+"""A launch as text: of a kernel, with a grid and a block; of a persistent one with blocks a multiprocessor."""
 
 
 def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
     args = [ident(n) for n in kernel.arrays]
     args += [f"np.{scalar_type(plan, n)}({ident(n)})" for n in kernel.scalars]
+    grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 
@@ -211,6 +229,9 @@ def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Sp
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
+            case HostLoop() if step.persistent:
+                kernel = whole(step)
+                yield f"{indent}{spelled(kernel, str(kernel.bounds), kernel.block[:1])}"
             case HostLoop(var, lo, hi, stride, body):
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
                 yield from _steps(body, writer, indent + "    ", spelled)

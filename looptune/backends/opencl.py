@@ -26,7 +26,7 @@ from looptune.backends.stopping import stopped
 from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, TargetError
 from looptune.ir import Loop, Scalar
-from looptune.plans import Kernel, Plan, count, launches, sized, value
+from looptune.plans import Kernel, Plan, apart, count, launches, sized, value
 from looptune.rewrite import walk
 from looptune.simplify import is_integer
 
@@ -104,6 +104,7 @@ class OpenCl(Backend):
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
+        plan = apart(plan)
         self._check(plan)
         try:
             program = _compiled(context(), device(), device_text(plan))

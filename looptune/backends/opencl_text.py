@@ -18,7 +18,7 @@ from looptune.backends.c_names import OPENCL_NAMES, plain
 from looptune.backends.c_text import CWriter, braced, reads_double
 from looptune.backends.parameters import extent_names
 from looptune.ir import Array
-from looptune.plans import Dimension, Kernel, Plan
+from looptune.plans import Dimension, Kernel, Plan, apart
 
 NAME = "opencl"
 DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
@@ -73,8 +73,8 @@ class OpenClC(CWriter):
         x, y = kernel.block
         return f"__kernel __attribute__((reqd_work_group_size({x}, {y}, 1)))\nvoid {kernel.name}"
 
-    def array_parameter(self, dtype: str, name: str, constant: bool) -> str:
-        return f"__global {'const ' * constant}{self.types[dtype]} *restrict {name}"
+    def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
+        return f"__global {'const ' * constant}{self.types[dtype]} *{'restrict ' * restrict}{name}"
 
     def thread(self, dimension: Dimension) -> str:
         return f"(uint)get_local_id({'xyz'.index(dimension)})"
@@ -120,9 +120,17 @@ class OpenClC(CWriter):
     def awaited(self, groups: int) -> tuple[str, ...]:
         return ()
 
+    # Its work groups cannot wait for each other.
+    grid_width = ""
+
+    def meet(self, arrived: str, met: str) -> str:
+        raise AssertionError("the host makes every launch")
+
+    left = meet
+
 
 def device_text(plan: Plan) -> str:
-    """The kernels, and the functions that they call."""
+    """The kernels, and the functions that they call; of a plan all of whose launches the host makes."""
     return _device(plan, OpenClC(plan, extent_names(plan)))
 
 
@@ -134,6 +142,7 @@ def _device(plan: Plan, writer: OpenClC) -> str:
 
 def file_text(plan: Plan) -> str:
     """A whole ``.cl``."""
+    plan = apart(plan)
     writer = OpenClC(plan, extent_names(plan))
     device = _device(plan, writer)
     host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))

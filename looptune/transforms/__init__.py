@@ -25,6 +25,7 @@ from looptune.transforms.nonan import NoNaN
 from looptune.transforms.overlap import Overlap
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
+from looptune.transforms.persistent import Persistent
 from looptune.transforms.split import Split
 from looptune.transforms.stage import Stage
 from looptune.transforms.tile import Tile
@@ -52,6 +53,7 @@ ALL: tuple[type[Transform], ...] = (
     Vectorize,
     Stage,
     Overlap,
+    Persistent,
     NoNaN,
 )
 

@@ -213,6 +213,12 @@ class Bench:
 
     def measure(self, built: Built, best: Best | None) -> Outcome | More:
         """``best``: what a version may be given up against; None: it is measured whole."""
+        try:
+            return self._measured(built, best)
+        except ResourceError as error:  # what only the device knows
+            return OverLimit(error.message)
+
+    def _measured(self, built: Built, best: Best | None) -> Outcome | More:
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
         if self.odd is not None and (step.odd or step.plans.codelet is None):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, check
+from looptune.backends.driver import MAX_BLOCKS_Y, SUCCESS, WORD, Graph, all_at_once, check
 
 FEW = 8
 """Launches whose parameters are all kept in memory."""
@@ -32,8 +32,11 @@ C_TYPES = {
 }  # fmt: skip
 
 
+Grid = Sequence[int] | int
+
+
 class TooLarge(ValueError):
-    """The grid of a kernel has more blocks than a GPU takes."""
+    """The grid of a kernel has more blocks than a GPU takes, or than it runs at one time where they have to."""
 
 
 class Given:
@@ -46,9 +49,13 @@ class Given:
 class Scratch:
     """Device memory of a plan's own."""
 
-    def __init__(self, count: int, dtype: str) -> None:
+    def __init__(self, count: int, dtype: str, zeros: bool) -> None:
         self.count = count
-        self.pointer = int(check(driver.cuMemAlloc(max(1, count * np.dtype(dtype).itemsize))))
+        size = max(1, count * np.dtype(dtype).itemsize)
+        self.pointer = int(check(driver.cuMemAlloc(size)))
+        if zeros:
+            check(driver.cuMemsetD8(self.pointer, 0, size))
+            check(driver.cuStreamSynchronize(driver.CUstream(0)))  # a launch on another stream would not wait
 
     def __del__(self) -> None:
         if driver is not None and hasattr(self, "pointer"):
@@ -100,7 +107,9 @@ class Frame:
 
 class Bound:
     """``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each of its launches in turn and
-    ``new(count, dtype)`` for its own arrays; ``params`` are the sizes, and a Given for every other parameter."""
+    ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for what has to be zero; a grid that is a number says
+    how many blocks each multiprocessor is to run of a kernel whose blocks wait for each other. ``params`` are the
+    sizes, and a Given for every other parameter."""
 
     def __init__(
         self,
@@ -115,8 +124,8 @@ class Bound:
         self.scratch: list[Scratch] = []
         self.made = 0
         self.frames: dict[Any, Frame] = {}
-        # With all that the driver is told of a launch.
-        self.launches: list[tuple[Frame, tuple[Any, ...]]] | None = []
+        # With what launches it, and all that the driver is told.
+        self.launches: list[tuple[Frame, Callable[..., Any], tuple[Any, ...]]] | None = []
         self.pointers: tuple[int, ...] = ()
         self.counts: tuple[int, ...] = ()
         self.floats: tuple[float, ...] = ()
@@ -130,17 +139,17 @@ class Bound:
     def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
         """Where the arrays of the next calls are, and how many elements each has."""
         self.pointers, self.counts = pointers, counts
-        for frame, _ in self.launches or ():
+        for frame, *_ in self.launches or ():
             self._settle(frame)
 
     def run(self, floats: tuple[float, ...]) -> None:
         if self.launches is None:
             self._many(floats)
             return
-        for frame, launch in self.launches:
+        for frame, call, told in self.launches:
             for k, slot in frame.floats:
                 slot.value = floats[k]
-            status = driver.cuLaunchKernel(*launch)
+            status = call(*told)
             if status[0] != SUCCESS:
                 check(status)
 
@@ -173,10 +182,11 @@ class Bound:
         for frame in self.frames.values():
             self._settle(frame)
 
-        def launch(kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+        def launch(kernel: Any, grid: Grid, block: Sequence[int], *args: Any) -> None:
             frame = self._frame(kernel, block, args)
             frame.fill(args)
-            check(driver.cuLaunchKernel(frame.kernel, *_whole(kernel, grid), *frame.block, 0, stream, frame.at, 0))
+            call, told = _call(frame, kernel, grid, stream)
+            check(call(*told))
 
         self._walk(launch)
 
@@ -184,10 +194,10 @@ class Bound:
         self.made = 0
         self.plan(launch, self._new, *self.params)
 
-    def _new(self, count: int, dtype: str) -> Scratch:
+    def _new(self, count: int, dtype: str, zeros: bool = False) -> Scratch:
         """The same memory in every walk: it is asked for in the same order."""
         if self.made == len(self.scratch):
-            self.scratch.append(Scratch(int(count), dtype))
+            self.scratch.append(Scratch(int(count), dtype, zeros))
         self.made += 1
         return self.scratch[self.made - 1]
 
@@ -206,20 +216,30 @@ class Bound:
         for k, slot in frame.floats if self.floats else ():
             slot.value = self.floats[k]
 
-    def _keep(self, kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+    def _keep(self, kernel: Any, grid: Grid, block: Sequence[int], *args: Any) -> None:
         """Note a launch, as long as there are few; in any case all kernels are compiled and their grids checked."""
-        whole = _whole(kernel, grid)
         assert self.launches is not None, "they are being noted"
         if len(self.launches) > FEW:
-            self._frame(kernel, block, args)
+            _call(self._frame(kernel, block, args), kernel, grid, self.stream)
             return
         frame = Frame(self.loaded(kernel), block, self.types(kernel), args)
         frame.fill(args)
-        self.launches.append((frame, (frame.kernel, *whole, *frame.block, 0, self.stream, frame.at, 0)))
+        self.launches.append((frame, *_call(frame, kernel, grid, self.stream)))
 
     def __del__(self) -> None:
         if driver is not None and getattr(self, "own_stream", None) is not None:
             driver.cuStreamDestroy(self.own_stream)
+
+
+def _call(frame: Frame, kernel: Any, grid: Grid, stream: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What launches a kernel, and all that the driver is told."""
+    if not isinstance(grid, int):
+        whole = _whole(kernel, grid)
+        return driver.cuLaunchKernel, (frame.kernel, *whole, *frame.block, 0, stream, frame.at, 0)
+    blocks, fit = all_at_once(frame.kernel, frame.block[0], grid)
+    if fit < grid:
+        raise TooLarge(f"{kernel.__name__} needs {grid} blocks at a time on a multiprocessor, {fit} fit")
+    return driver.cuLaunchCooperativeKernel, (frame.kernel, blocks, 1, 1, *frame.block, 0, stream, frame.at)
 
 
 def _whole(kernel: Any, grid: Sequence[int]) -> tuple[int, ...]:

@@ -25,14 +25,18 @@ class Simulated(Function):
         params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
         match = self.match(ints)
         self.warn(match, self.device(), values, 3)
-        self.tuned.plans[match.plan].launches(self._launch, cuda.device_array, *params)
+        self.tuned.plans[match.plan].launches(self._launch, self._new, *params)
         for p, host, array in zip(self.arrays, hosts, placed, strict=True):
             if p.written:
                 host[...] = array.copy_to_host().reshape(host.shape)
 
-    def _launch(self, kernel: Any, grid: Sequence[int], block: Sequence[int], *args: Any) -> None:
+    def _new(self, count: int, dtype: str, zeros: bool = False) -> Any:
+        return cuda.to_device(np.zeros(count, dtype)) if zeros else cuda.device_array(count, dtype)
+
+    def _launch(self, kernel: Any, grid: Sequence[int] | int, block: Sequence[int], *args: Any) -> None:
         named = zip(self.tuned.signatures[kernel], args, strict=True)
-        kernel[grid, block](*(a if "[" in t else np.dtype(t).type(a) for t, a in named))
+        blocks = 1 if isinstance(grid, int) else grid  # one runs at a time
+        kernel[blocks, block](*(a if "[" in t else np.dtype(t).type(a) for t, a in named))
 
     def device(self) -> Device:
         return Device("simulator", 0, "")

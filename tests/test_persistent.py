@@ -1,0 +1,252 @@
+"""Loops whose launches are one: blocks that wait for each other give what the loops give, whatever is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import oracle
+import pytest
+
+from looptune.analysis import Analysis
+from looptune.backends.marks import course
+from looptune.bake import bake
+from looptune.errors import DirectiveError
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
+from looptune.outline import outline
+from looptune.plans import Plan, apart, count, launches, repeats
+from looptune.schedule import schedule
+
+simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    lines: tuple[str, ...]
+    sizes: tuple[Sizes, ...]
+
+
+def sized(*counts: tuple[int, ...]) -> tuple[Sizes, ...]:
+    return tuple(dict(zip(("steps", "n", "m"), c, strict=False)) for c in counts)
+
+
+STEPS = """
+void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) B[i][j] = 0.25f * (A[i][j - 1] + A[i][j + 1] + A[i - 1][j] + A[i + 1][j]);
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) A[i][j] = B[i][j] + t;
+  }
+}
+"""
+COLUMNS = """
+void f(int n, int m, double A[m][n], double R[n][n], double Q[m][n]) {
+  for (int k = 0; k < n; k++) {
+    double norm = 0;
+    for (int i = 0; i < m; i++) norm += A[i][k] * A[i][k];
+    R[k][k] = norm + 1;
+    for (int i = 0; i < m; i++) Q[i][k] = A[i][k] / R[k][k];
+    for (int j = k + 1; j < n; j++) {
+      R[k][j] = 0;
+      for (int i = 0; i < m; i++) R[k][j] += Q[i][k] * A[i][j];
+      for (int i = 0; i < m; i++) A[i][j] -= Q[i][k] * R[k][j];
+    }
+  }
+}
+"""
+ONE_THREAD = """
+void f(int steps, int n, float A[n], float s[1]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n; i++) A[i] = A[i] * 0.5f + s[0];
+    s[0] = s[0] + A[t % 3] + A[n - 1];
+  }
+}
+"""
+CONDITIONS = """
+void f(int steps, int n, int m, int A[n][m], int B[n][m]) {
+  for (int r = 0; r < 2; r++) {
+    for (int t = r; t < steps; t += 2) {
+      for (int i = t; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[n - 1 - i][m - 1 - j] + t;
+      if (t > 1) {
+        for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] + r;
+      } else {
+        for (int i = 0; i < n - t; i++) A[i][0] = B[i][m - 1];
+      }
+    }
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = A[i][j] * 3;
+  }
+}
+"""
+DEEP = """
+void f(int steps, int n, int m, float A[5][n][m], float B[5][n][m]) {
+  for (int t = 0; t < steps; t++) {
+    for (int l = 0; l < 5; l++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) B[l][i][j] = A[4 - l][i][j] + t;
+    for (int l = 0; l < 5; l++) for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[l][i][j] = B[l][i][m - 1 - j];
+  }
+}
+"""
+PRODUCTS = """
+void f(int steps, int n, int m, float A[n][m], float B[m][n], float C[n][n]) {
+  for (int t = 0; t < steps; t++) {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) {
+        C[i][j] = 0;
+        for (int k = 0; k < m; k++) C[i][j] += A[i][k] * B[k][j];
+      }
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = A[i][j] - C[i][i] / 64;
+  }
+}
+"""
+SMALL = "codelet: grid blocksize 8x4"
+CASES = {
+    "steps": Case(STEPS, ("loop 1: persistent", SMALL),
+                  sized((5, 30, 21), (4, 9, 40), (1, 3, 3), (0, 4, 4), (3, 2, 2))),
+    "steps, two blocks": Case(STEPS, ("loop t: persistent 2", SMALL), sized((3, 30, 21))),
+    "columns": Case(COLUMNS, ("loop k: persistent", SMALL), ({"n": 13, "m": 17}, {"n": 1, "m": 1})),
+    "columns, shared out": Case(
+        COLUMNS, ("loop k: persistent", "loop 2: parallel", "loop 3: parallel, team", "loop 4: gridify(i, j)", SMALL),
+        ({"n": 13, "m": 37},)),
+    "columns, in parts": Case(
+        COLUMNS, ("loop k: persistent 3", "loop 2: parallel", "loop 2: split 4", SMALL), ({"n": 9, "m": 70},)),
+    "one thread beside": Case(ONE_THREAD, ("loop 1: persistent", SMALL), sized((6, 70), (2, 3))),
+    "conditions": Case(CONDITIONS, ("loop r: persistent", SMALL), sized((5, 20, 13), (3, 9, 9))),
+    "conditions, inside": Case(CONDITIONS, ("loop t: persistent", SMALL), sized((5, 20, 13))),
+    "three dimensions": Case(
+        DEEP, ("loop 2: gridify(l, i, j)", "loop 5: gridify(l, i, j)", "loop 1: persistent", SMALL), sized((3, 7, 19))),
+    "tiles in shared memory": Case(
+        PRODUCTS, ("loop k: tile k:8", "loop k: stage A, B", "loop 1: persistent 2", "codelet: grid blocksize 8x8"),
+        sized((3, 21, 30))),
+    "tiles filled ahead": Case(
+        PRODUCTS,
+        ("loop k: tile k:8", "loop k: stage A, B, buffers 2", "loop 1: persistent", "codelet: grid blocksize 8x8"),
+        sized((2, 17, 19))),
+    "several steps at once": Case(
+        STEPS, ("loop 1: overlap 2, rows 2", "loop 1: persistent", "codelet: grid blocksize 16x4"), sized((7, 30, 40))),
+    "unrolled": Case(STEPS, ("loop 3: unroll 3, jam", "loop 4: unroll 2", "loop 1: persistent", SMALL),
+                     sized((4, 19, 23))),
+    "steps written out": Case(STEPS, ("loop 1: unroll 2", "loop 1: persistent", SMALL), sized((5, 12, 12))),
+}  # fmt: skip
+
+
+def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan:
+    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
+    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+
+
+def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
+    return oracle.off(want, got, 1e-5) is None
+
+
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C, three blocks or more taking turns, for sizes that are constants and arguments."""
+    cases, wants = [], {}
+    for name, case in CASES.items():
+        for seed, sizes in enumerate(case.sizes):
+            codelet = load(case.text).codelet
+            given = oracle.arguments(codelet, sizes, seed)
+            for known in (None, sizes):
+                key = f"{name} {sizes}{' as arguments' if known is None else ''}"
+                wants[key] = oracle.interpreted(codelet, given)
+                cases.append(c_blocks.Case(key, planned(case.text, case.lines, known), codelet, given))
+    found = c_blocks.run(cases, tmp_path)
+    assert not [key for key, want in wants.items() if not same(want, found[key])]
+
+
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    """In the simulator, where one block does it all."""
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, case in CASES.items():
+        codelet = load(case.text).codelet
+        start = oracle.arguments(codelet, case.sizes[0])
+        wants[name] = oracle.interpreted(codelet, start)
+        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(case.text, case.lines)), "f", start))
+    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_proved_and_is_one_launch(name: str) -> None:
+    case = CASES[name]
+    original, sizes = load(case.text).codelet, case.sizes[0]
+    done = planned(case.text, case.lines, sizes)
+    proof = prove_plan(original, done, sizes)
+    assert proof.verdict == "proved", proof.reason
+    whole, *others = [k for k in done.launched if k.steps]
+    assert len(others) == (name == "steps written out"), "what is left of the steps is another loop"
+    assert count(done.steps, sizes) == len(list(launches(done.steps, sizes)))
+    assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
+    assert len(apart(done).launched) == len(done.kernels)
+    if oracle.CUDA:
+        from looptune.backends.kernel_text import shared_bytes
+        from looptune.backends.numba_cuda import NumbaCuda
+
+        used = {r.kernel: r for r in NumbaCuda().build(done).resources}
+        assert used.keys() == {k.name for k in done.launched}
+        assert used[whole.name].shared_bytes == shared_bytes(done, whole)
+        assert used[whole.name].threads == max(k.block[0] * k.block[1] for k in done.kernels)
+
+
+def test_launches_are_counted_and_shown() -> None:
+    """One, whatever the steps; there is nothing between two to stop at, and no pace to compare."""
+    sizes = {"steps": 7, "n": 30, "m": 21}
+    done = planned(STEPS, ("loop 1: persistent 2", SMALL))
+    assert [count(done.steps, {**sizes, "steps": t}) for t in (0, 1, 500)] == [1, 1, 1]
+    assert not repeats(done)
+    assert course(done, sizes) is None
+    assert outline(done, sizes) == (
+        "2 blocks a multiprocessor, t: 7 times",
+        "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
+        "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
+        "2 kernels, 1 launch",
+    )
+    assert outline(apart(done), sizes)[0] == "host t: 7 times"
+    assert count(apart(done).steps, sizes) == 14
+    inner = planned(CONDITIONS, ("loop t: persistent", SMALL))
+    assert count(inner.steps, sizes) == 4, "a launch for t and one for the nest beside it, twice"
+    assert repeats(inner)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "why"),
+    [
+        (STEPS, ("loop 2: persistent",), "its iterations do not need each other: threads run them"),
+        (COLUMNS, ("loop 5: persistent",), "a loop around it is run by threads"),
+        (COLUMNS, ("loop 2: persistent",), "no loop in it is run by threads"),
+        (
+            STEPS.replace("  for (int t", "  if (A[0][0] > 0) for (int t"),
+            ("loop t: persistent",),
+            "data say whether it runs, or how often, which the host has to know",
+        ),
+        (
+            COLUMNS,
+            ("loop 1: persistent", "loop 2: parallel", "loop 2: grid blocksize 32x4", "loop 4: grid blocksize 16x16"),
+            "blocks of 128 and 256 threads are in it, and some wait: give all nests one block size",
+        ),
+    ],
+)
+def test_refusals(text: str, lines: tuple[str, ...], why: str) -> None:
+    with pytest.raises(DirectiveError, match=f"persistent of loop .: {why}"):
+        planned(text, lines)
+    kept = schedule(Analysis(load(text).codelet), parse_lines(lines), keep_going=True)
+    assert [s.proof for s in kept.steps if s.directive.name == "persistent"] == ["refused"]
+    assert not any(k.steps for k in plan(kept.codelet, blocks=True).launched)
+
+
+def test_blocks_of_several_sizes_where_nobody_waits() -> None:
+    """The threads that a smaller block lacks have nothing to do."""
+    lines = ("loop 1: persistent", "loop 2: grid blocksize 8x2", "loop 4: grid blocksize 8x8")
+    done = planned(STEPS, lines)
+    assert [k.block for k in done.kernels] == [(8, 2), (8, 8)]
+    assert done.launched[0].block == (64, 1)
