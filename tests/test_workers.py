@@ -17,6 +17,7 @@ import pytest
 
 from looptune.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
+from looptune.tune.serving import own_work
 from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, alone, wait
 
 
@@ -43,6 +44,10 @@ def act(base: int, what: str, *values: Any) -> Any:
             return lambda: None
         case "sleep":
             time.sleep(values[0])
+        case "own":
+            with own_work():
+                time.sleep(values[0])
+            time.sleep(values[1])
         case "spin":
             # Native code that keeps the interpreter lock.
             ctypes.PyDLL(None).sleep(values[0])
@@ -73,6 +78,16 @@ def one(worker: Worker, *task: Any) -> Reply:
 def worker() -> Iterator[Worker]:
     with Worker(partial(setup, 100), limit_s=1.0) as worker:
         yield worker
+
+
+def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
+    """The limit of a second begins anew behind it, and holds then; it has one of its own."""
+    assert one(worker, "own", 1.5, 0.0) == Returned("own")
+    assert one(worker, "own", 0.0, 30.0) == TimedOut(1.0)
+    with Worker(setup, 30.0, start_limit_s=20.0) as patient:
+        assert one(patient, "add", 1) == Returned(1)
+        patient.start_limit_s = 1.0
+        assert one(patient, "own", 30.0, 0.0) == TimedOut(1.0)
 
 
 def test_getting_ready_again_loses_no_reply() -> None:

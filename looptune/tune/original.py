@@ -27,6 +27,7 @@ from looptune.runtime.tolerance import Doubt, nudged
 from looptune.simplify import is_integer
 from looptune.tune.job import Job
 from looptune.tune.rowwise import laid_out
+from looptune.tune.serving import own_work
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -61,10 +62,12 @@ class Original:
         return work is None or work > LONG_FLOPS
 
     def _doubt(self) -> Doubt:
+        """The time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
         wide = widened(codelet)
-        wider = {} if wide == codelet else self._left(wide, _cast(wide, given), "wider")
-        return Doubt(self._left(codelet, nudged(given, self.job.seed), "moved"), wider)
+        with own_work():
+            wider = {} if wide == codelet else self._left(wide, _cast(wide, given), "wider")
+            return Doubt(self._left(codelet, nudged(given, self.job.seed), "moved"), wider)
 
     def _left(self, codelet: Codelet, inputs: Arrays, how: str = "") -> dict[str, np.ndarray]:
         """What the original loops, or ``codelet`` made of them, leave of ``inputs``; ``how`` tells these apart."""

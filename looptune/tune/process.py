@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, resource_tracker
@@ -29,8 +30,8 @@ _LAST_BYTES = 8192
 class Life:
     """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
 
-    ``deadline``: of what is expected from it, on the monotonic clock; ``setup``: what it was set up for, pickled;
-    ``ready``: it is set up; ``used``: it has served another set-up before.
+    ``deadline``: of what is expected from it within ``limit_s``, on the monotonic clock; ``setup``: what it was set up
+    for, pickled; ``ready``: it is set up; ``used``: it has served another set-up before.
     """
 
     process: SpawnProcess
@@ -39,8 +40,13 @@ class Life:
     log_path: Path
     setup: bytes
     deadline: float = 0.0
+    limit_s: float = 0.0
     ready: bool = False
     used: bool = False
+
+    def allow(self, limit_s: float) -> None:
+        """What is expected next may take so long from now."""
+        self.limit_s, self.deadline = limit_s, time.monotonic() + limit_s
 
     def begin(self, setup: Setup) -> None:
         """Drop the set-up and all it holds, as memory on a device, and set up anew; nothing where it is the same."""

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
@@ -21,6 +21,8 @@ from typing import Any
 
 READY = "ready"
 BROKEN = "broken"
+OWN_WORK = "own work"
+RESUMED = "resumed"
 LET_GO = b""
 """In the place of a task: the end of a set-up. What comes next is another one."""
 GARBAGE = 100_000
@@ -60,12 +62,27 @@ def seal(value: Any) -> Sealed:
     return Sealed(pickle.dumps(value))
 
 
+_links: list[Connection] = []
+"""Of this process, if it is a worker."""
+
+
+@contextlib.contextmanager
+def own_work() -> Iterator[None]:
+    """What a task does meanwhile is not what it is timed for: its limit begins anew behind it."""
+    for link in _links:
+        link.send((OWN_WORK, ""))
+    yield
+    for link in _links:
+        link.send((RESUMED, ""))
+
+
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
     """The main function of a worker; what it and its libraries print goes to the file ``log``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     _redirect(log)
     faulthandler.enable(all_threads=False)
+    _links.append(link)
     # Where the pipe has ended the coordinator is gone.
     with contextlib.suppress(EOFError, OSError):
         while _served(link, setup):

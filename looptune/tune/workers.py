@@ -5,7 +5,8 @@
       wait([worker, …])  ◀─ pipe ── Returned(value) | Raised(message)      or, seen from outside: Crashed | TimedOut
 
 ``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
-the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running. Workers ignore
+the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running, nor does what a
+task says is its own work. Workers ignore
 Ctrl-C, which is the coordinator's to handle, and die with it even when it is killed. The process of a worker that is
 closed may serve another one, where both have the same Spares.
 """
@@ -26,7 +27,7 @@ from looptune.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.tune.backlog import USUAL, Backlog
 from looptune.tune.process import Life, Setup, spawn
-from looptune.tune.serving import BROKEN, READY, Raised, Returned
+from looptune.tune.serving import BROKEN, OWN_WORK, READY, RESUMED, Raised, Returned
 from looptune.tune.spares import COMPILING, Spares
 
 Reply = Returned | Raised | Crashed | TimedOut
@@ -111,7 +112,11 @@ class Worker:
         said = life.link.poll()
         if not said and time.monotonic() < life.deadline:
             return None
-        message = self._receive(life) if said else TimedOut(self.limit_s if life.ready else self.start_limit_s)
+        message = self._receive(life) if said else TimedOut(life.limit_s)
+        if message in ((OWN_WORK, ""), (RESUMED, "")):
+            if life.ready:  # setting up is own work anyway
+                life.allow(self.limit_s if message[0] == RESUMED else self.start_limit_s)
+            return None
         if not life.ready:
             self._set_up(life, message)
             return None
@@ -175,12 +180,12 @@ class Worker:
         self._began(spawn(self._setup))
 
     def _began(self, life: Life) -> None:
-        life.deadline = time.monotonic() + self.start_limit_s
+        life.allow(self.start_limit_s)
         self._life = life
 
     def _send(self, life: Life) -> None:
         assert self._task is not None, "there is a task to send"
-        life.deadline = time.monotonic() + self.limit_s
+        life.allow(self.limit_s)
         life.run(self._task[1])
 
     def _receive(self, life: Life) -> Any:
