@@ -1,9 +1,10 @@
-"""What a launch costs where a host loop makes thousands of them: through Numba, the driver, and one CUDA graph.
+"""What a launch costs where a host loop makes thousands of them: through Numba, the driver, and one CUDA graph; and the
+same steps in one persistent kernel, whose blocks wait for each other after each.
 
     python benchmarks/launch_cost.py [LAUNCHES]        needs an NVIDIA GPU; writes a Markdown table to standard output
 
 The kernel is a step over 1,024 elements, so that what is timed is the launching: the wall time of all launches and the
-wait for the last, over their number. The graph is what ``looptune.compile``'s kernel replays when it is called again
+wait for the last, over their number. The persistent kernel has one block on each multiprocessor. The graph is what ``looptune.compile``'s kernel replays when it is called again
 with the same arrays, and what every timing of a sweep replays.
 """
 
@@ -50,22 +51,25 @@ def main() -> None:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
     kernel = looptune.compile(SOURCE, target="numba-cuda")
+    whole = looptune.compile(SOURCE, target="numba-cuda", directives=["loop k: persistent"])
     module: dict[str, Any] = {"__name__": "emitted"}
     exec(compile(kernel.source, "<emitted>", "exec"), module)
     emitted, x = module[ident("steps")], cuda.to_device(np.ones(N, np.float32))
     other = cuda.to_device(np.ones(N, np.float32))
     calls = count()
 
-    def direct() -> None:
+    def direct(called: Callable[..., Any]) -> None:
         """Never twice the same arrays: no graph is made."""
-        kernel(launches, N, x if next(calls) % 2 else other)
+        called(launches, N, x if next(calls) % 2 else other)
 
     emitted(2, N, x)
-    kernel(launches, N, x)
-    kernel(launches, N, x)
+    for called in (kernel, whole):
+        called(launches, N, x)
+        called(launches, N, x)
     rows = (
         ("one graph", per_launch_us(launches, lambda: kernel(launches, N, x))),
-        ("the driver, one by one", per_launch_us(launches, direct)),
+        ("one persistent kernel", per_launch_us(launches, lambda: direct(whole))),
+        ("the driver, one by one", per_launch_us(launches, lambda: direct(kernel))),
         ("Numba, one by one", per_launch_us(launches, lambda: emitted(launches, N, x))),
     )
     name = targets.devices()[0].name

@@ -384,7 +384,8 @@ def _asked(body: Iterable[Stmt]) -> dict[str, Any]:
     loops = [f for f in body if isinstance(f, Loop)]
     registers = next((f.registers for f in loops if f.registers), 0)
     bounds = next((f.bounds for f in loops if f.bounds), 0)
-    return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops)}
+    raster = next((f.raster for f in loops if f.raster), 0)
+    return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster}
 
 
 def _extent_names(array: Array | Local) -> set[str]:

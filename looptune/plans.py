@@ -36,7 +36,8 @@ class Kernel:
     ``bounds``: so many blocks are to fit a multiprocessor at a time; 0: any number; -1: its compiler is not even told
     how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
     accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
-    they wait for each other after each.
+    they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
+    ``backends.block_order``.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Kernel:
     bounds: int = 0
     vectors: bool = False
     steps: tuple[Step, ...] = ()
+    raster: int = 0
 
     @property
     def launch_bounds(self) -> tuple[int, ...]:

@@ -131,7 +131,7 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int, int, bool]
+Covered = tuple[tuple[int, ...], int, int, bool, int]
 """What directives say of a loop and of those inside: the thread block, the registers of a thread, and vectors."""
 
 
@@ -140,7 +140,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0, 0, False),
+    around: Covered = ((), 0, 0, False, 0),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -160,8 +160,9 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, registers, bounds, vectors = around
-    return stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
+    block, registers, bounds, vectors, raster = around
+    given = stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
+    return *given, stmt.raster or raster
 
 
 def _names(node: object) -> str:
@@ -219,6 +220,8 @@ def _statement(
                 pragma += f"{indent}#pragma looptune launchbounds {stmt.bounds if stmt.bounds > 0 else 'off'}\n"
             if pragmas and inside[3] and not around[3]:
                 pragma += f"{indent}#pragma looptune vectorize\n"
+            if pragmas and inside[4] != around[4]:
+                pragma += f"{indent}#pragma looptune raster {stmt.raster}\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"

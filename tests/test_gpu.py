@@ -22,6 +22,8 @@ from test_overlap import CASES as OVERLAPPING
 from test_overlap import Case as Overlapping
 from test_persistent import CASES as PERSISTENT
 from test_persistent import Case as Persistent
+from test_raster import CASES as RASTER
+from test_raster import SIZES as RASTER_SIZES
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
@@ -71,6 +73,7 @@ EVERY: dict[str, Case | Staged | Overlapping | Persistent] = {
     **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()},
     **{f"for a team: {name}": case for name, case in FOR_TEAMS.items()},
     **{f"persistent: {name}": case for name, case in PERSISTENT.items()},
+    **{f"raster: {name}": Persistent(text, lines, RASTER_SIZES) for name, (text, lines) in RASTER.items()},
 }  # fmt: skip
 
 

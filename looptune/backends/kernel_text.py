@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from looptune.backends import cuda_ahead, cuda_meeting, cuda_overlap, cuda_stage, cuda_team, tiles
+from looptune.backends import block_order, cuda_ahead, cuda_meeting, cuda_overlap, cuda_stage, cuda_team, tiles
 from looptune.backends.kept import LANE, kept
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names
@@ -43,9 +43,19 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
+    launched = writer.own
+    if block_order.rastered(kernel):
+        yield from block_order.raster(kernel, writer, "    ")
+        writer.own = {**launched, "block x": block_order.X, "block y": block_order.Y}
     if kernel.overlap is not None:
         yield from cuda_overlap.together(kernel, plan, writer)
-        return
+    else:
+        yield from _threads(plan, kernel, writer)
+    writer.own = launched
+
+
+def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+    """What each thread does, by where it is."""
     stage = tiles.staged(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:

@@ -77,10 +77,11 @@ class OpenClC(CWriter):
         return f"__global {'const ' * constant}{self.types[dtype]} *{'restrict ' * restrict}{name}"
 
     def thread(self, dimension: Dimension) -> str:
-        return f"(uint)get_local_id({'xyz'.index(dimension)})"
+        return self.own.get(f"thread {dimension}", f"(uint)get_local_id({'xyz'.index(dimension)})")
 
     def block_number(self, dimension: Dimension, kind: str) -> str:
-        return f"({self.types[kind]})get_group_id({'xyz'.index(dimension)})"
+        number = self.own.get(f"block {dimension}", f"get_group_id({'xyz'.index(dimension)})")
+        return f"({self.types[kind]}){number}"
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f" __attribute__((aligned({alignment})))" if alignment else ""

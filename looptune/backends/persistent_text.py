@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from looptune.backends import block_order
 from looptune.backends.kernel_text import shared_bytes
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names, scalar_type
-from looptune.ir import Const, Expr, Loop
+from looptune.ir import Const, Expr
 from looptune.plans import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, host_loops
 from looptune.simplify import largest
 
@@ -104,7 +105,7 @@ class _Persistent:
     def number(self, e: Expr) -> str:
         """``e`` in 64 signed bits."""
         self.known()
-        return self.writer.limit(Loop("", Const(0), e, ()), False)
+        return block_order.whole(e, self.writer)
 
     def known(self) -> None:
         """What the writer has to know of the sizes and the host loops' variables."""

@@ -26,6 +26,7 @@ from looptune.transforms.overlap import Overlap
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
 from looptune.transforms.persistent import Persistent
+from looptune.transforms.raster import Raster
 from looptune.transforms.split import Split
 from looptune.transforms.stage import Stage
 from looptune.transforms.tile import Tile
@@ -48,6 +49,7 @@ ALL: tuple[type[Transform], ...] = (
     Factor,
     Gridify,
     Grid,
+    Raster,
     MaxRegs,
     LaunchBounds,
     Vectorize,

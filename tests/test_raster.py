@@ -1,0 +1,134 @@
+"""``raster``: blocks take other places of the grid, each of them one, and every target says the same of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import oracle
+import pytest
+
+from looptune import targets
+from looptune.analysis import Analysis
+from looptune.backends.block_order import rastered
+from looptune.bake import bake
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapping import plan
+from looptune.plans import Plan
+from looptune.schedule import schedule
+
+COUNTED = """void f(int n, int m, int A[n][m], int s[n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            A[i][j] = A[i][j] + 1 + 3 * i + 7 * j;
+    for (int i = 0; i < n; i++)
+        s[i] = s[i] + 1;
+}
+"""
+TRIANGLE = COUNTED.replace("int j = 0", "int j = i")
+PRODUCT = """void f(int n, int m, float A[n][m], float B[m][n], float C[n][n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < m; k++)
+                C[i][j] += A[i][k] * B[k][j];
+}
+"""
+STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
+{
+    for (int t = 0; t < 4; t++) {
+        for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[i - 1][j] / 2;
+        for (int i = 1; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j] + t;
+    }
+}
+"""
+SIZES = ({"n": 13, "m": 21}, {"n": 1, "m": 1}, {"n": 40, "m": 5}, {"n": 5, "m": 60})
+CASES = {
+    **{f"strips of {rows}": (COUNTED, (f"codelet: raster {rows}", "codelet: grid blocksize 4x2"))
+       for rows in (1, 2, 3, 4, 7, 32)},
+    "a triangle": (TRIANGLE, ("loop 1: gridify(i, j)", "codelet: raster 3", "codelet: grid blocksize 4x2")),
+    "by columns": (COUNTED, ("nest 1: permute j, i", "codelet: raster 3", "codelet: grid blocksize 4x2")),
+    "tiles in shared memory": (
+        PRODUCT, ("loop k: tile k:8", "loop k: stage A, B", "codelet: raster 2", "codelet: grid blocksize 8x8")),
+    "in parts": (PRODUCT, ("loop k: split 3", "codelet: raster 2", "codelet: grid blocksize 8x4")),
+    "steps at once": (STEPS, ("loop t: overlap 2, rows 2", "codelet: raster 2", "codelet: grid blocksize 16x4")),
+    "blocks that wait for each other": (
+        STEPS, ("loop t: persistent", "codelet: raster 2", "codelet: grid blocksize 4x4")),
+}  # fmt: skip
+simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+
+
+def planned(name: str, sizes: Mapping[str, int] | None = None) -> Plan:
+    text, lines = CASES[name]
+    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
+    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+
+
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C: every place is taken once, for sizes that are constants and arguments."""
+    cases, wants = [], {}
+    for name, (text, _) in CASES.items():
+        for sizes in SIZES:
+            codelet = load(text).codelet
+            given = oracle.arguments(codelet, sizes)
+            for known in (None, sizes):
+                key = f"{name} {sizes}{' as arguments' if known is None else ''}"
+                wants[key] = oracle.interpreted(codelet, given)
+                cases.append(c_blocks.Case(key, planned(name, known), codelet, given))
+    found = c_blocks.run(cases, tmp_path)
+    assert not [key for key, want in wants.items() if oracle.off(want, found[key], 1e-5) is not None]
+
+
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, (text, _) in CASES.items():
+        codelet = load(text).codelet
+        start = oracle.arguments(codelet, SIZES[0])
+        wants[name] = oracle.interpreted(codelet, start)
+        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(name)), "f", start))
+    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+
+
+@simulator
+@pytest.mark.parametrize("name", CASES)
+def test_it_compiles(name: str) -> None:
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    assert all(r.local_bytes == 0 for r in NumbaCuda().build(planned(name, SIZES[0])).resources)
+
+
+@pytest.mark.parametrize(("rows", "gpu"), [(1, 3), (2, 3), (3, 2)])
+def test_neighbours_run_at_a_time(rows: int, gpu: int) -> None:
+    """By hand: of a grid of 4 x 3 blocks the first ones launched, as the docstring of the directive shows them."""
+    order = [(number, y, x) for number in range(12) for y, x in [place(number, 4, 3, rows)]]
+    firsts = {1: [(0, 0), (0, 1), (0, 2)], 2: [(0, 0), (1, 0), (0, 1)], 3: [(0, 0), (1, 0)]}
+    assert [(y, x) for _, y, x in order[:gpu]] == firsts[rows]
+    assert len({(y, x) for _, y, x in order}) == 12
+
+
+def place(number: int, columns: int, rows: int, strip: int) -> tuple[int, int]:
+    """What the lines of a kernel compute."""
+    first = number // (strip * columns) * strip
+    inside, here = number - first * columns, min(strip, rows - first)
+    return first + inside % here, inside // here
+
+
+def test_a_grid_of_one_dimension_has_no_rows() -> None:
+    both, one = planned("strips of 4").kernels
+    assert (rastered(both), rastered(one)) == (True, False)
+    assert "raster" not in targets.emit("numba-cpu", planned("strips of 4"), None)
+
+
+def test_opencl_says_the_same() -> None:
+    text = targets.emit("opencl", planned("strips of 4"), None)
+    assert "number__raster / (4 * columns__raster) * 4" in text
+    assert np.all([f"{v}__raster" in text for v in "xy"])
