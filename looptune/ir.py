@@ -161,7 +161,7 @@ class Loop(Node):
     ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its
     threads takes at most so many; 0: as many as the compiler likes. ``bounds``: what it is told of the block, see
     ``plans.Kernel``. ``vectors``: they access neighbours at once. ``raster``: its blocks take strips of so many rows of
-    the grid; 0: row after row.
+    the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``.
 
@@ -196,6 +196,7 @@ class Loop(Node):
     bounds: int = field(default=0, kw_only=True, compare=False)
     vectors: bool = field(default=False, kw_only=True, compare=False)
     raster: int = field(default=0, kw_only=True, compare=False)
+    packs: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)

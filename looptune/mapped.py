@@ -22,6 +22,7 @@ from itertools import chain
 from math import prod
 
 from looptune.ir import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.packing import launched
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.poly.proof import Proof, prove
 from looptune.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
@@ -129,6 +130,7 @@ class _Drawing:
         counters: list[Loop] = []
         guards: list[Expr] = []
         env: dict[str, Expr] = {}
+        numbers: dict[str, Expr] = {}
         for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
             size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
             every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, axis=axis.axis)
@@ -138,6 +140,8 @@ class _Drawing:
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
             guards.append(Bin("<", env[axis.var], axis.hi))
+            numbers[dim] = Var(block, axis.dtype)
+        guards += [launched(kernel.packing, numbers["x"], numbers["y"])] if kernel.packing is not None else []
         body = substitute(body, env)
         for guard in reversed(guards):
             body = (If(guard, body),)

@@ -23,7 +23,7 @@ A loop that reduces may be one of the two, or the only one:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +51,7 @@ from looptune.ir import (
     Var,
 )
 from looptune.overlapping import Overlap, block, overlap, with_spares
+from looptune.packing import Packed, packed
 from looptune.plans import (
     ARRIVED,
     HostIf,
@@ -66,7 +67,7 @@ from looptune.plans import (
 )
 from looptune.registers import told
 from looptune.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
-from looptune.scope import names, names_in, owned, read, read_first, written
+from looptune.scope import extent_names, names, names_in, owned, read, read_first, written
 from looptune.simplify import add, is_integer, smallest
 from looptune.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
 from looptune.transforms.regrouped import Regrouped, regrouped, regrouping
@@ -368,26 +369,29 @@ def _complete(
         n
         for a in device_arrays(codelet, resident)
         if a.name in arrays
-        for n in (names_in(a.shape) if a.name in tiled else _extent_names(a))
+        for n in (names_in(a.shape) if a.name in tiled else extent_names(a))
     }
     given = {p.name for p in codelet.params if isinstance(p, Scalar)}
     free = (used | extents) - inner - {v.name for v in private} - set(arrays)
     order = [p.name for p in codelet.params if p.name in free & given]
+    loops = [f for f in (*kernel.loops, *walk_stmts(whole)) if isinstance(f, Loop)]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles, sums=sums, **_asked((*kernel.loops, *walk_stmts(whole))),
+        team=team, overlap=tiles, sums=sums, packing=_packing(kernel, body, loops), **_asked(loops),
     )  # fmt: skip
 
 
-def _asked(body: Iterable[Stmt]) -> dict[str, Any]:
+def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> Packed | None:
+    """Of a kernel whose threads are on their own, or share tiles."""
+    if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not any(f.packs for f in loops):
+        return None
+    y, x = kernel.axes
+    return packed(x, y, (kernel.threads("x"), kernel.threads("y")), body)
+
+
+def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
     """How the kernel is to be compiled: of registers the first loop counts that says a number, from the outside."""
-    loops = [f for f in body if isinstance(f, Loop)]
     registers = next((f.registers for f in loops if f.registers), 0)
     bounds = next((f.bounds for f in loops if f.bounds), 0)
     raster = next((f.raster for f in loops if f.raster), 0)
     return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster}
-
-
-def _extent_names(array: Array | Local) -> set[str]:
-    """The parameters that the strides of an array are computed from: every extent but the first."""
-    return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from looptune.ir import Loop, While
 from looptune.overlapping import Overlap
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, count, value
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, launched_blocks, value
 from looptune.rewrite import walk
 
 
@@ -72,7 +72,7 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     grid = ", ".join(grids)
     if env is None:
         return f"{grid}: blocks of {threads} threads{inside}"
-    along = blocks(kernel, env)
+    along = launched_blocks(kernel, env)
     count = f"{along[0]}" if flat else f"{along[0]} x {along[1]}"
     count += f" x {along[2]}" if kernel.deep is not None else ""
     return f"{grid}: {count} block{'s' if along != (1, 1, 1) else ''} of {threads} threads{inside}"

@@ -12,6 +12,7 @@ from typing import Literal
 
 from looptune.ir import Array, Bin, Cast, Codelet, Const, Expr, Local, Loop, Reduced, Scalar, Select, Stmt, Un, Var
 from looptune.overlapping import Overlap
+from looptune.packing import Packed
 from looptune.scope import names_in, written
 from looptune.simplify import add, div, evaluate, sub
 from looptune.team import Team
@@ -37,7 +38,7 @@ class Kernel:
     how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
     accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
     they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
-    ``backends.block_order``.
+    ``backends.block_order``. ``packing``: the grid as it is launched where that leaves out idle blocks.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Kernel:
     vectors: bool = False
     steps: tuple[Step, ...] = ()
     raster: int = 0
+    packing: Packed | None = None
 
     @property
     def launch_bounds(self) -> tuple[int, ...]:
@@ -346,13 +348,26 @@ def grid(kernel: Kernel) -> tuple[Expr, ...]:
     return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
 
 
+def launched_grid(kernel: Kernel) -> tuple[Expr, ...]:
+    """As ``grid``, of the blocks that are launched."""
+    if kernel.packing is None:
+        return grid(kernel)
+    along = dict(zip("xy", kernel.packing.blocks, strict=True))
+    counts = zip(kernel.sides, grid(kernel), strict=True)
+    return tuple(Const(along[dim]) if dim in along else count for (dim, _), count in counts)
+
+
 Blocks = tuple[int, int, int]
 """A grid in blocks, along x, y and z."""
 
 
 def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
-    """The grid in blocks: one along the dimension of a team."""
+    """The grid in blocks, idle ones too: one along the dimension of a team."""
     return _blocks(kernel, grid(kernel), env)
+
+
+def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
+    return _blocks(kernel, launched_grid(kernel), env)
 
 
 def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
@@ -361,12 +376,12 @@ def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> B
 
 
 def sized(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
-    """``blocks`` for any sizes and host loop variables; None where no thread runs.
+    """``launched_blocks`` for any sizes and host loop variables; None where no thread runs.
 
     It is asked for at every launch, of which there may be thousands, and computes nothing twice.
     """
     used = sorted(names_in(tuple(e for axis in kernel.loops for e in (axis.lo, axis.hi))))
-    counts = grid(kernel)
+    counts = launched_grid(kernel)
     known: dict[tuple[int, ...], Blocks | None] = {}
 
     def at(env: Mapping[str, int]) -> Blocks | None:

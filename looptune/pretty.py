@@ -131,8 +131,9 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int, int, bool, int]
-"""What directives say of a loop and of those inside: the thread block, the registers of a thread, and vectors."""
+Covered = tuple[tuple[int, ...], int, int, bool, int, bool]
+"""What directives say of a loop and of those inside: the thread block, registers, launch bounds, vectors, the order of
+blocks, and whether idle ones are left out."""
 
 
 def statements(
@@ -140,7 +141,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0, 0, False, 0),
+    around: Covered = ((), 0, 0, False, 0, False),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -160,9 +161,9 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, registers, bounds, vectors, raster = around
+    block, registers, bounds, vectors, raster, packs = around
     given = stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
-    return *given, stmt.raster or raster
+    return *given, stmt.raster or raster, stmt.packs or packs
 
 
 def _names(node: object) -> str:
@@ -222,6 +223,8 @@ def _statement(
                 pragma += f"{indent}#pragma looptune vectorize\n"
             if pragmas and inside[4] != around[4]:
                 pragma += f"{indent}#pragma looptune raster {stmt.raster}\n"
+            if pragmas and inside[5] and not around[5]:
+                pragma += f"{indent}#pragma looptune pack\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from looptune.ir import Assign, Const, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir import Array, Assign, Const, If, Load, Local, Loop, Stmt, Var, While
 from looptune.rewrite import walk, walk_stmts
 
 
@@ -182,3 +182,8 @@ def _fits(users: list[Stmt], name: str) -> bool:
             return name not in names_in(cond) and private
         case _:
             return False
+
+
+def extent_names(array: Array | Local) -> set[str]:
+    """The parameters that the strides of an array are computed from: every extent but the first."""
+    return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}

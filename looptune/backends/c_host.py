@@ -56,7 +56,10 @@ def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> I
         hi = writer.wide(axis.hi, LEVEL["-"])
         lo = writer.bound(axis.lo, LEVEL["-"] + 1)
         span = hi if lo == "0" else f"{hi} - {lo}"
-        counts.append((f"{dim}__blocks", f"({span} + {per - 1}) / {per}" if per > 1 else span))
+        count = f"({span} + {per - 1}) / {per}" if per > 1 else span
+        if kernel.packing is not None and dim != "z":
+            count = str(kernel.packing.blocks["xy".index(dim)])
+        counts.append((f"{dim}__blocks", count))
     if not counts:
         yield indent + spelled(kernel, ("1", "1", "1"))
         return

@@ -44,9 +44,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.own
-    if block_order.rastered(kernel):
-        yield from block_order.raster(kernel, writer, "    ")
-        writer.own = {**launched, "block x": block_order.X, "block y": block_order.Y}
+    yield from block_order.placed(kernel, writer, "    ")
     if kernel.overlap is not None:
         yield from cuda_overlap.together(kernel, plan, writer)
     else:

@@ -250,6 +250,8 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
         return f"({span} + {per - 1}) // {per}" if per > 1 else span
 
     along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.sides}
+    if kernel.packing is not None:
+        along["x"], along["y"] = map(str, kernel.packing.blocks)
     dimensions: tuple[Dimension, ...] = ("x", "y", "z")
     grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
     if along:

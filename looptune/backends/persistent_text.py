@@ -18,7 +18,7 @@ from looptune.backends.kernel_text import shared_bytes
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.parameters import counters, extent_names, scalar_type
 from looptune.ir import Const, Expr
-from looptune.plans import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, host_loops
+from looptune.plans import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
 from looptune.simplify import largest
 
 Body = Callable[[Kernel], Iterable[str]]
@@ -73,7 +73,7 @@ class _Persistent:
         opened, inside = writer.scope(indent)
         yield from opened
         counts = {dim: f"{dim}__{BLOCKS}" for dim, _ in kernel.sides}
-        for name, count in zip(counts.values(), grid(kernel), strict=True):
+        for name, count in zip(counts.values(), launched_grid(kernel), strict=True):
             yield inside + writer.new("uint32", name, self.number(largest(count, Const(0, count.dtype))))
         yield inside + writer.new("uint32", BLOCKS, " * ".join(counts.values()) or "1")
         yield inside + writer.new("uint32", BLOCK, writer.block_number("x", "uint32"))

@@ -23,6 +23,7 @@ from looptune.transforms.launchbounds import LaunchBounds
 from looptune.transforms.maxregs import MaxRegs
 from looptune.transforms.nonan import NoNaN
 from looptune.transforms.overlap import Overlap
+from looptune.transforms.pack import Pack
 from looptune.transforms.parallel import NoParallel, Parallel
 from looptune.transforms.permute import Permute
 from looptune.transforms.persistent import Persistent
@@ -50,6 +51,7 @@ ALL: tuple[type[Transform], ...] = (
     Gridify,
     Grid,
     Raster,
+    Pack,
     MaxRegs,
     LaunchBounds,
     Vectorize,

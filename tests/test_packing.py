@@ -1,0 +1,159 @@
+"""``pack``: every block with something to do is launched, once, and few others; the loops give what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import c_blocks
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from looptune.analysis import Analysis
+from looptune.bake import bake
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.mapped import prove_plan
+from looptune.mapping import plan
+from looptune.packing import Packed
+from looptune.plans import Plan, blocks, launched_blocks, with_kernels
+from looptune.schedule import schedule
+
+simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
+compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+
+
+def triangle(first: str, end: str, outer: str = "int i = 0; i < n; i++") -> str:
+    return f"""void f(int n, int m, int A[n][m])
+{{
+    for ({outer})
+        for (int j = {first}; j < {end}; j++)
+            A[i][j] = A[i][j] + 1 + 3 * i + 7 * j;
+}}
+"""
+
+
+SYRK = """void f(int n, int m, float A[n][m], float C[n][n])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++)
+            for (int k = 0; k < m; k++)
+                C[i][j] += A[i][k] * A[j][k];
+}
+"""
+STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
+{
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < n; i++) for (int j = i; j < m; j++) B[i][j] = A[i][j] / 2 + t;
+        for (int i = 0; i < n; i++) for (int j = i; j < m; j++) A[i][j] = B[i][j] - 1;
+    }
+}
+"""
+GRID = ("loop 1: gridify(i, j)", "codelet: pack", "codelet: grid blocksize 4x2")
+SIZES = ({"n": 41, "m": 41}, {"n": 24, "m": 40}, {"n": 37, "m": 19})
+CASES = {
+    "upper": (triangle("i", "m", "int i = 0; i < n && i < m; i++").replace("i < n && i < m", "i < n"), GRID),
+    "lower": (triangle("0", "i + 1", "int i = 0; i < n; i++").replace("[n][m]", "[n][n + m]"), GRID),
+    "strictly upper": (triangle("i + 1", "m"), GRID),
+    "far from the diagonal": (triangle("i + 9", "m"), GRID),
+    "steep": (triangle("3 * i", "m"), GRID),
+    "the last rows alone": (triangle("0", "i - 20").replace("[n][m]", "[n][n + m]"), GRID),
+    "unrolled": (triangle("i", "m"), (*GRID, "loop i: box 4", "loop i: unroll 2, jam", "loop j: box 4")),
+    "by columns": (triangle("i", "m"), ("loop 1: gridify(j, i)", *GRID[1:])),
+    "larger blocks": (triangle("i", "m"), (*GRID[:2], "codelet: grid blocksize 8x8")),
+    "in strips": (triangle("i", "m"), (*GRID, "codelet: raster 3")),
+    "tiles in shared memory": (
+        SYRK, ("loop 1: gridify(i, j)", "loop k: tile k:8", "loop k: stage A", "codelet: pack",
+               "codelet: grid blocksize 8x8")),
+    "in parts": (SYRK, ("loop 1: gridify(i, j)", "loop k: split 3", "codelet: pack", "codelet: grid blocksize 4x4")),
+    "blocks that wait for each other": (
+        STEPS, ("loop 2: gridify(i, j)", "loop 4: gridify(i, j)", "loop t: persistent", "codelet: pack", GRID[2])),
+}  # fmt: skip
+
+
+def planned(name: str, sizes: Mapping[str, int] | None) -> Plan:
+    text, lines = CASES[name]
+    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
+    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+
+
+@given(
+    st.integers(-5, 5).filter(bool), st.integers(-5, 5), st.integers(-40, 40), st.integers(1, 12), st.integers(1, 12)
+)
+def test_every_block_once(a: int, b: int, c: int, columns: int, rows: int) -> None:
+    """The launch, by the docstring of the module, against the condition."""
+    packing = Packed(a, b, c, columns, rows)
+    live = {(x, y) for x in range(columns) for y in range(rows) if a * x + b * y + c >= 0}
+    width, height = packing.blocks
+    found = [at for q in range(height) for p in range(width) if (at := place(packing, p, q)) is not None]
+    assert len(found) == len(set(found))
+    assert set(found) == live
+    assert packing.exact == (len(found) == width * height)
+
+
+def place(packing: Packed, p: int, q: int) -> tuple[int, int] | None:
+    row, other = packing.row(q), packing.rows - 1 - q
+    if p < len(row):
+        return row[p], q
+    left = p - len(row)
+    return None if other == q or left >= len(packing.row(other)) else (packing.row(other)[left], other)
+
+
+@compiler
+def test_what_the_loops_give(tmp_path: Path) -> None:
+    """In CUDA C, where sizes are constants."""
+    cases, wants = [], {}
+    for name, (text, _) in CASES.items():
+        for sizes in SIZES:
+            codelet = load(text).codelet
+            start = oracle.arguments(codelet, sizes)
+            key = f"{name} {sizes}"
+            wants[key] = oracle.interpreted(codelet, start)
+            cases.append(c_blocks.Case(key, planned(name, sizes), codelet, start))
+    found = c_blocks.run(cases, tmp_path)
+    assert not [key for key, want in wants.items() if oracle.off(want, found[key], 1e-5) is not None]
+
+
+@simulator
+def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    programs, wants = [], {}
+    for name, (text, _) in CASES.items():
+        codelet = load(text).codelet
+        start = oracle.arguments(codelet, SIZES[0])
+        wants[name] = oracle.interpreted(codelet, start)
+        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(name, SIZES[0])), "f", start))
+    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_proved_and_leaves_blocks_out(name: str) -> None:
+    """Fewer blocks than the grid has; and with one row of them less the proof finds what is missing."""
+    original, done = load(CASES[name][0]).codelet, planned(name, SIZES[0])
+    proof = prove_plan(original, done, SIZES[0])
+    assert proof.verdict == "proved", proof.reason
+    env = {**SIZES[0], "t": 0}
+    packed = [k for k in done.kernels if k.packing is not None]
+    assert packed
+    for kernel in packed:
+        assert prod(launched_blocks(kernel, env)) <= 0.9 * prod(blocks(kernel, env))
+
+    def less(packing: Packed | None) -> Packed | None:
+        return None if packing is None else replace(packing, c=packing.c - abs(packing.a))
+
+    wrong = replace(done, steps=with_kernels(done.steps, lambda k: replace(k, packing=less(k.packing))))
+    assert prove_plan(original, wrong, SIZES[0]).verdict != "proved"
+
+
+def test_where_nothing_is_packed() -> None:
+    """Sizes that are arguments, grids of which all blocks have something to do, and those of one dimension."""
+    assert not any(k.packing for k in planned("upper", None).kernels)
+    square = schedule(Analysis(load(triangle("0", "m")).codelet), parse_lines(["codelet: pack"])).codelet
+    assert not any(k.packing for k in plan(bake(square, SIZES[0]), blocks=True).kernels)
+    alone = schedule(Analysis(load(triangle("i", "m")).codelet), parse_lines(["codelet: pack"])).codelet
+    assert not any(k.packing for k in plan(bake(alone, SIZES[0]), blocks=True).kernels)
