@@ -4,8 +4,9 @@ same steps in one persistent kernel, whose blocks wait for each other after each
     python benchmarks/launch_cost.py [LAUNCHES]        needs an NVIDIA GPU; writes a Markdown table to standard output
 
 The kernel is a step over 1,024 elements, so that what is timed is the launching: the wall time of all launches and the
-wait for the last, over their number. The persistent kernel has one block on each multiprocessor. The graph is what ``looptune.compile``'s kernel replays when it is called again
-with the same arrays, and what every timing of a sweep replays.
+wait for the last, over their number. The persistent kernel has one block on each multiprocessor. The graph is what
+``looptune.compile``'s kernel replays when it is called again with the same arrays, and what every timing of a sweep
+replays.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ def main() -> None:
     exec(compile(kernel.source, "<emitted>", "exec"), module)
     emitted, x = module[ident("steps")], cuda.to_device(np.ones(N, np.float32))
     other = cuda.to_device(np.ones(N, np.float32))
-    calls = count()
+    calls = {kernel: count(), whole: count()}
 
     def direct(called: Callable[..., Any]) -> None:
         """Never twice the same arrays: no graph is made."""
-        called(launches, N, x if next(calls) % 2 else other)
+        called(launches, N, other if next(calls[called]) % 2 == 0 else x)
 
     emitted(2, N, x)
     for called in (kernel, whole):
