@@ -1,0 +1,9 @@
+/* expect:
+FILE:7:18: persistent of loop i: no loop in it is run by threads
+  #pragma looptune persistent
+                   ^^^^^^^^^^
+*/
+void f(int n, int steps, double A[n], double B[n]) {
+#pragma looptune persistent
+  for (int i = 1; i < n; i++) A[i] = A[i] + A[i - 1];
+}

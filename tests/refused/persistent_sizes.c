@@ -1,0 +1,15 @@
+/* expect:
+FILE:7:18: persistent of loop t: blocks of 64 and 256 threads are in it, and some wait: give all nests one block size
+  #pragma looptune persistent
+                   ^^^^^^^^^^
+*/
+void f(int n, int steps, double A[n], double s[1]) {
+#pragma looptune persistent
+  for (int t = 0; t < steps; t++) {
+#pragma hmppcg grid blocksize 32x2
+#pragma hmppcg parallel
+    for (int i = 0; i < n; i++) s[0] += A[i];
+#pragma hmppcg grid blocksize 32x8
+    for (int i = 0; i < n; i++) A[i] = A[i] / s[0];
+  }
+}
