@@ -230,3 +230,10 @@ def test_it_can_be_printed() -> None:
     assert parse(done.stdout, "gemm.pragmas").versions > 200
     both = CliRunner().invoke(cli, ["check", file, "--space", "--all"], standalone_mode=False)
     assert isinstance(both.exception, UsageError)
+
+
+@pytest.mark.parametrize(("kernel", "packed"), [("corr", True), ("covar", True), ("syrk", True), ("gemm", False)])
+def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> None:
+    """Where a product is a triangle, or is made one."""
+    text = derive(Analysis(load(ROOT / "polybench" / f"{kernel}.c").codelet))
+    assert ("codelet: pack" in text) == packed

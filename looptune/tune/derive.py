@@ -43,6 +43,8 @@ HALVED = ("unroll {4, 8}, jam", "unroll {4, 8}, jam", "tile {8, 16}", "")
 """Of a product whose other half is the same."""
 SHARED = ("unroll {4, 8}, jam", "unroll 4, jam", "tile 16", "out")
 """Likewise, where several blocks may share each sum."""
+PACK = "codelet: pack"
+"""Of products whose blocks are a triangle."""
 STEPS = {
     1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
     2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
@@ -113,19 +115,20 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     for outer, inner, strip, read, blocks in STAGED:
         fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
         if fit:
+            packed = [PACK] if any(p.triangular for p in fit) else []
             yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
-                             f"codelet: grid blocksize {{{blocks}}}"])  # fmt: skip
+                             f"codelet: grid blocksize {{{blocks}}}", *packed])  # fmt: skip
             if outer == "unroll 4, jam":
                 parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
                 if found.legal(parts):
-                    yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}"])
+                    yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
     halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
     if halved:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]
-        blocks = "codelet: grid blocksize {16x8, 16x16}"
-        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), blocks])
+        blocks = ["codelet: grid blocksize {16x8, 16x16}", PACK]
+        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *blocks])
         split = f"{_all(p.loop for p in halved)}: {{ | split {{2, 4}} }}"
-        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, blocks])
+        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *blocks])
 
 
 def _apart(found: Patterns) -> Iterator[str]:
