@@ -18,6 +18,9 @@ os.environ["LOOPTUNE_FINALS"] = "2"  # no test waits for clear verdicts
 # A CPU's kernels run once or twice, on small arrays: to optimise them would take longest. A GPU's are optimised.
 os.environ["NUMBA_OPT"] = "0"
 
+# Threads that wait for others sleep: tests run side by side, and OpenMP's would keep the cores from those at work.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+
 
 @pytest.fixture
 def optimising(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -71,6 +71,7 @@ def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.sampled(2)
 @cuda
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_space_becomes_machine_code(kernel: str) -> None:

@@ -109,6 +109,7 @@ def blocks(codelet: Codelet) -> list[tuple[int, ...]]:
     return [n.block for n in walk(codelet.body) if isinstance(n, Loop)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "device", "lines"),
     [
@@ -132,6 +133,7 @@ def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines:
     assert any(t == want and (device == "cpu" or blocks(t) == blocks(want)) for t in found if t is not None)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FILES)
 def test_every_section_fits_the_file(name: str) -> None:
     """Its first version is legal, and no section is another one's twin."""

@@ -158,6 +158,7 @@ def children(cluster: clusters.Cluster) -> int:
     )
 
 
+@pytest.mark.long
 def test_ctrl_c_on_a_cluster(shared: clusters.Cluster, tmp_path: Path) -> None:
     """What is measured there is dropped and its processes end; it runs again, and nothing else does."""
 

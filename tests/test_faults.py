@@ -251,6 +251,7 @@ def statuses(folder: Path) -> Counter[str]:
         return Counter(row.status for row in store.rows() if row.role in ("default", "version"))
 
 
+@pytest.mark.long
 def test_ctrl_c_on_the_command_line(tmp_path: Path, seed: int) -> None:
     """`looptune run` interrupted at three random moments: exit code 130 and no traceback, or done; no row in doubt."""
     (tmp_path / "f.c").write_text(KERNEL)

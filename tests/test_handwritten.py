@@ -126,6 +126,7 @@ def library(file: Path, dtype: str) -> ctypes.CDLL:
         return oracle.compiled(f"#include <math.h>\n{text}", Path(folder))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     "path", [pytest.param(p, id=p.stem, marks=() if p.stem in SOON else pytest.mark.long) for p in KERNELS]
@@ -156,6 +157,7 @@ def differs(posed: Problem, got: list[np.ndarray]) -> str | None:
     return compare(posed.want, arrays, terms=posed.terms, doubt=Doubt(posed.moved, {}))
 
 
+@pytest.mark.sampled(2)
 @kernels
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_kernel_stays_in_registers(path: Path, dtype: str) -> None:

@@ -364,6 +364,7 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
     assert random.context != prepared.context
 
 
+@pytest.mark.long
 @gcc
 def test_the_program_goes_in_and_a_file_comes_out(tmp_path: Path) -> None:
     """--run-main: the dumped arrays are those of one call on the program's own data."""

@@ -267,6 +267,7 @@ def _element(array: str, variables: str, at: Sequence[int]) -> str:
     return array + "".join(f"[{v} {'-' if a < 0 else '+'} {abs(a)}]" for v, a in zip(variables, at, strict=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_compiles(name: str) -> None:
     """The loops that the launches stand for, by the same proof as any; a launch for so many steps; of every third one
@@ -331,7 +332,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
-@pytest.mark.parametrize("part", [*range(5), *(pytest.param(p, marks=pytest.mark.long) for p in range(5, 15))])
+@pytest.mark.parametrize("part", [*range(3), *(pytest.param(p, marks=pytest.mark.long) for p in range(3, 15))])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""
     every = [(case.text, case.lines, case.sizes[-1]) for case in CASES.values()]

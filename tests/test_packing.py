@@ -131,6 +131,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not oracle.misses(programs, wants, tmp_path, 1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_leaves_blocks_out(name: str) -> None:
     """Fewer blocks than the grid has; and with one row of them less the proof finds what is missing."""

@@ -106,6 +106,7 @@ def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int], *, blocks
     return plan(bake(scheduled(text, lines).codelet, sizes), blocks=blocks)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 @pytest.mark.parametrize("blocks", [True, False])
 def test_it_is_proved_and_says_which_sums_it_reorders(case: Case, blocks: bool) -> None:

@@ -157,6 +157,7 @@ def numbers(args: Sequence[int | str | Arg]) -> Iterator[int]:
                 yield from numbers(values)
 
 
+@pytest.mark.sampled(2)
 @kernels
 @pytest.mark.parametrize("count", [SPREAD, pytest.param(2 * SPREAD, marks=pytest.mark.long)])
 def test_versions_are_legal_or_judged_illegal(kernel: str, count: int) -> None:
@@ -172,6 +173,7 @@ def test_versions_are_legal_or_judged_illegal(kernel: str, count: int) -> None:
     assert len(illegal) <= 0.15 * len(chosen), "\n".join(illegal)
 
 
+@pytest.mark.sampled(2)
 @kernels
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_versions_compute_what_the_kernel_computes(kernel: str, tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
     return setup()
 
 
-@pytest.mark.parametrize("fault", ["raises", "dies", "is killed", "hangs"])
+@pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
 def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: Spares, fault: str, tmp_path: Path) -> None:
     """The fault may be the former kernel's: the task is kept, and answered by a process of its own."""
     make = partial(fresh_only, fault, tmp_path / "journal")

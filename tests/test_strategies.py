@@ -114,6 +114,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return looked
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["jiang-snir", "gatlas-nested", "local", "evolutionary", "model"])
 def test_a_space_of_millions_is_walked_not_listed(name: str, monkeypatch: pytest.MonkeyPatch):
     """Two million versions: at most twice the best, 150, within 200 questions, for which few others are looked at."""
