@@ -125,10 +125,10 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
     if halved:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]
-        blocks = ["codelet: grid blocksize {16x8, 16x16}", PACK]
-        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *blocks])
+        last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
+        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
         split = f"{_all(p.loop for p in halved)}: {{ | split {{2, 4}} }}"
-        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *blocks])
+        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
 
 
 def _apart(found: Patterns) -> Iterator[str]:
