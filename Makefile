@@ -10,6 +10,9 @@ BIN = $(VENV)/bin
 # The CUDA toolchain is large: `make run` takes it only where there is a driver to use it.
 GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 
+# Of tests, beside each other: more than there are cores take longer.
+PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 8 ? 8 : n)))
+
 .PHONY: run test test-all docs clean
 
 run: $(VENV)/run.stamp
@@ -20,10 +23,10 @@ test: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 test-all: test
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m long
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m long
 
 # A warning is an error: a link that leads nowhere is one.
 docs: $(VENV)/docs.stamp
