@@ -32,10 +32,6 @@ def copy_16_bytes(to: np.ndarray, at: int, source: np.ndarray, place: int) -> No
     to[at : at + count] = source[place : place + count]
 
 
-def count_block(arrived: np.ndarray) -> None:
-    arrived[0] += 1
-
-
 class Ahead:
     """Copies that are on their way as long as they may be: each thread's own groups, made when they are awaited."""
 
@@ -63,7 +59,6 @@ class Ahead:
     def names(self) -> dict[str, object]:
         copies: dict[str, object] = {"arrays_are_aligned": lambda: None}
         copies |= {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
-        copies |= {"count_block": count_block, "blocks_arrived": lambda arrived: arrived[0]}
         return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from looptune.backends.text import MADE
 from looptune.interp import FUNCTIONS
 
 
@@ -28,7 +29,7 @@ _HELPERS = frozenset(
     | {f"{op}_float{bits}" for op in ("min", "max") for bits in (32, 64)}
     | {f"copy_{width}_bytes{ahead}" for width in (4, 8, 16) for ahead in ("", "_ahead")}
     | {f"await_copies_{groups}" for groups in range(4)}
-    | {"begin_copies", "any_of_block"}
+    | {"begin_copies", "any_of_block", "all_blocks_meet", "block_leaves", "launch_together"}
 )
 _SCALARS = _words("char uchar short ushort int uint long ulong longlong ulonglong float double half")
 _VECTORS = frozenset(f"{kind}{n}" for kind in _SCALARS for n in (1, 2, 3, 4, 8, 16))
@@ -51,5 +52,5 @@ def plain(name: str, reserved: Collection[str]) -> str:
     >>> plain("float4", CUDA_NAMES), plain("float4_", CUDA_NAMES), plain("gemm", CUDA_NAMES)
     ('float4_', 'float4__', 'gemm')
     """
-    taken = name.rstrip("_") in reserved or name.endswith(("__end", "__team", "__blocks", "__bytes"))
+    taken = name.rstrip("_") in reserved or name.endswith((*MADE, "__blocks", "__bytes"))
     return f"{name}_" if taken else name

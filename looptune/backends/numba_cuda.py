@@ -163,6 +163,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     copying += cuda_ahead.helpers(kernels.values())
     meeting = [cuda_meeting.NUMBA] if any(k.steps for k in plan.launched) else []
     imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying or meeting else ())]
+    imports += [cuda_meeting.IMPORT] if meeting else []
     return tuple(imports), (*copying, *meeting, *helpers), kernels
 
 

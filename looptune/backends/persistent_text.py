@@ -1,7 +1,7 @@
 """The body of a persistent kernel, in any language: host loops and launches, as each block of the kernel goes through.
 
-while k__at < n:                              a host loop, in every block
-    k = uint32(k__at);  k__at += 1
+while k__step < n:                              a host loop, in every block
+    k = uint32(k__step);  k__step += 1
     block = blockIdx.x                        a launch: this block takes the part of one after the other
     while block < y__blocks * x__blocks:
         block_x = block % x__blocks;  block_y = block / x__blocks;  block += gridDim.x
@@ -24,7 +24,7 @@ from looptune.simplify import largest
 Body = Callable[[Kernel], Iterable[str]]
 """The lines of a kernel on its own."""
 MET, BLOCK, BLOCKS = "met__", "block__", "blocks__"
-AT = "__at"
+AT = "__step"
 
 
 def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:

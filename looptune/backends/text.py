@@ -63,8 +63,11 @@ _RESERVED = frozenset({
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "copy_16_bytes",
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
-    "launch", "new",
+    "launch", "new", "config", "count_block", "blocks_arrived", "all_blocks_meet", "block_leaves", "blocks_at_once",
 })  # fmt: skip
+
+MADE = ("__end", "__team", "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
+"""What the names of variables end with that are made here."""
 
 
 _SIGNED = ("int8", "int16", "int32", "int64")
@@ -76,7 +79,7 @@ UNARY, ATOM = 7, 8
 
 def ident(name: str) -> str:
     """A C name as a Python name that shadows nothing; no two C names become one."""
-    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(("__end", "__team")) else name
+    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(MADE) else name
 
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:
