@@ -202,7 +202,7 @@ def whole(loop: HostLoop) -> Kernel:
         f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
         (max(x * y for x, y in (k.block for k in kernels)), 1), (),
         (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
-        registers=max(k.registers for k in kernels), bounds=max(loop.persistent, *(k.bounds for k in kernels)),
+        registers=max(k.registers for k in kernels), bounds=loop.persistent,
         vectors=any(k.vectors for k in kernels), steps=(loop,),
     )  # fmt: skip
 

@@ -251,3 +251,8 @@ def test_blocks_of_several_sizes_where_nobody_waits() -> None:
     done = planned(STEPS, lines)
     assert [k.block for k in done.kernels] == [(8, 2), (8, 8)]
     assert done.launched[0].block == (64, 1)
+
+
+def test_launchbounds_do_not_say_how_many_blocks_there_are() -> None:
+    done = planned(STEPS, ("loop 1: persistent 2", "codelet: launchbounds 4", SMALL))
+    assert [k.launch_bounds for k in done.launched] == [(32, 2)]
