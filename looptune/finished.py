@@ -1,8 +1,10 @@
 """What some directives ask of the nest when all are applied, for what the others make of it decides.
 
-split        iterations can be dealt out to blocks        see ``dealt``
-overlap      steps can be taken at once                   see ``overlapping``
-persistent   launches can be one                          see ``persistent``
+    split        iterations can be dealt out to blocks        see ``dealt``
+    overlap      steps can be taken at once                   see ``overlapping``
+    persistent   launches can be one                          see ``persistent``
+
+``schedule`` asks once no directive is left.
 """
 
 from __future__ import annotations

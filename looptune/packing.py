@@ -19,6 +19,7 @@ from math import gcd
 
 from looptune.ir import Bin, Const, Expr, If, Loop, Stmt, Var
 from looptune.ranges import linear
+from looptune.rewrite import walk
 from looptune.simplify import add, mul
 
 WORTH = 0.1
@@ -112,7 +113,7 @@ def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
     match cond:
         case Bin("&&", lhs, rhs):
             yield from (*_linear(lhs, x, y), *_linear(rhs, x, y))
-        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs):
+        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if not any(_unsigned(n) for n in walk(cond)):
             more, less = (lhs, rhs) if op in (">", ">=") else (rhs, lhs)
             terms, constant = linear(Bin("-", more, less))
             own = {x.var: 0, y.var: 0}
@@ -120,6 +121,11 @@ def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
                 own |= {t.name: k for t, k in terms.items() if isinstance(t, Var)}
                 if own[x.var]:
                     yield own[x.var], own[y.var], constant - (op in ("<", ">"))
+
+
+def _unsigned(n: object) -> bool:
+    """What wraps at zero is not linear."""
+    return str(getattr(n, "dtype", "")).startswith("uint")
 
 
 def _of_blocks(a: int, b: int, c: int, x: Terms, y: Terms) -> Terms:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from looptune.errors import Unfit
+from looptune.hosted import asked, check_on_host
 from looptune.ir import Codelet, Loop
 from looptune.mapping import FROM, plan
-from looptune.overlapping import asked, check_on_host
 from looptune.plans import HostLoop, Kernel, host_loops, kernels_in
 from looptune.rewrite import walk
 from looptune.scope import written
@@ -22,15 +22,17 @@ def check(codelet: Codelet) -> None:
     changed = written(codelet.body) if found else ()
     for loop, around in found:
         check_on_host(loop, around, changed)
-    made = {step.var.removesuffix(FROM): step for step in _made(codelet)} if found else {}
+    made = tuple(_made(codelet)) if found else ()
     for loop, _ in found:
-        if loop.var not in made:
+        own = [step for step in made if (step.var.removesuffix(FROM), step.lo, step.hi) == (loop.var, loop.lo, loop.hi)]
+        if not own:
             raise Unfit(loop, "no loop in it is run by threads")
-        _check_blocks(loop, made[loop.var])
+        for step in own:
+            _check_blocks(loop, step)
 
 
 def _made(codelet: Codelet) -> Iterator[HostLoop]:
-    """Those of a plan."""
+    """Those that the host runs."""
     return (step for step in host_loops(plan(codelet, blocks=True).steps) if step.persistent)
 
 

@@ -57,3 +57,10 @@ def run_alone(folder: Path, code: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def plain_ptx(ptx: str) -> str:
+    """Without comments, and with names by their place."""
+    names: dict[str, str] = {}
+    bare = re.sub(r"//[^\n]*", "", ptx)
+    return re.sub(r"(?:_cudapy|_?_ZN)\w+", lambda found: names.setdefault(found[0], f"name{len(names)}"), bare).strip()

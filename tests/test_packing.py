@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from pathlib import Path
 
+import blocks_places
 import c_blocks
 import oracle
 import pytest
@@ -81,26 +82,21 @@ def planned(name: str, sizes: Mapping[str, int] | None) -> Plan:
     return plan(done if sizes is None else bake(done, sizes), blocks=True)
 
 
+KERNEL = planned("upper", SIZES[0]).kernels[0]
+
+
 @given(
     st.integers(-5, 5).filter(bool), st.integers(-5, 5), st.integers(-40, 40), st.integers(1, 12), st.integers(1, 12)
 )
 def test_every_block_once(a: int, b: int, c: int, columns: int, rows: int) -> None:
-    """The launch, by the docstring of the module, against the condition."""
+    """What the lines of a kernel make of the launch, against the condition."""
     packing = Packed(a, b, c, columns, rows)
     live = {(x, y) for x in range(columns) for y in range(rows) if a * x + b * y + c >= 0}
     width, height = packing.blocks
-    found = [at for q in range(height) for p in range(width) if (at := place(packing, p, q)) is not None]
+    found = blocks_places.taken(replace(KERNEL, packing=packing), packing.blocks)
     assert len(found) == len(set(found))
     assert set(found) == live
     assert packing.exact == (len(found) == width * height)
-
-
-def place(packing: Packed, p: int, q: int) -> tuple[int, int] | None:
-    row, other = packing.row(q), packing.rows - 1 - q
-    if p < len(row):
-        return row[p], q
-    left = p - len(row)
-    return None if other == q or left >= len(packing.row(other)) else (packing.row(other)[left], other)
 
 
 @compiler
@@ -158,3 +154,10 @@ def test_where_nothing_is_packed() -> None:
     assert not any(k.packing for k in plan(bake(square, SIZES[0]), blocks=True).kernels)
     alone = schedule(Analysis(load(triangle("i", "m")).codelet), parse_lines(["codelet: pack"])).codelet
     assert not any(k.packing for k in plan(bake(alone, SIZES[0]), blocks=True).kernels)
+
+
+def test_what_wraps_is_not_linear() -> None:
+    """Unsigned numbers are never less than zero, so that no block is idle."""
+    text = triangle("0", "m").replace("A[i][j] = A", "if ((unsigned)j - (unsigned)i >= 0u) A[i][j] = A")
+    done = schedule(Analysis(load(text).codelet), parse_lines(GRID)).codelet
+    assert not any(k.packing for k in plan(bake(done, SIZES[0]), blocks=True).kernels)

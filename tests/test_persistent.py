@@ -256,3 +256,21 @@ def test_blocks_of_several_sizes_where_nobody_waits() -> None:
 def test_launchbounds_do_not_say_how_many_blocks_there_are() -> None:
     done = planned(STEPS, ("loop 1: persistent 2", "codelet: launchbounds 4", SMALL))
     assert [k.launch_bounds for k in done.launched] == [(32, 2)]
+
+
+def test_loops_of_one_name_are_told_apart() -> None:
+    """Two loops called t, of which one cannot be persistent: because of its blocks, or for it has no threads."""
+    nest = "for (int i = 0; i < n; i++) A[i] = A[i] + t;"
+    alone = "for (int i = 1; i < n; i++) A[i] = A[i] + A[i - 1];"
+    twice = "void f(int s, int u, int n, float A[n], float x[1]) {\n%s\n}"
+    first, last = f"for (int t = 0; t < s; t++) {{ {alone} }}", f"for (int t = 0; t < u; t++) {{ {nest} }}"
+    for body, number in ((first + last, 1), (last + first, 3)):
+        with pytest.raises(DirectiveError, match="persistent of loop t: no loop in it is run by threads"):
+            planned(twice % body, (f"loop {number}: persistent", f"loop {4 - number}: persistent"))
+    total = "for (int i = 0; i < n; i++) x[0] += A[i];"
+    mixed = f"for (int t = 0; t < s; t++) {{ {total} {nest} }}"
+    for body, number in ((mixed + last, 1), (last + mixed, 3)):
+        lines = ("loop 1: persistent", f"loop {4 if number == 1 else 3}: persistent", f"loop {number + 1}: parallel",
+                 f"loop {number + 1}: grid blocksize 32x2", f"loop {number + 2}: grid blocksize 32x8")  # fmt: skip
+        with pytest.raises(DirectiveError, match="blocks of 64 and 256 threads are in it"):
+            planned(twice % body, lines)

@@ -56,6 +56,11 @@ def act(base: int, what: str, *values: Any) -> Any:
     return what
 
 
+def working_setup() -> Callable[..., Any]:
+    with own_work():
+        return setup(7)
+
+
 def broken_setup() -> Callable[..., Any]:
     raise RuntimeError("no device here")
 
@@ -88,6 +93,8 @@ def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
         assert one(patient, "add", 1) == Returned(1)
         patient.start_limit_s = 1.0
         assert one(patient, "own", 30.0, 0.0) == TimedOut(1.0)
+    with Worker(working_setup, 30.0) as other:
+        assert one(other, "add", 1) == Returned(8), "and setting up is own work anyway"
 
 
 def test_getting_ready_again_loses_no_reply() -> None:

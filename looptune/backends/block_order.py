@@ -1,14 +1,16 @@
 """Which place of the grid a block takes, where that is not the one it is launched for: lines that find out.
 
-number = blockIdx.y * columns + blockIdx.x              raster 4: strips of 4 rows, each column after column
-strip = number / (4 * columns) * 4
-number = number - strip * columns
-rows = min(4, all - strip)
-y = strip + number % rows;  x = number / rows
+    number = blockIdx.y * columns + blockIdx.x              raster 4: strips of 4 rows, each column after column
+    strip = number / (4 * columns) * 4
+    number = number - strip * columns
+    rows = min(4, all - strip)
+    y = strip + number % rows;  x = number / rows
 
-mine = blocks of row blockIdx.y                         pack: row q, and behind it the last row but q
-y = blockIdx.x < mine ? blockIdx.y : 31 - blockIdx.y
-x = first of row y + blockIdx.x - (blockIdx.x < mine ? 0 : mine)
+    mine = blocks of row blockIdx.y                         pack: row q, and behind it the last row but q
+    y = blockIdx.x < mine ? blockIdx.y : 31 - blockIdx.y
+    x = first of row y + blockIdx.x - (blockIdx.x < mine ? 0 : mine)
+
+Where both are asked for, strips are of the grid that is launched.
 """
 
 from __future__ import annotations
@@ -64,9 +66,8 @@ def _pack(packing: Packed, writer: KernelWriter, indent: str) -> Iterator[str]:
         writer.bind(name, True)
     yield indent + writer.new("uint32", MINE, whole(_length(packing, DOWN), writer))
     here = f"{ALONG} < {MINE}"
-    yield indent + writer.new(
-        "uint32", y, writer.pick(here, DOWN, f"{writer.unsigned(str(packing.rows - 1))} - {DOWN}")
-    )
+    below = f"{writer.unsigned(str(packing.rows - 1))} - {DOWN}"
+    yield indent + writer.new("uint32", y, writer.pick(here, DOWN, below))
     before = writer.pick(here, writer.unsigned("0"), MINE)
     if not packing.exact:
         beyond = writer.either(f"{y} == {DOWN}", f"{ALONG} - {MINE} >= {whole(_length(packing, y), writer)}")

@@ -3,9 +3,8 @@
     each block   its threads meet · one of them counts the block as arrived, looks until all are · its threads meet
     the last     to leave the kernel sets the counter back to zero
 
-Counting releases what the block has written, and looking acquires what others have, which is what takes least time of
-all that is right (two fences instead take twice as long). All blocks have to run at one time, or those that wait keep
-the others from beginning.
+Counting releases what the block has written, and looking acquires what others have. All blocks have to run at one time,
+or those that wait keep the others from beginning.
 """
 
 from __future__ import annotations

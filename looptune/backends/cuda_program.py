@@ -26,14 +26,7 @@ from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
 from looptune.backends.cuda_vectors import aligned, unaligned
-from looptune.backends.driver import (
-    MAX_BLOCKS_Y,
-    MOST_ELEMENTS,
-    WORD,
-    Graph,
-    all_at_once,
-    check,
-)
+from looptune.backends.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, all_at_once, check
 from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped

@@ -10,8 +10,8 @@ many as its share is. Those of one nest may differ from those of the next. All b
 are as many as fit: so many a multiprocessor as the directive says, one where it says nothing. A CPU and OpenCL, which
 have nothing to gain by it, launch as before.
 
-Legal when: always, for between two nests everything waits, as it does between two launches. Gain: no launches, which
-take longer than what small nests do. Cost: all nests have the registers and the shared memory of the greediest, and
+Legal when: always, for between two nests everything waits, as it does between two launches. Gain: no launches, where no
+graph of them can be replayed. Cost: all nests have the registers and the shared memory of the greediest, and
 what is never changed by one nest but by another cannot be read through the cache for constants.
 """
 

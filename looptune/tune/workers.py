@@ -6,9 +6,8 @@
 
 ``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
 the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running, nor does what a
-task says is its own work. Workers ignore
-Ctrl-C, which is the coordinator's to handle, and die with it even when it is killed. The process of a worker that is
-closed may serve another one, where both have the same Spares.
+task says is its own work. Workers ignore Ctrl-C, which is the coordinator's to handle, and die with it even when it is
+killed. The process of a worker that is closed may serve another one, where both have the same Spares.
 """
 
 from __future__ import annotations

@@ -1,0 +1,30 @@
+"""Which places of a grid the blocks of a launch take, by the lines that a kernel is given for it, run as Python."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from looptune.backends.block_order import placed
+from looptune.backends.cuda_writer import CudaWriter
+from looptune.backends.text import HELPERS
+from looptune.ir import Codelet
+from looptune.plans import Kernel, Plan
+
+
+def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:
+    """The (x, y) of each block that does not leave, in the order of the launch: along x first."""
+    writer = CudaWriter(Plan(Codelet("f", (), (), ()), (), ()), set())
+    writer.counters, writer.nonnegative, writer.counted, writer.most = set(), set(), set(), {}
+    lines = [line.replace("return", "return None") for line in placed(kernel, writer, "    ")]
+    text = "\n".join(["def place():", *lines, f"    return {writer.own['block x']}, {writer.own['block y']}"])
+    module: dict[str, Any] = {"uint32": lambda v: v % 2**32, "int64": int, "cuda": SimpleNamespace()}
+    for helper in HELPERS.values():
+        exec(helper, module)
+    exec(text, module)
+    found = []
+    for y in range(launched[1]):
+        for x in range(launched[0]):
+            module["cuda"].blockIdx = SimpleNamespace(x=x, y=y)
+            found.append(module["place"]())
+    return [place for place in found if place is not None]
