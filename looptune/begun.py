@@ -1,7 +1,9 @@
 """A loop that begins sums, done where the sums are added up.
 
-for j: y[j] = 0                              for p in 0..P (blocks): parts of y
-for i: for j: y[j] += ..., in parts   ==>    for j: y[j] = 0; add them up
+    for j: y[j] = 0                              for p in 0..P (blocks): parts of y
+    for i: for j: y[j] += ..., in parts   ==>    for j: y[j] = 0; add them up
+
+It is a launch less.
 """
 
 from __future__ import annotations

@@ -13,17 +13,15 @@ import numpy as np
 import oracle
 import programs
 import pytest
+from cases import Case as Launched
 from click.testing import CliRunner
 from codes import STEPS
 from programs.program import Program
 from reducing import CASES
 from reducing_teams import Case
 from test_overlap import CASES as OVERLAPPING
-from test_overlap import Case as Overlapping
 from test_persistent import CASES as PERSISTENT
-from test_persistent import Case as Persistent
 from test_raster import CASES as RASTER
-from test_raster import SIZES as RASTER_SIZES
 from test_screening import measured
 from test_stage import CASES as STAGED
 from test_stage import Case as Staged
@@ -69,17 +67,17 @@ def test_a_kernel_computes_what_c_means(program: Program, target: str) -> None:
     assert off is None, f"{off}\n{kernel.source}"
 
 
-EVERY: dict[str, Case | Staged | Overlapping | Persistent] = {
+EVERY: dict[str, Case | Staged | Launched] = {
     **CASES, **STAGED, **{f"overlap: {name}": case for name, case in OVERLAPPING.items()},
     **{f"for a team: {name}": case for name, case in FOR_TEAMS.items()},
     **{f"persistent: {name}": case for name, case in PERSISTENT.items()},
-    **{f"raster: {name}": Persistent(text, lines, RASTER_SIZES) for name, (text, lines) in RASTER.items()},
+    **{f"raster: {name}": case for name, case in RASTER.items()},
 }  # fmt: skip
 
 
 @compilers
 @pytest.mark.parametrize("case", EVERY.values(), ids=EVERY.keys())
-def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged | Overlapping | Persistent, target: str) -> None:
+def test_teams_and_tiles_compute_what_the_loops_do(case: Case | Staged | Launched, target: str) -> None:
     """Reductions shared out to a block's threads, tiles in shared memory; for blocks of every shape, filled or not."""
     kernel = looptune.compile(case.text, target=target, directives=case.lines)
     for seed, sizes in enumerate(case.sizes):

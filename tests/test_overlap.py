@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import c_blocks
 import numpy as np
 import oracle
 import pytest
+from cases import Case, Sizes, planned, sized
 
 from looptune.analysis import Analysis
 from looptune.backends import bands
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.numba_cpu import NumbaCpu
-from looptune.bake import bake
 from looptune.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
-from looptune.plans import HostLoop, Plan, count
+from looptune.plans import HostLoop, count
 from looptune.predict import chips
 from looptune.predict.estimate import estimate
 from looptune.predict.warps import EVERYTHING
@@ -31,22 +30,6 @@ from looptune.schedule import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
-Sizes = Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A codelet whose outermost loop is number 1, directives, and sizes to run it with."""
-
-    text: str
-    lines: tuple[str, ...]
-    sizes: tuple[Sizes, ...]
-
-
-def sized(*counts: tuple[int, ...]) -> tuple[Sizes, ...]:
-    return tuple(dict(zip(("steps", "n", "m", "l"), c, strict=False)) for c in counts)
-
-
 FIELDS = """
 void f(int steps, int n, int m, float s[steps], float x[n][m + 1], float y[n + 1][m], float z[n][m]) {
   for (int t = 0; t < steps; t++) {
@@ -181,11 +164,6 @@ CASES = {
     "two steps written out": Case(FIELDS, ("loop 1: unroll 2", "loop 1: overlap 1, rows 4", WIDE),
                                   sized((5, 30, 21))),
 }  # fmt: skip
-
-
-def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan:
-    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    return plan(done if sizes is None else bake(done, sizes), blocks=True)
 
 
 @compiler

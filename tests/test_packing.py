@@ -9,8 +9,10 @@ from pathlib import Path
 
 import blocks_places
 import c_blocks
+import cases
 import oracle
 import pytest
+from cases import Case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +58,7 @@ STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
 """
 GRID = ("loop 1: gridify(i, j)", "codelet: pack", "codelet: grid blocksize 4x2")
 SIZES = ({"n": 41, "m": 41}, {"n": 24, "m": 40}, {"n": 37, "m": 19})
-CASES = {
+LINES = {
     "upper": (triangle("i", "m", "int i = 0; i < n && i < m; i++").replace("i < n && i < m", "i < n"), GRID),
     "lower": (triangle("0", "i + 1", "int i = 0; i < n; i++").replace("[n][m]", "[n][n + m]"), GRID),
     "strictly upper": (triangle("i + 1", "m"), GRID),
@@ -76,10 +78,11 @@ CASES = {
 }  # fmt: skip
 
 
+CASES = {name: Case(text, lines, SIZES) for name, (text, lines) in LINES.items()}
+
+
 def planned(name: str, sizes: Mapping[str, int] | None) -> Plan:
-    text, lines = CASES[name]
-    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+    return cases.planned(*LINES[name], sizes)
 
 
 KERNEL = planned("upper", SIZES[0]).kernels[0]
@@ -102,36 +105,19 @@ def test_every_block_once(a: int, b: int, c: int, columns: int, rows: int) -> No
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, where sizes are constants."""
-    cases, wants = [], {}
-    for name, (text, _) in CASES.items():
-        for sizes in SIZES:
-            codelet = load(text).codelet
-            start = oracle.arguments(codelet, sizes)
-            key = f"{name} {sizes}"
-            wants[key] = oracle.interpreted(codelet, start)
-            cases.append(c_blocks.Case(key, planned(name, sizes), codelet, start))
-    found = c_blocks.run(cases, tmp_path)
-    assert not [key for key, want in wants.items() if oracle.off(want, found[key], 1e-5) is not None]
+    assert not cases.wrong_in_c(CASES, tmp_path, (True,), 1e-5)
 
 
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
-
-    programs, wants = [], {}
-    for name, (text, _) in CASES.items():
-        codelet = load(text).codelet
-        start = oracle.arguments(codelet, SIZES[0])
-        wants[name] = oracle.interpreted(codelet, start)
-        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(name, SIZES[0])), "f", start))
-    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+    assert not cases.wrong_in_numba(CASES, tmp_path, True, 1e-5)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_leaves_blocks_out(name: str) -> None:
     """Fewer blocks than the grid has; and with one row of them less the proof finds what is missing."""
-    original, done = load(CASES[name][0]).codelet, planned(name, SIZES[0])
+    original, done = load(CASES[name].text).codelet, planned(name, SIZES[0])
     proof = prove_plan(original, done, SIZES[0])
     assert proof.verdict == "proved", proof.reason
     env = {**SIZES[0], "t": 0}

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import c_blocks
-import numpy as np
+import cases
 import oracle
 import pytest
+from cases import Case, planned, sized
 
 from looptune.analysis import Analysis
 from looptune.backends.marks import course
-from looptune.bake import bake
 from looptune.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapped import prove_plan
 from looptune.mapping import plan
 from looptune.outline import outline
-from looptune.plans import Plan, apart, count, launches, repeats
+from looptune.plans import apart, count, launches, repeats
 from looptune.schedule import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
-Sizes = Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Case:
-    text: str
-    lines: tuple[str, ...]
-    sizes: tuple[Sizes, ...]
-
-
-def sized(*counts: tuple[int, ...]) -> tuple[Sizes, ...]:
-    return tuple(dict(zip(("steps", "n", "m"), c, strict=False)) for c in counts)
-
-
 STEPS = """
 void f(int steps, int n, int m, float A[n][m], float B[n][m]) {
   for (int t = 0; t < steps; t++) {
@@ -137,43 +121,16 @@ CASES = {
 }  # fmt: skip
 
 
-def planned(text: str, lines: Sequence[str], sizes: Sizes | None = None) -> Plan:
-    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    return plan(done if sizes is None else bake(done, sizes), blocks=True)
-
-
-def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
-    return oracle.off(want, got, 1e-5) is None
-
-
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, three blocks or more taking turns, for sizes that are constants and arguments."""
-    cases, wants = [], {}
-    for name, case in CASES.items():
-        for seed, sizes in enumerate(case.sizes):
-            codelet = load(case.text).codelet
-            given = oracle.arguments(codelet, sizes, seed)
-            for known in (None, sizes):
-                key = f"{name} {sizes}{' as arguments' if known is None else ''}"
-                wants[key] = oracle.interpreted(codelet, given)
-                cases.append(c_blocks.Case(key, planned(case.text, case.lines, known), codelet, given))
-    found = c_blocks.run(cases, tmp_path)
-    assert not [key for key, want in wants.items() if not same(want, found[key])]
+    assert not cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
 
 
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     """In the simulator, where one block does it all."""
-    from looptune.backends.numba_cuda import NumbaCuda
-
-    programs, wants = [], {}
-    for name, case in CASES.items():
-        codelet = load(case.text).codelet
-        start = oracle.arguments(codelet, case.sizes[0])
-        wants[name] = oracle.interpreted(codelet, start)
-        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(case.text, case.lines)), "f", start))
-    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+    assert not cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
 @pytest.mark.sampled(2)

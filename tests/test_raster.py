@@ -8,18 +8,14 @@ from pathlib import Path
 
 import blocks_places
 import c_blocks
+import cases
 import oracle
 import pytest
+from cases import Case
 
 from looptune import targets
-from looptune.analysis import Analysis
 from looptune.backends.block_order import rastered
-from looptune.bake import bake
-from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
 from looptune.plans import Plan
-from looptune.schedule import schedule
 
 COUNTED = """void f(int n, int m, int A[n][m], int s[n])
 {
@@ -48,7 +44,7 @@ STEPS = """void f(int n, int m, float A[n][m], float B[n][m])
 }
 """
 SIZES = ({"n": 13, "m": 21}, {"n": 1, "m": 1}, {"n": 40, "m": 5}, {"n": 5, "m": 60})
-CASES = {
+LINES = {
     **{f"strips of {rows}": (COUNTED, (f"codelet: raster {rows}", "codelet: grid blocksize 4x2"))
        for rows in (1, 2, 3, 4, 7, 32)},
     "a triangle": (TRIANGLE, ("loop 1: gridify(i, j)", "codelet: raster 3", "codelet: grid blocksize 4x2")),
@@ -64,39 +60,22 @@ simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 
 
+CASES = {name: Case(text, lines, SIZES) for name, (text, lines) in LINES.items()}
+
+
 def planned(name: str, sizes: Mapping[str, int] | None = None) -> Plan:
-    text, lines = CASES[name]
-    done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+    return cases.planned(*LINES[name], sizes)
 
 
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C: every place is taken once, for sizes that are constants and arguments."""
-    cases, wants = [], {}
-    for name, (text, _) in CASES.items():
-        for sizes in SIZES:
-            codelet = load(text).codelet
-            given = oracle.arguments(codelet, sizes)
-            for known in (None, sizes):
-                key = f"{name} {sizes}{' as arguments' if known is None else ''}"
-                wants[key] = oracle.interpreted(codelet, given)
-                cases.append(c_blocks.Case(key, planned(name, known), codelet, given))
-    found = c_blocks.run(cases, tmp_path)
-    assert not [key for key, want in wants.items() if oracle.off(want, found[key], 1e-5) is not None]
+    assert not cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
 
 
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
-
-    programs, wants = [], {}
-    for name, (text, _) in CASES.items():
-        codelet = load(text).codelet
-        start = oracle.arguments(codelet, SIZES[0])
-        wants[name] = oracle.interpreted(codelet, start)
-        programs.append(oracle.Emitted(name, NumbaCuda().emit(planned(name)), "f", start))
-    assert not oracle.misses(programs, wants, tmp_path, 1e-5)
+    assert not cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
 @simulator

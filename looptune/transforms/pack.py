@@ -8,8 +8,7 @@
                                      x
 
 Two rows of the grid lie side by side, the first and the last, the second and the last but one. Blocks that leave at
-once are not free: of those that are placed on a multiprocessor together some happen to have more of them than others,
-and then it waits.
+once are not free: it seems that multiprocessors get unequal numbers of those that work.
 
 Legal when: always; it does something where the grid has two dimensions, its extents are constants (as they are in a
 sweep and in what is built of one), and at least a tenth of its blocks are idle. Gain: all multiprocessors get the same
