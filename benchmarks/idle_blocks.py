@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numba import config, cuda, float32
 
+from looptune import targets
+
 SIDE, THREADS, RUNS, LAUNCHES = 32, 128, 60, 10
 
 
@@ -69,7 +71,7 @@ def main() -> None:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     a = cuda.to_device(np.ones(THREADS, np.float32))
     outs = [cuda.to_device(np.zeros(SIDE * SIDE * THREADS, np.float32)) for _ in range(2)]
-    print(f"# Idle blocks of a triangle of {SIDE} x {SIDE}, {cuda.get_current_device().name.decode()}\n")
+    print(f"# Idle blocks of a triangle of {SIDE} x {SIDE}, {targets.devices()[0].name}\n")
     print("| rounds of a block | whole grid, us | working blocks alone, us | ratio |\n|---:|---:|---:|---:|")
     for rounds in (1, 500, 5000):
         grids = ((SIDE, SIDE), (SIDE + 1, SIDE // 2))
