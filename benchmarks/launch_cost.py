@@ -57,11 +57,11 @@ def main() -> None:
     exec(compile(kernel.source, "<emitted>", "exec"), module)
     emitted, x = module[ident("steps")], cuda.to_device(np.ones(N, np.float32))
     other = cuda.to_device(np.ones(N, np.float32))
-    others = cycle([other, x])
 
-    def direct(called: Callable[..., Any]) -> None:
-        """Never twice the same arrays: no graph is made."""
-        called(launches, N, next(others))
+    def changing(called: Callable[..., Any]) -> Callable[[], None]:
+        """Calls with other arrays than the call before had: no graph is made."""
+        arrays = cycle([other, x])
+        return lambda: called(launches, N, next(arrays))
 
     emitted(2, N, x)
     for called in (kernel, whole):
@@ -69,8 +69,8 @@ def main() -> None:
         called(launches, N, x)
     rows = (
         ("one graph", per_launch_us(launches, lambda: kernel(launches, N, x))),
-        ("one persistent kernel", per_launch_us(launches, lambda: direct(whole))),
-        ("the driver, one by one", per_launch_us(launches, lambda: direct(kernel))),
+        ("one persistent kernel", per_launch_us(launches, changing(whole))),
+        ("the driver, one by one", per_launch_us(launches, changing(kernel))),
         ("Numba, one by one", per_launch_us(launches, lambda: emitted(launches, N, x))),
     )
     name = targets.devices()[0].name
