@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import importlib
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -141,13 +140,19 @@ def test_a_sample_computes_the_product_in_the_simulator(tmp_path: Path) -> None:
 
 @cache
 def chart() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gatlas_chart", ROOT / "benchmarks" / "gatlas.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("gatlas")
+
+
+@cache
+def line() -> ModuleType:
+    return benchmark("gatlas_line")
+
+
+def benchmark(name: str) -> ModuleType:
+    """What lies beside a script is found by it as where Python runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        return importlib.import_module(name)
 
 
 def test_the_chart_goes_over_cases_and_sizes() -> None:
@@ -267,14 +272,14 @@ class Placed(np.ndarray):
 @pytest.mark.parametrize("name", ["nn", "nt", "tn", "tt"])
 def test_the_library_makes_the_same_product(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each case's own shapes; cuBLAS takes matrices by columns."""
-    monkeypatch.setattr(chart()._by_hand(), "cublas", Blas)
+    monkeypatch.setattr(line()._by_hand(), "cublas", Blas)
     case = next(chart().cases([name], False, "6x5x4"))
     rng = np.random.default_rng(0)
     a, b, c = (rng.random(shape, np.float32) for shape in ((6, 4), (4, 5), (6, 5)))
     want, got = 1.5 * (a @ b) + 0.5 * c, c.copy()
     turn_a, turn_b = case.turned
     given = got, a.T.copy() if turn_a else a, b.T.copy() if turn_b else b
-    call = chart().library(case, target, "float32", {"alpha": 1.5, "beta": 0.5})
+    call = line().library(case, target, "float32", {"alpha": 1.5, "beta": 0.5})
     call(*(x.view(Placed) for x in given))
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
@@ -288,7 +293,7 @@ def test_a_wrong_product_is_found() -> None:
         "B": rng.random((5, 4), np.float32),
         "C": np.zeros((6, 5), np.float32),
     }
-    right, product = chart().Right.of(case, given, {}), given["A"].T @ given["B"].T
+    right, product = line().Right.of(case, given, {}), given["A"].T @ given["B"].T
     assert right.error(product) < 1e-6
     product[3, 2] *= 1.001
     with pytest.raises(LooptuneError, match="tt at 6x5x4 is wrong"):
