@@ -171,6 +171,19 @@ def test_blocks_past_the_bounds_count_as_what_is_in_them(block: str) -> None:
     assert [u.threads for u in one.counted.nest.every_use] == pytest.approx([286 * 191] * 5)
 
 
+def test_idle_blocks_that_are_left_out_are_not_in_the_grid() -> None:
+    """Of 8 x 8 blocks of a triangle 36 work: 9 x 4. What they do is the same."""
+    text = "void f(int n, float C[n][n])\n{ for (int i = 0; i < n; i++) for (int j = i; j < n; j++) C[i][j] += 1; }"
+    what = subject(text, {"n": 64})
+    lines = ("loop 1: gridify(i, j)", "codelet: grid blocksize 8x8")
+    whole, packed = (
+        estimate(what.planned(parse_lines((*lines, *more))), what.sizes, what.chip).launched[0]
+        for more in ((), ("codelet: pack",))
+    )
+    assert (whole.grid, packed.grid) == ((8, 8, 1), (9, 4, 1))
+    assert whole.counted.nest.every_use == packed.counted.nest.every_use
+
+
 def test_operations_are_those_of_the_loops() -> None:
     """Of a product: a multiplication and a fused one for each term, and one for each element."""
     what = subject(GEMM.read_text(), {"ni": 64, "nj": 64, "nk": 16})

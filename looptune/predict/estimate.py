@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from looptune import flops
 from looptune.backends.tiles import shared_bytes
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, value
+from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, launched_blocks, value
 from looptune.predict.chips import Chip
 from looptune.predict.counting import Counted, count
 from looptune.predict.occupancy import Occupancy, occupancy
@@ -30,7 +30,8 @@ FITS, MISSES = 0.7, 1.3
 @dataclass(frozen=True, slots=True)
 class Launched:
     """One launch as predicted; it stands for ``launches`` of them. ``at``: sizes and the variables of the host
-    loops ``around``. ``memory_bytes``: what of ``moved.memory`` is not in the L2 from launches before."""
+    loops ``around``. ``grid`` in blocks, without idle ones that ``pack`` leaves out. ``memory_bytes``: what of
+    ``moved.memory`` is not in the L2 from launches before."""
 
     kernel: Kernel
     at: Mapping[str, int]
@@ -126,8 +127,8 @@ def _launched(
     whole = sum(counted.memory.whole_bytes.values())
     cold = 1.0 if launches <= 1 else min(1.0, max(0.0, (whole / chip.l2_bytes - FITS) / (MISSES - FITS)))
     memory = moved.memory * (cold + (1 - cold) / launches)
-    return Launched(kernel, at, around, launches, grid, counted, moved, memory, held,
-                    times(counted, moved, held, chip, grid, memory))  # fmt: skip
+    time = times(counted, moved, held, chip, grid, memory)
+    return Launched(kernel, at, around, launches, launched_blocks(kernel, at), counted, moved, memory, held, time)
 
 
 def _some(
