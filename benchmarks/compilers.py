@@ -91,7 +91,7 @@ def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Pa
     }
     # Its threads are Numba's: both have them of the same OpenMP.
     samplers["gcc"] = machine.sampler(lambda stream: compiled(*args), restore)
-    library = blas(codelet.name, given, best.values)
+    library = blas(codelet.name, arrays, best.values)
     if library is not None:
         samplers["blas"] = machine.sampler(machine.foreign(library, ()), {})
     times = finals(samplers, 0, leaving=("gcc", "default"))

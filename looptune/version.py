@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 __version__ = "0.1.0"
 
-LOWERINGS = MappingProxyType({"numba-cpu": "16"})
+LOWERINGS = MappingProxyType({"numba-cpu": "17"})
 LOWERING = "17"
 """Of all other targets. They change whenever the same directives may give other machine code: results of another
 lowering are not comparable."""

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit, types, void
+from numba import get_num_threads, njit, types, void
 from reducing import planned
 
+from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.backends.sharing import CHUNKS_PER_CORE, sharer
 from looptune.runtime import machine as machines
@@ -107,3 +108,35 @@ def test_a_run_counts_when_its_threads_have_cores(monkeypatch: pytest.MonkeyPatc
     assert (runs(sample), runs(sample)) == (13, 2)
     clock.now += 0.1
     assert (runs(sample), runs(foreign), runs(foreign), runs(sample)) == (13, 13, 13, 2)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (0, 4), (70_000,), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_arrays_begin_at_a_cache_line(shape: tuple[int, ...], dtype: str) -> None:
+    """A copy, by rows, of whatever array."""
+    given = np.asfortranarray(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+    placed = Cpu().place(given)
+    assert placed.ctypes.data % machines.LINE == 0
+    assert placed.flags.c_contiguous
+    assert placed.dtype == given.dtype
+    np.testing.assert_array_equal(placed, given)
+    placed += placed.dtype.type(1)
+    assert not given.size or placed.flat[0] != given.flat[0]
+
+
+def test_threads_are_only_set_where_they_are_fewer() -> None:
+    """Of a program that may have one thread; the number is what it was when it ends, or fails."""
+    every, seen = get_num_threads(), []
+    made = planned("void f(int n, float x[n])\n{ for (int i = 0; i < n; i++) x[i] += 1; }")
+
+    def entry(n: int, x: np.ndarray, cores: int) -> None:
+        seen.append((cores, get_num_threads()))
+        assert n, "none to do"
+
+    x = np.zeros(4, np.float32)
+    for threads in (None, every + 1, 1):
+        CpuProgram(made, entry, threads).run({"x": x}, {"n": 4})
+    with pytest.raises(AssertionError, match="none to do"):
+        CpuProgram(made, entry, 1).run({"x": x}, {"n": 0})
+    assert seen == [(every, every), (every, every), (1, 1), (1, 1)]
+    assert get_num_threads() == every

@@ -98,6 +98,26 @@ def test_peaks_are_kept_by_device(tmp_path: Path) -> None:
     peak.keep(FACTS, tmp_path / "file" / "c", PEAKS)
 
 
+def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next process, not by this one; of each rate the best is kept, and what is settled stays."""
+    low, high = (replace(PEAKS, copy=Rate(rate, spread)) for rate, spread in ((9.0, 0.8), (5.0, 0.01)))
+    sound = replace(PEAKS, copy=Rate(12.0, 0.02))
+    machine, found = Cpu(), iter([low, high, sound])
+    monkeypatch.setattr(peak, "measure", lambda *given: next(found))
+
+    def process() -> Peaks:
+        monkeypatch.setattr(peak, "_measured", set())
+        return asked()
+
+    def asked() -> Peaks:
+        return peak.of(machine, None, tmp_path)  # type: ignore[arg-type]
+
+    assert [process(), asked()] == [low, low]
+    assert process().copy == Rate(9.0, 0.8)
+    assert [process(), process()] == [sound, sound]
+    assert next(found, None) is None
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of a megabyte and a few runs: what is measured then is no peak, but found all the same."""

@@ -10,7 +10,7 @@ is a mistake of a version, of the clock or of a count, and never a result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -68,10 +68,17 @@ class Peaks:
         return cls(copy, read, *(fma if fma else (None, None)))
 
     def best_of(self, other: Peaks) -> Peaks:
-        """Of each rate that both know the higher: something else may have been running."""
+        """Of each rate that both know that with the higher limit: something else may have been running."""
+        return self._joined(other, lambda rate: rate.limit)
+
+    def higher(self, other: Peaks) -> Peaks:
+        """Of each rate that both know the higher."""
+        return self._joined(other, lambda rate: rate.best)
+
+    def _joined(self, other: Peaks, by: Callable[[Rate], float]) -> Peaks:
         mine, theirs = self.rates, other.rates
-        higher = {name: max(mine[name], theirs[name], key=lambda r: r.limit) for name in mine if name in theirs}
-        return Peaks(higher["copy"], higher["read"], higher.get("fma32"), higher.get("fma64"))
+        chosen = {name: max(mine[name], theirs[name], key=by) for name in mine if name in theirs}
+        return Peaks(chosen["copy"], chosen["read"], chosen.get("fma32"), chosen.get("fma64"))
 
 
 @dataclass(frozen=True, slots=True)
