@@ -52,7 +52,7 @@ for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
 
 @cuda
 @pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])
-def test_every_kernel_becomes_the_sweeps_machineplain_ptx(kernel: str, tmp_path: Path) -> None:
+def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Path) -> None:
     """For sm_90, without a GPU: as many kernels as differ, each the PTX that the sweep's own backend makes of it."""
     unit = load(ROOT / "polybench" / f"{kernel}.c", defines=dict.fromkeys(("ni", "nj", "nk", "nl", "nm", "m", "n"), 64))
     sizes = {n: 64 for n in unit.values if isinstance(unit.values[n], int)}

@@ -157,8 +157,8 @@ class Cpu(Machine):
         )
 
     def place(self, array: np.ndarray) -> np.ndarray:
-        """From the beginning of a cache line on: NumPy's large arrays begin 16 bytes after one, and each vector of 64
-        bytes would be a part of two lines."""
+        """From the beginning of a cache line on: NumPy's large arrays begin 16 bytes after one, and every second vector
+        of 32 bytes would be a part of two lines."""
         memory = np.empty(array.nbytes + LINE, np.uint8)
         first = -memory.ctypes.data % LINE
         placed = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)

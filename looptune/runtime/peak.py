@@ -196,13 +196,13 @@ def keep(facts: Facts, cache: Path, peaks: Peaks) -> None:
 
 def of(machine: Machine, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
     """The peaks known, else measured and kept; ``fresh`` measures again. What was disturbed is measured again by the
-    next process that asks, and of each rate the best is kept."""
+    next process that asks, until its runs are alike; of each rate the best is kept."""
     before = None if fresh else known(machine.facts, cache)
     key = (str(cache), _key(machine.facts))
     if before is not None and (key in _measured or not _disturbed(before)):
         return before
     found = measure(machine, backend)
-    found = found if before is None else found.higher(before)
+    found = found if before is None else found.with_runs_of(before)
     keep(machine.facts, cache, found)
     _measured.add(key)
     return found

@@ -31,6 +31,11 @@ class Rate:
         """What is above this is no measurement."""
         return self.best * (1 + max(self.spread, LEAST_SPREAD))
 
+    def with_runs_of(self, other: Rate) -> Rate:
+        """The better best, and how far the better median is below it."""
+        best, median = max(self.best, other.best), max(r.best * (1 - r.spread) for r in (self, other))
+        return Rate(best, 1 - median / best)
+
 
 RATES = ("copy", "read", "fma32", "fma64")
 METHOD = 2
@@ -69,16 +74,16 @@ class Peaks:
 
     def best_of(self, other: Peaks) -> Peaks:
         """Of each rate that both know that with the higher limit: something else may have been running."""
-        return self._joined(other, lambda rate: rate.limit)
+        return self._joined(other, lambda mine, theirs: max(mine, theirs, key=lambda rate: rate.limit))
 
-    def higher(self, other: Peaks) -> Peaks:
-        """Of each rate that both know the higher."""
-        return self._joined(other, lambda rate: rate.best)
+    def with_runs_of(self, other: Peaks) -> Peaks:
+        """Of each rate that both know the best, below which the higher of the two medians is."""
+        return self._joined(other, Rate.with_runs_of)
 
-    def _joined(self, other: Peaks, by: Callable[[Rate], float]) -> Peaks:
+    def _joined(self, other: Peaks, join: Callable[[Rate, Rate], Rate]) -> Peaks:
         mine, theirs = self.rates, other.rates
-        chosen = {name: max(mine[name], theirs[name], key=by) for name in mine if name in theirs}
-        return Peaks(chosen["copy"], chosen["read"], chosen.get("fma32"), chosen.get("fma64"))
+        joined = {name: join(mine[name], theirs[name]) for name in mine if name in theirs}
+        return Peaks(joined["copy"], joined["read"], joined.get("fma32"), joined.get("fma64"))
 
 
 @dataclass(frozen=True, slots=True)
