@@ -19,7 +19,7 @@ from looptune.proved import proved
 from looptune.report import kept
 from looptune.report.kept import Sources
 from looptune.report.result import Entry, Held, Result
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
 from looptune.runtime.timing import paired, speedup_apart, summary
 from looptune.tune.concluded import conclude
 from looptune.tune.evaluate import KernelLab
@@ -137,7 +137,7 @@ def _result(
     return Result(
         kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
         dtype=prepared.context.dtype, sizes=_named(prepared),
-        entries=_entries(prepared, found, alone, default, best, verified, asserted),
+        entries=_entries(prepared, found, alone, default, best, verified, asserted, _failed(match, default)),
         directives=best if request.sweep else "", ties=ties,
         proof=proof.said, versions=_counts(searched.counts, found, finals.chosen(searched.timed)),
         command=request.command,
@@ -145,7 +145,7 @@ def _result(
         times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
         devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
         over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
-        guests=guests.judged(prepared, found, best, match.store) if found.us else (),
+        guests=guests.judged(prepared, found, best, match.store) if found.us else (), disturbed=found.disturbed,
     )  # fmt: skip
 
 
@@ -172,13 +172,16 @@ def _entries(
     best: str,
     verified: Mapping[str, str],
     asserted: Mapping[str, bool],
+    failed: str,
 ) -> tuple[Entry, ...]:
+    """``failed``: why the default has no time, where it was tried."""
     times = found.us
     base = times.get(default)
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
-            why = f"WRONG: {found.wrong[key]}" if key in found.wrong else "not measured"
+            missing = failed if key == default else "not measured"
+            why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
             return Entry(name, None, None, why, asserted.get(key, False))
         over = paired(base, times[key], 0) if base is not None and key != default else None
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
@@ -192,6 +195,18 @@ def _entries(
     if prepared.request.sweep and best in times:
         entries.append(entry("tuned", best, verified.get(best, "")))
     return tuple(entries)
+
+
+def _failed(match: Match, default: str) -> str:
+    """Why the default was not timed: the first line of its outcome."""
+    key = Row(match.lab.context, default, "default", match.sweep).key
+    row = match.store.lookup((key,)).get(key)
+    match None if row is None else row.outcome:
+        case TimedOut() as outcome:
+            return f"timed out twice, {outcome.message}"
+        case Crashed() | NotBuilt() | OverLimit() | WrongResult() | Illegal() as outcome:
+            return f"{outcome.status.replace('_', ' ')}: {outcome.message.splitlines()[0]}"
+    return "not measured"
 
 
 def _affordable(prepared: Prepared) -> bool:

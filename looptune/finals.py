@@ -25,7 +25,7 @@ from looptune.errors import TargetError
 from looptune.frontend.placed import parse_lines
 from looptune.places import Place, Race
 from looptune.proved import Proved, proved
-from looptune.runtime.outcome import Timed, WrongResult
+from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.timing import summary
 from looptune.schedule import Scheduled, schedule
 from looptune.targets import Model
@@ -41,6 +41,8 @@ FINALISTS, NEAR, MOST = 5, 1.10, 16
 LIKE = 1.01
 """Versions are as fast as each other by a few runs within this ratio."""
 LIMIT_S = 600.0
+DISTURBED = "disturbed"
+"""The fact of a finalist's row that says what disturbed the machine."""
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
@@ -64,13 +66,14 @@ class Written:
 class Finals:
     """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
     the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
-    that they took, each in a process of its own; ``written``: the winner."""
+    that they took, each in a process of its own; ``written``: the winner; ``disturbed``: what disturbed the machine."""
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     proofs: Mapping[str, Proved] = field(default_factory=dict)
     written: Mapping[str, Written] = field(default_factory=dict)
     proofs_s: float = 0.0
+    disturbed: str = ""
 
 
 def scheduled(lab: KernelLab, text: str) -> Scheduled:
@@ -153,7 +156,8 @@ class Match:
             return None
         times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
         wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
-        return None if self._impossible(times) else Finals(times, wrong)
+        disturbed = (str(v) for row in named.values() for n, v in _facts(row) if n == DISTURBED)
+        return None if self._impossible(times) else Finals(times, wrong, disturbed=next(disturbed, ""))
 
     def race(self, binaries: Mapping[str, Sealed]) -> Race:
         return Race(self.model, self.lab.measure_setups, Lineup(binaries, self.by_hand, self.seed, self.default))
@@ -161,12 +165,13 @@ class Match:
     def kept(self, found: Times) -> Finals:
         """What there is in the database now."""
         rounds = max(map(len, found.us.values()), default=0)
-        us = {name: timed(us, rounds) for name, us in found.us.items()}
+        us = {name: timed(us, rounds, found.disturbed) for name, us in found.us.items()}
         for name, outcome in us.items():
             self._record(name, outcome)
         for name, why in found.wrong.items():
             self._record(name, WrongResult(why))
-        return Finals({name: outcome.times_us for name, outcome in us.items()}, found.wrong)
+        times = {name: outcome.times_us for name, outcome in us.items()}
+        return Finals(times, found.wrong, disturbed=found.disturbed)
 
     @property
     def likely(self) -> tuple[str, ...]:
@@ -326,9 +331,15 @@ def _returned(reply: Reply, kind: type[_T]) -> _T:
             raise TargetError(f"the finals did not end: {other.message}")
 
 
-def timed(times_us: Sequence[float], rounds: int) -> Timed:
-    """The times of the first of ``rounds``: of all that are compared the same ones are kept."""
+def _facts(row: Row) -> tuple[Fact, ...]:
+    return row.outcome.facts if isinstance(row.outcome, Timed) else ()
+
+
+def timed(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
+    """Return the times of the first of ``rounds``: of all that are compared the same ones are kept. ``disturbed``: what
+    disturbed the machine."""
     stride = -(-rounds // KEPT)
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)
-    return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals")
+    facts = ((DISTURBED, disturbed),) if disturbed else ()
+    return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals", facts)

@@ -41,13 +41,14 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
         "earned": [asdict(e) for e in result.earned], "held": [asdict(h) for h in result.held],
         "over_hand": None if result.over_hand is None else asdict(result.over_hand),
         "ceiling": None if result.ceiling is None else _ceiling(result.ceiling), "sources": asdict(sources),
+        "disturbed": result.disturbed,
     }  # fmt: skip
 
 
 def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
     """KeyError, TypeError or ValueError where ``held`` is no such record."""
     ceiling, over = held["ceiling"], held["over_hand"]
-    # A record from before there was an ablation has none, one from before kernels were kept none of these.
+    # Earlier versions of looptune kept no ablation, no kernels and no disturbance.
     earned = tuple(_earned(e) for e in held.get("earned", ()))
     kernels = tuple(Held(**h) for h in held.get("held", ()))
     result = Result(
@@ -55,7 +56,7 @@ def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
         facts=Facts(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
         versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
         over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
-        earned=earned, held=kernels,
+        earned=earned, held=kernels, disturbed=held.get("disturbed", ""),
     )  # fmt: skip
     return result, Sources(**held["sources"])
 

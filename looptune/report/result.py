@@ -81,7 +81,8 @@ class Result:
     the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
     over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
     ``earned``: what each of the directives earns, where that was asked for; ``held``: the winner's kernels on a GPU;
-    ``guests``: what the best of other databases came to here.
+    ``guests``: what the best of other databases came to here; ``disturbed``: what disturbed the machine during the
+    finals, "" for nothing.
     """
 
     kernel: str
@@ -107,6 +108,7 @@ class Result:
     earned: tuple[Earned, ...] = ()
     guests: tuple[Guest, ...] = ()
     held: tuple[Held, ...] = ()
+    disturbed: str = ""
 
     def entry(self, name: str) -> Entry | None:
         return next((e for e in self.entries if e.name == name), None)
@@ -164,6 +166,7 @@ class Result:
                 for g in self.guests
             ],
             "kernels": [asdict(h) for h in self.held],
+            "disturbed": self.disturbed,
         }
 
     def _shares(self) -> dict[str, float | None]:

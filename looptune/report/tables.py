@@ -172,7 +172,12 @@ def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
     rule = tuple("-" * max(len(r[c]) for r in rows) for c in range(len(HEADINGS)))
-    return "\n".join([title(result), "", *_aligned([HEADINGS, rule, *rows[1:]])])
+    return "\n".join([title(result), "", *_aligned([HEADINGS, rule, *rows[1:]]), *disturbed(result)])
+
+
+def disturbed(result: Result) -> tuple[str, ...]:
+    """One line where the machine was disturbed during the finals, none where it was not."""
+    return (f"disturbed while it was timed: {result.disturbed}",) if result.disturbed else ()
 
 
 def markdown(result: Result) -> str:
@@ -191,6 +196,7 @@ def markdown(result: Result) -> str:
         *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
         f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
         *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
+        *(f"{line.capitalize()}." for line in disturbed(result)),
         f"Command: `{result.command}`",
     )
     title_lines = [f"# {title(result)}", "", *head, *rows, ""]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed
+from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
 from looptune.tune.best import Best
 from looptune.tune.budget import Budget
 from looptune.tune.executor import Answer, Executor
@@ -47,7 +47,7 @@ class _Open:
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
     source, whose cost will be its own. ``so_far``: its outcome where what is still to be built fails; ``took_s`` in
-    measuring processes until then.
+    measuring processes until then. ``again``: its measurement is repeated, after it timed out.
     """
 
     configuration: Configuration
@@ -62,6 +62,7 @@ class _Open:
     built: Any = None
     so_far: Outcome | None = None
     took_s: float = 0.0
+    again: bool = False
 
     def __post_init__(self) -> None:
         self.key = self.row.key
@@ -266,7 +267,9 @@ class Coordinator:
             opened = self._built.popleft()
             other = self._claim(opened)
             if other is None:
-                built, opened.built = opened.built, None
+                built = opened.built
+                if opened.proposed:
+                    opened.built = None
                 self._executor.measure(self._number, opened, built, self._best() if opened.proposed else None)
                 self._tally.devices = max(self._tally.devices, self._executor.devices(self._number))
                 self._measuring[opened.key] = time.monotonic()
@@ -350,6 +353,12 @@ class Coordinator:
                 outcome: Outcome = value
             case Raised(message):
                 outcome = Crashed(message)
+            case TimedOut() if not (opened.proposed or opened.again):
+                # Everything is compared with it, and the machine may have been disturbed.
+                opened.again = True
+                self._store.abandon(opened.key)
+                self._built.appendleft(opened)
+                return
             case other:
                 outcome = other
         self._store.finish(opened.key, outcome)

@@ -30,6 +30,7 @@ from looptune.mapping import plan
 from looptune.plans import Plan, count, repeats
 from looptune.runtime import peak
 from looptune.runtime.compare import Comparison
+from looptune.runtime.disturbance import Watch
 from looptune.runtime.machine import Machine, Run
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling
@@ -168,10 +169,11 @@ class Lineup:
 @dataclass(frozen=True, slots=True)
 class Times:
     """Microseconds of each round by name, paired by round; ``wrong``: why others have none. Versions that left early
-    have the first rounds only."""
+    have the first rounds only. ``disturbed``: what disturbed the machine meanwhile, "" for nothing."""
 
     us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
+    disturbed: str = ""
 
 
 def measurer(job: Job) -> Callable[..., Outcome | More | Times]:
@@ -312,10 +314,12 @@ class Bench:
             by_hand, wrong = self.by_hand(lineup.by_hand)
             samplers |= by_hand
         leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
+        watch = Watch()
         times = finals(samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=2 * limit_s)
+        disturbed = watch.disturbance()
         fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
         wrong |= {name: why for name, why in fast.items() if why is not None}
-        return Times({name: us for name, us in times.items() if name not in wrong}, wrong)
+        return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
 
     def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
         """Samplers of the kernels that a file has and that are right, and what is wrong with the others: whatever a

@@ -18,10 +18,13 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
+from looptune.tune.allowance import Allowance
 from looptune.tune.serving import LET_GO, serve
 
 Setup = Callable[[], Callable[..., Any]]
 
+LOOK_S = 0.05
+"""A process that is past its limit by the clock, and was not given the time, is looked at again after at least this."""
 _LAST_LINES = 24
 _LAST_BYTES = 8192
 
@@ -30,8 +33,8 @@ _LAST_BYTES = 8192
 class Life:
     """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
 
-    ``deadline``: of what is expected from it within ``limit_s``, on the monotonic clock; ``setup``: what it was set up
-    for, pickled; ``ready``: it is set up; ``used``: it has served another set-up before.
+    ``deadline``: when to look, on the monotonic clock, whether it has used up its ``allowance``; ``setup``: what it was
+    set up for, pickled; ``ready``: it is set up; ``used``: it has served another set-up before.
     """
 
     process: SpawnProcess
@@ -40,13 +43,31 @@ class Life:
     log_path: Path
     setup: bytes
     deadline: float = 0.0
-    limit_s: float = 0.0
+    allowance: Allowance | None = None
     ready: bool = False
     used: bool = False
 
     def allow(self, limit_s: float) -> None:
-        """What is expected next may take so long from now."""
-        self.limit_s, self.deadline = limit_s, time.monotonic() + limit_s
+        """Let what is expected next take so long from now."""
+        assert self.process.pid is not None, "the process was started"
+        self.allowance = Allowance.begin(self.process.pid, limit_s)
+        self.deadline = self.allowance.start + limit_s
+
+    def expired(self) -> bool:
+        """Return whether the allowance is used up; where it is not, ``deadline`` is when to look again."""
+        assert self.allowance is not None, "something is expected"
+        now = time.monotonic()
+        if now >= self.deadline:
+            left_s = self.allowance.left_s()
+            if left_s <= 0.0:
+                return True
+            self.deadline = now + max(LOOK_S, left_s)
+        return False
+
+    @property
+    def limit_s(self) -> float:
+        assert self.allowance is not None, "something is expected"
+        return self.allowance.limit_s
 
     def begin(self, setup: Setup) -> None:
         """Drop the set-up and all it holds, as memory on a device, and set up anew; nothing where it is the same."""

@@ -5,9 +5,10 @@
       wait([worker, …])  ◀─ pipe ── Returned(value) | Raised(message)      or, seen from outside: Crashed | TimedOut
 
 ``setup`` is a picklable callable without arguments; called once in the process, it returns ``run``. One thread of
-the coordinator waits for all workers at once. Limits are seconds; setting up does not count as running, nor does what a
-task says is its own work. Workers ignore Ctrl-C, which is the coordinator's to handle, and die with it even when it is
-killed. The process of a worker that is closed may serve another one, where both have the same Spares.
+the coordinator waits for all workers at once. Limits are seconds in which a process runs or waits for a device, see
+``allowance``; setting up does not count as running, nor does what a task says is its own work. Workers ignore Ctrl-C,
+which is the coordinator's to handle, and die with it even when it is killed. The process of a worker that is closed may
+serve another one, where both have the same Spares.
 """
 
 from __future__ import annotations
@@ -105,11 +106,11 @@ class Worker:
             self._send(self._life)
 
     def collect(self) -> tuple[Any, Reply] | None:
-        """What the process has said or, past its deadline, a TimedOut. TargetError where it cannot even set up."""
+        """What the process has said or, where its limit is used up, a TimedOut. TargetError where it cannot set up."""
         life = self._life
         assert life is not None, "only a started worker is waited for"
         said = life.link.poll()
-        if not said and time.monotonic() < life.deadline:
+        if not said and not life.expired():
             return None
         message = self._receive(life) if said else TimedOut(life.limit_s)
         if message in ((OWN_WORK, ""), (RESUMED, "")):

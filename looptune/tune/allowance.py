@@ -1,0 +1,70 @@
+"""How much of its limit a process has used: the time it ran or waited for a device, not the time it waited for a core.
+
+    used = max(CPU time of its busiest thread, time passed - time in which tasks of the machine waited for a core)
+
+On a quiet machine this is the time that passed. On a busy one a kernel that is given a tenth of a core may take ten
+times as long; a task that sleeps or waits for a device uses no core, and is stopped after PATIENCE times its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.runtime.disturbance import waited_for_cores_s
+
+PATIENCE = 20.0
+"""A task is stopped when this many times its limit have passed, whatever it was given of them."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """``limit_s`` seconds for what the process ``pid`` does from ``start`` on, by the monotonic clock.
+
+    ``waited_s``: seconds until then in which tasks of this machine waited for a core, None where the system does not
+    count them; ``threads``: CPU seconds until then of each thread of the process.
+    """
+
+    limit_s: float
+    pid: int
+    start: float
+    waited_s: float | None
+    threads: Mapping[int, float]
+
+    @classmethod
+    def begin(cls, pid: int, limit_s: float) -> Allowance:
+        return cls(limit_s, pid, time.monotonic(), waited_for_cores_s(), thread_seconds(pid))
+
+    def left_s(self) -> float:
+        """Return the seconds that are left of the limit; 0 or less where it is used up."""
+        passed = time.monotonic() - self.start
+        if passed >= PATIENCE * self.limit_s or passed < self.limit_s:
+            return self.limit_s - passed
+        busiest = max((s - self.threads.get(t, 0.0) for t, s in thread_seconds(self.pid).items()), default=passed)
+        return self.limit_s - max(busiest, passed - self._waited_s(passed))
+
+    def _waited_s(self, passed: float) -> float:
+        now = waited_for_cores_s()
+        if now is not None and self.waited_s is not None:
+            return now - self.waited_s
+        load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+        return passed * max(0.0, 1.0 - cores / load) if load > 0 else 0.0
+
+
+def thread_seconds(pid: int) -> dict[int, float]:
+    """Return the CPU seconds of each thread of a process, in user and system mode; nothing where the process is gone or
+    the system does not tell."""
+    found = {}
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            # The name stands in parentheses and may hold anything; utime and stime are the 12th and 13th after it.
+            fields = Path(f"/proc/{pid}/task/{task}/stat").read_text().rpartition(")")[2].split()
+            found[int(task)] = (int(fields[11]) + int(fields[12])) / _TICKS
+    except (OSError, ValueError, IndexError):
+        return found
+    return found
