@@ -220,11 +220,11 @@ class KernelWriter(Spelling):
         for _, run in groupby(body, lambda s: isinstance(s, Assign)):
             for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative):
                 match stmt:
-                    case Assign(Var(name), place) if name.endswith(PLACE):
+                    case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
                         yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
                         self.bind(name, True)
                         held.append(name)
-                    case Assign(Var(name), value) if name.endswith(VALUE):
+                    case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.taken:
                         yield from self.statement(stmt, indent)
                         if never_negative(value, self.nonnegative):
                             self.known(name, value)

@@ -53,9 +53,10 @@ def c_fmax(a, b):
 """C operations that Python spells otherwise, emitted into a module where it needs them."""
 
 SPELLED = {
-    "fabs": "abs({0})", "abs": "abs({0})", "fmin": "c_fmin({0}, {1})", "fmax": "c_fmax({0}, {1})",
-    "round": "c_round({0})", "cbrt": "c_cbrt({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
+    "fabs": "abs({0})", "abs": "abs({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
 }  # fmt: skip
+HELPED = {"fmin": "c_fmin", "fmax": "c_fmax", "round": "c_round", "cbrt": "c_cbrt"}
+"""Functions of math.h, and the helpers that compute them."""
 
 _RESERVED = frozenset({
     *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
@@ -64,6 +65,7 @@ _RESERVED = frozenset({
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
     "launch", "new", "config", "count_block", "blocks_arrived", "all_blocks_meet", "block_leaves", "blocks_at_once",
+    "told", "void", "sharer", "Unaliased", "Compiler", *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
 })  # fmt: skip
 
 MADE = ("__end", "__team", "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
@@ -201,19 +203,20 @@ class Writer(ABC):
             case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"int32({self.condition(e)})"
             case Bin(op, lhs, rhs):
-                own = LEVEL.get(op, ATOM)
-                text = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
+                own = LEVEL.get(op, 0)
+                text, own = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
                 return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, own, level)
         raise AssertionError(f"no Python for {e}")
 
-    def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> str:
+    def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
+        """The text of ``lhs op rhs``, whose operands ``a`` and ``b`` bind as ``op`` needs it, and how it binds."""
         if op in ("min", "max"):
-            return f"{op}({a}, {b})"
+            return f"{op}({a}, {b})", ATOM
         if op in ("/", "%") and is_integer(lhs.dtype):
             if never_negative(lhs, self.nonnegative) and never_negative(rhs, self.nonnegative):
-                return f"{a} {'//' if op == '/' else '%'} {b}"
-            return f"{self.helper('c_div' if op == '/' else 'c_mod')}({self.wide(a)}, {self.wide(b)})"
-        return f"{a} {op} {b}"
+                return f"{a} {'//' if op == '/' else '%'} {b}", LEVEL[op]
+            return f"{self.helper('c_div' if op == '/' else 'c_mod')}({self.wide(a)}, {self.wide(b)})", ATOM
+        return f"{a} {op} {b}", LEVEL[op]
 
     def wide(self, text: str) -> str:
         return f"int64({text})"
@@ -223,12 +226,10 @@ class Writer(ABC):
         return name
 
     def call(self, fn: str, args: list[str], dtype: str) -> str:
-        spelled = self.spelled.get(fn)
-        for name in HELPERS:
-            if spelled is not None and spelled.startswith(name):
-                self.helper(name)
-        text = spelled.format(*args) if spelled is not None else f"math.{fn}({', '.join(args)})"
-        return f"{dtype}({text})"
+        if fn in self.spelled:
+            return f"{dtype}({self.spelled[fn].format(*args)})"
+        name = self.helper(HELPED[fn]) if fn in HELPED else f"math.{fn}"
+        return f"{dtype}({name}({', '.join(args)}))"
 
     def bound(self, e: Expr, level: int = 0) -> str:
         """``e`` as a number that is not wrapped."""
@@ -241,8 +242,8 @@ class Writer(ABC):
                 return self.bound(arg, level)
             case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL.get(op, 0)
-                text = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
-                return text if op in ("min", "max") or text.startswith("c_") else enclosed(text, own, level)
+                text, own = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
+                return enclosed(text, own, level)
             case Un("-", arg) if is_integer(arg.dtype):
                 return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
