@@ -65,7 +65,8 @@ _RESERVED = frozenset({
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
     "launch", "new", "config", "count_block", "blocks_arrived", "all_blocks_meet", "block_leaves", "blocks_at_once",
-    "told", "void", "sharer", "Unaliased", "Compiler", *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
+    "told", "void", "sharer", "Unaliased", "Compiler",
+    *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
 })  # fmt: skip
 
 MADE = ("__end", "__team", "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
