@@ -8,6 +8,7 @@ from pathlib import Path
 
 from looptune import targets
 from looptune.api import CACHE, scheduled
+from looptune.escape import comment_lines
 from looptune.frontend import Unit, load
 from looptune.mapping import plan
 from looptune.parts import written_back
@@ -67,8 +68,8 @@ def _loaded(
 
 
 def _head(unit: Unit, lines: Sequence[str], asserted: Sequence[str]) -> str:
-    said = "".join(f"   {line}\n" for line in "\n".join(lines).splitlines())
-    said += "".join(f"   asserted by the user, not proved: {line}\n" for line in asserted)
+    whole = [*"\n".join(lines).splitlines(), *(f"asserted by the user, not proved: {line}" for line in asserted)]
+    said = "".join(f"   {line}\n" for line in comment_lines(whole))
     macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
     return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
 

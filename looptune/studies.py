@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from looptune.errors import UsageError
+from looptune.frontend.placed import canonical
 from looptune.report import kept
 from looptune.report.result import Entry, Result
 from looptune.report.study import MEASURED, Study
@@ -75,7 +76,12 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Study]:
 def bests(paths: Sequence[Path]) -> tuple[Study, ...]:
     """What these databases' sweeps came to, without the rows. Errors as ``read``'s."""
     swept = [s for s in read(paths) if any(row.role == "version" for row in s.rows)] if paths else []
-    return tuple(replace(s, rows=()) for s in swept)
+    return tuple(replace(s, rows=(), result=replace(s.result, directives=_directives(s))) for s in swept)
+
+
+def _directives(study: Study) -> str:
+    """Return what a sweep can take part with: directives that parse, and nothing else that the record may hold."""
+    return canonical(study.result.directives, f"the best of {study.context.kernel}")
 
 
 def _newest(contexts: Mapping[Context, list[Row]]) -> dict[Context, list[Row]]:

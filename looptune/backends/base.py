@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from looptune.escape import docstring
 from looptune.plans import Plan
 from looptune.version import __version__
 
@@ -104,7 +105,7 @@ class Backend(ABC):
 
 def header(plan: Plan, target: str) -> str:
     """The docstring an emitted module opens with: what it is and the schedule that made it."""
-    return f'"""{made_of(plan, target)}"""\n'
+    return f'"""{docstring(made_of(plan, target))}"""\n'
 
 
 def made_of(plan: Plan, target: str) -> str:

@@ -19,6 +19,7 @@ from looptune.backends.c_text import CWriter, braced, listed
 from looptune.backends.cuda_meeting import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.cuda_vectors import aligned
 from looptune.backends.parameters import extent_names, scalar_type
+from looptune.escape import comment
 from looptune.ir import Array
 from looptune.plans import ARRIVED, Dimension, Kernel, Plan
 
@@ -153,7 +154,7 @@ def file_text(plan: Plan) -> str:
     writer = CudaC(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.launched]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
-    said = made_of(plan, NAME).replace("*/", "* /")
+    said = comment(made_of(plan, NAME))
     functions = (writer.functions[name] for name in sorted(writer.functions))
     together = [CUDA_LAUNCH] if any(k.steps for k in plan.launched) else []
     return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])

@@ -17,6 +17,7 @@ from looptune.backends.c_host import host_writer, steps
 from looptune.backends.c_names import OPENCL_NAMES, plain
 from looptune.backends.c_text import CWriter, braced, reads_double
 from looptune.backends.parameters import extent_names
+from looptune.escape import comment
 from looptune.ir import Array
 from looptune.plans import Dimension, Kernel, Plan, apart
 
@@ -147,8 +148,8 @@ def file_text(plan: Plan) -> str:
     writer = OpenClC(plan, extent_names(plan))
     device = _device(plan, writer)
     host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))
-    said = made_of(plan, NAME).replace("*/", "* /")
-    return f"/* {said}\n{host}\n*/\n\n{device}"
+    said = comment(f"{made_of(plan, NAME)}\n{host}")
+    return f"/* {said}\n*/\n\n{device}"
 
 
 def _host(plan: Plan, writer: CWriter) -> Iterator[str]:

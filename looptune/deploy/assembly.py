@@ -7,13 +7,13 @@ functions    a plan each: it launches its kernels, or on a CPU makes what runs t
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from looptune import escape
 from looptune.backends import numba_cpu
 from looptune.backends.canonical import canonical
 from looptune.backends.text import ident
@@ -162,7 +162,7 @@ def quoted(value: Any) -> str:
     """A Python literal with double quotes, as the rest of the module has them."""
     match value:
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return escape.quoted(value)
         case tuple():
             return tupled(map(quoted, value))
         case dict():
@@ -180,7 +180,7 @@ def tupled(items: Iterable[str]) -> str:
 
 
 def _doc(plan: Named) -> str:
-    return f'    """{"; ".join(dict.fromkeys(plan.notes))}."""'
+    return f'    """{escape.docstring("; ".join(dict.fromkeys(plan.notes)))}."""'
 
 
 def _indented(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from looptune.frontend import Unit
+from looptune.frontend.placed import canonical
 from looptune.ir import Scalar
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary, summary
@@ -88,8 +89,8 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
         best = ""
     row = next(r for r in among if r.directives == best)
     return Measured(
-        row.context, json.loads(row.context.sizes), sizes, cores, best, summary(times[best]), medians.get(""),
-        bool(finals), _finished(row), commands.get(row.sweep, ""),
+        row.context, json.loads(row.context.sizes), sizes, cores, canonical(best, "configuration"), summary(times[best]),
+        medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from looptune.backends.text import HELPERS, Writer, ident
 from looptune.deploy import included, plans
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
 from looptune.deploy.measured import Measured
+from looptune.escape import docstring
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
 from looptune.simplify import is_integer
@@ -109,7 +110,7 @@ def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
         else "Nothing: this is the default.\n"
     )
     needs = "numba-cuda and numpy" if gpu else "numba and numpy"
-    return f'''"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
+    said = f"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
 
     {name}({params}{", stream=None" if gpu else ""}, check=False)
 
@@ -122,7 +123,7 @@ Measured:
 {measured}
 Made by: {request.command}
 """
-'''
+    return f'"""{docstring(said)}"""\n'
 
 
 def said_of(m: Measured, proof: str) -> Iterator[str]:

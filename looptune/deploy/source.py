@@ -16,6 +16,7 @@ from looptune.deploy.measured import Measured
 from looptune.deploy.module import Request, said_of
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.errors import DirectiveError, IllegalTransform
+from looptune.escape import comment_lines
 from looptune.frontend.placed import parse_lines
 from looptune.schedule import schedule
 from looptune.version import __version__
@@ -36,7 +37,7 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
     lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
-    comment = "\n".join(f"   {line}".rstrip() for line in lines).replace("*/", "* /").lstrip()
+    comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
     return f"/* {comment}\n*/\n{openmp.text(done.codelet)}"
 
 

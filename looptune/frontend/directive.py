@@ -26,7 +26,7 @@ KEYWORDS = frozenset({
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
-    r'|(?P<string>"[^"]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&]))'
+    r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&]))'
 )
 
 

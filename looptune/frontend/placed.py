@@ -57,6 +57,16 @@ def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[Placed, ...
     return tuple(_parse_line(text, span) for text, span in numbered(texts, file))
 
 
+def canonical(text: str, file: str) -> str:
+    """Return directives without comments, blank lines and needless space; ParseError where a line is no directive."""
+    placed = ((line, span, _parse_line(line, span)) for line, span in numbered(text.splitlines(), file))
+    lines = []
+    for line, span, _ in placed:
+        address, rest, _ = parse_address(line, span)
+        lines.append(f"{address}: {' '.join(rest.split())}")
+    return "\n".join(lines)
+
+
 def numbered(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
     """Each line that says something, without its comment, and the span of what it says."""
     for line, whole in enumerate(texts, start=1):

@@ -1,0 +1,66 @@
+r"""Foreign text inside generated text: directives, names of devices, kernels and files, commands.
+
+docstring        within the double quotes of a Python docstring
+quoted           a Python string literal
+comment_lines    the lines of a /* C comment */
+printable        one line on a terminal, or in a message
+
+None of them changes plain text of letters, digits and the usual marks, so that what people read is what was written.
+
+>>> print(docstring('2" x 4""'))
+2" x 4\"\"
+>>> comment_lines(["*/ int x; /*"])
+['* / int x; / *']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+
+def docstring(text: str) -> str:
+    """Escape ``text`` for a docstring between three double quotes; it may have several lines."""
+    lines = (_escaped(line.replace("\\", "\\\\")) for line in text.split("\n"))
+    return re.sub(r'"(?="|\Z)', r"\"", "\n".join(lines))
+
+
+def quoted(text: str) -> str:
+    r"""Return the literal of ``text`` with double quotes.
+
+    >>> print(quoted('a"b' + chr(10)))
+    "a\"b\n"
+    """
+    inner = text.replace("\\", "\\\\").replace('"', r"\"").replace("\n", r"\n").replace("\t", r"\t")
+    return f'"{_escaped(inner)}"'
+
+
+def comment_lines(lines: Iterable[str]) -> list[str]:
+    """Split ``lines`` where they have line breaks, and take out what opens or closes a comment of C.
+
+    A backslash at the end of a line joins it to the next one, where a slash may stand: it is followed by a point.
+    """
+    plain = (_escaped(line) for text in lines for line in (text.split("\n") if text else [""]))
+    apart = (re.sub(r"\*(?=/)|/(?=\*)", lambda mark: f"{mark[0]} ", line) for line in plain)
+    return [re.sub(r"(\\|\?\?/)(\s*)\Z", r"\1.\2", line) for line in apart]
+
+
+def comment(text: str) -> str:
+    """Escape a text of one or several lines for a comment of C."""
+    return "\n".join(comment_lines([text]))
+
+
+def printable(text: str) -> str:
+    """Escape what moves the cursor, colours text, ends a line or has no place in UTF-8.
+
+    >>> printable(chr(27) + "[31mred")
+    '\\\\x1b[31mred'
+    """
+    return _escaped(text.replace("\n", r"\n"))
+
+
+def _escaped(text: str) -> str:
+    """Without characters that are not printed: control characters, line breaks, lone halves of a surrogate pair."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
