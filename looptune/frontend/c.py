@@ -7,7 +7,8 @@ when it cannot be the codelet; the codelet, its callers, the types and the varia
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -31,21 +32,29 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
     ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
     Raises ParseError at the first place that is no C.
     """
-    prelude = "".join(f"typedef int {name};" for name in HEADER_TYPES)
+    assumed = dict(HEADER_TYPES)
     text = source.text
     while True:
+        prelude = "".join(f"typedef int {name};" for name in assumed)
         parser = CParser(lexer=_Lexer)
         try:
             # the prelude stands on a line of its own: lines of the text are one off, columns are right
             tree = parser.parse(prelude + "\n" + text, "")
         except SyntaxProblem as problem:
+            again = _AGAIN.search(str(problem))
+            if again is not None and assumed.pop(again[1], None) is not None:
+                continue
             error, at = explain(source, str(problem), parser.clex.last)
             gap = hole(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():
                 raise error from None
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
             continue
-        return _Reader(source, dtype).file(tree)
+        return _Reader(source, dtype, assumed).file(tree)
+
+
+_AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
+"""A variable or function of the file that is named like a type of a header."""
 
 
 class _Lexer(CLexer):
@@ -59,15 +68,32 @@ class _Lexer(CLexer):
 
 
 class _Reader:
-    """pycparser's tree to ours. ``types`` holds the typedefs read so far."""
+    """pycparser's tree to ours. ``types`` holds the typedefs that are visible at the place being read, and under
+    ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet."""
 
-    def __init__(self, source: Preprocessed, dtype: str | None) -> None:
+    def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
         self.source = source
         self.dtype = dtype
         self.types: dict[str, s.Type] = {
-            name: s.Basic(known) if known else s.Other(name) for name, known in HEADER_TYPES.items()
+            name: s.Basic(known) if known else s.Other(name) for name, known in assumed.items()
         }
         self.constants: list[s.Declare] = []
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A block of C: the types that it declares end with it."""
+        outer = self.types
+        self.types = dict(outer)
+        try:
+            yield
+        finally:
+            self.types = outer
+
+    def declared_constants(self) -> tuple[s.Declare, ...]:
+        """The enumeration constants read since the last call."""
+        found = tuple(self.constants)
+        self.constants.clear()
+        return found
 
     # -- places ---------------------------------------------------------------------------------
 
@@ -128,8 +154,11 @@ class _Reader:
                 f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
             )
         result = self.type(declaration.type)
-        params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
-        body = self.block(node.body)
+        outer, self.constants = self.constants, []
+        with self.scope():
+            params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
+            body = self.block(node.body)
+        self.constants = outer
         opening, closing = self.braces(node.body)
         span = self.span(node.decl)
         return s.Function(node.decl.name, params, result, body, marks, opening, closing, span=span)
@@ -158,10 +187,9 @@ class _Reader:
         raise ParseError("'}' is missing", self.source.tokens[first].span)
 
     def declare(self, node: Any) -> tuple[s.Declare, ...]:
-        self.enumerators(node.type)
+        kind = self.type(node.type)
         if node.name is None:
             return ()
-        kind = self.type(node.type)
         init = None if node.init is None else self.initialiser(node.init)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
@@ -173,23 +201,28 @@ class _Reader:
             return s.Braces(parts, span=self.span(node))
         return self.expr(node)
 
-    def enumerators(self, node: Any) -> None:
-        """Enumeration constants, wherever the type is written, as constants of the file."""
-        while not isinstance(node, c_ast.Enum):
-            node = getattr(node, "type", None)
-            if node is None:
-                return
-        previous: s.Expr | None = None
-        for item in node.values.enumerators if node.values else ():
+    def enumerated(self, node: Any) -> s.Type:
+        """An enumerated type, whose constants are declared where it lists them. The type is gcc's: unsigned where no
+        constant is negative."""
+        tag = f"enum {node.name}"
+        if node.values is None:
+            return self.types.get(tag, s.Basic("uint32"))
+        first: s.Expr = s.Number("0")
+        since = 0
+        negative = False
+        for item in node.values.enumerators:
             if not isinstance(item, c_ast.Enumerator):
                 continue
-            value: s.Expr
             if item.value is not None:
-                value = self.expr(item.value)
-            else:
-                value = s.Number("0") if previous is None else s.Binary("+", previous, s.Number("1"))
+                first, since = self.expr(item.value), 0
+                negative = negative or any(isinstance(n, s.Unary) and n.op in "-~" for n in s.every(first))
+            value = s.Binary("+", first, s.Number(str(since))) if since else first
             self.constants.append(s.Declare(item.name, s.Basic("int32"), value, True, True, span=self.span(item)))
-            previous = value
+            since += 1
+        made = s.Basic("int32" if negative else "uint32")
+        if node.name is not None:
+            self.types[tag] = made
+        return made
 
     def type(self, node: Any) -> s.Type:
         match node:
@@ -202,8 +235,7 @@ class _Reader:
             case c_ast.ArrayDecl():
                 return s.ArrayOf(self.type(node.type), None if node.dim is None else self.expr(node.dim))
             case c_ast.Enum():
-                self.enumerators(node)
-                return s.Basic("int32")
+                return self.enumerated(node)
             case c_ast.IdentifierType():
                 return named_type(node.names, self.types, self.dtype)
             case c_ast.FuncDecl():
@@ -229,9 +261,11 @@ class _Reader:
             case None:
                 return s.Block(())
             case c_ast.Compound():
-                return s.Block(self.items(node.block_items or []), span=self.span(node))
+                with self.scope():
+                    return s.Block(self.items(node.block_items or []), span=self.span(node))
             case _:
-                return s.Block(self.items([node]))
+                with self.scope():
+                    return s.Block(self.items([node]))
 
     def items(self, nodes: list[Any]) -> tuple[s.Item, ...]:
         found: list[s.Item] = []
@@ -242,7 +276,8 @@ class _Reader:
                 continue
             found += [s.Mark(p, span=p.span) for p in joined(marks)]
             marks = []
-            found += self.item(node)
+            made = self.item(node)
+            found += [*self.declared_constants(), *made]
         found += [s.Mark(p, span=p.span) for p in joined(marks)]
         return tuple(found)
 
@@ -282,6 +317,10 @@ class _Reader:
                 return (s.Evaluate(expr, span=expr.span),)
 
     def loop(self, node: Any) -> s.For:
+        with self.scope():
+            return self.for_(node)
+
+    def for_(self, node: Any) -> s.For:
         match node.init:
             case None:
                 init: tuple[s.Item, ...] = ()
