@@ -34,6 +34,7 @@ OTHERWISE: Mapping[str, str] = {
     "cannot read ": "a file that cannot be read cannot hold its message: test_cli",
     "-D needs a name": "an option, not the file: test_frontend_load",
     "not a text file: ": "its bytes are no text: test_cli",
+    " has more than \0 bytes": "a file of 64 MiB: test_c_lines",
     "#include is nested more than": "needs a second file that includes itself: test_frontend_load",
     "'}' is missing": "for text left out as unreadable that holds the brace; no such text is known",
     "the file holds no C": "for a parser that complains of a file without C; pycparser does not",

@@ -15,7 +15,7 @@ from looptune.frontend.codelet import build
 from looptune.frontend.group import Member, unite
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.identity import Variables, keys
-from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess
+from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
 from looptune.frontend.scope import Options
 from looptune.frontend.select import Chosen, Region
 from looptune.frontend.sites import Run, callers, runs
@@ -129,7 +129,9 @@ def _read(source: str | Path) -> tuple[str, str]:
     if path.is_dir():
         raise UsageError(f"a folder, not a C file: {path}")
     try:
-        data = path.read_bytes()
+        data = read_source(path)
+    except ParseError as error:
+        raise UsageError(error.message) from None
     except FileNotFoundError:
         raise UsageError(f"no such file: {path}") from None
     except OSError as error:

@@ -9,43 +9,54 @@ from __future__ import annotations
 
 import io
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pcpp
 
-from looptune.errors import ParseError, UsageError
+from looptune.errors import ParseError, UnsupportedError, UsageError
+from looptune.frontend.lines import joined
 from looptune.frontend.pragma import Pragma, read
+from looptune.frontend.predefined import GNU, predefined
 from looptune.source import Span
 
-_GNU = {
-    "__restrict__": "restrict", "__restrict": "restrict", "__inline__": "inline", "__inline": "inline",
-    "__const": "const", "__const__": "const", "__volatile__": "volatile", "__signed__": "signed",
-    "__extension__": "", "__attribute__(x)": "", "__declspec(x)": "", "__asm__(...)": "", "__forceinline": "inline",
-}  # fmt: skip
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
 _GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
 _DEEPEST = 50
 """Includes inside includes; gcc stops at 200, pcpp's recursion allows fewer."""
+_LARGEST = 64 * 2**20
+"""Bytes of a source file."""
+_ASKED = ("__has_include", "__has_include_next", "__has_attribute", "__has_builtin", "__has_c_attribute",
+          "__has_cpp_attribute", "__has_feature", "__has_extension")  # fmt: skip
+_SYSTEM = ("/usr/local/include", "/usr/include")
+_MEANING = re.compile(r"\b_*(?:vector_size|ext_vector_type|mode)_*\b")
+"""Attributes that change what a type is."""
+_SUFFIX = re.compile(r"[uUlL]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from."""
+    """``text`` at ``offset`` of the preprocessed text; ``macro`` is the innermost macro it comes from. ``place`` is
+    where it begins and ends in its file, None where a macro's body has it."""
 
     text: str
     offset: int
     span: Span
     macro: str | None
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
     """``pragmas[k]`` is what the line ``#pragma k`` of ``text`` stands for; ``skipped`` names headers not read,
-    ``missing`` those of them that the text has in quotes, with the place."""
+    ``missing`` those of them that the text has in quotes, with the place; ``defined`` are the lines that define or
+    undefine a macro."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -55,6 +66,7 @@ class Preprocessed:
     skipped: tuple[str, ...]
     starts: tuple[int, ...]
     missing: tuple[tuple[str, Span], ...] = ()
+    defined: tuple[Span, ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
         """The index of the token at a place of ``text`` (counted from 1), or of the last one before it."""
@@ -69,6 +81,18 @@ class Preprocessed:
             if depth == 0:
                 return token.span
         raise AssertionError("what the parser has read has its braces in pairs")
+
+
+def read_source(path: Path) -> bytes:
+    """The bytes of a source file. ParseError where it is a device or larger than a source can be."""
+    mode = path.stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise ParseError(f"{path} is a device, not a source file")
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ParseError(f"{path} has more than {_LARGEST:,} bytes")
+    return data
 
 
 def decode(data: bytes, path: str) -> str:
@@ -108,13 +132,16 @@ class _Preprocessor(pcpp.Preprocessor):
         super().__init__()
         self.main = path
         self.seen_main = False
+        self.opened = text
         self.sources = {path: text}
         self.lines: dict[str, list[str]] = {}
         self.pragmas: list[Pragma] = []
         self.skipped: list[str] = []
         self.missing: list[tuple[str, Span]] = []
+        self.defined: list[Span] = []
         self.pinned: frozenset[str] = frozenset()
-        for name, value in {**_GNU, **defines}.items():
+        self.macros.update(_begun(tuple(predefined().items())))
+        for name, value in defines.items():
             self.define(f"{name} {value}")
         self.pinned = frozenset(defines)
         for folder in include_dirs:
@@ -128,17 +155,52 @@ class _Preprocessor(pcpp.Preprocessor):
         return Span(file, line, len(text) - len(text.lstrip()) + 1, max(1, len(text.strip())), text)
 
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
+        """The tokens of each logical line. ``input`` has its trigraphs replaced, which gcc leaves as they are: the text
+        as it was opened counts."""
         file = abssource if self.seen_main else self.main
         self.seen_main = True
-        self.sources[file] = input
-        starts = [0]
-        for text in input.split("\n"):
-            starts.append(starts[-1] + len(text.rstrip()) + 1)
-        for tokens in super().group_lines(input, file):
-            for token in tokens:
-                line = bisect_right(starts, token.lexpos)
-                token.origin = (file, line, token.lexpos - starts[line - 1] + 1)
-            yield tokens
+        source = self.opened
+        self.sources[file] = source
+        breaks = [0, *(m.end() for m in re.finditer("\n", source))]
+        whole = joined(source)
+        line: list[Any] = []
+        for token in self.lexed(whole.text, file):
+            at = whole.place(token.lexpos)
+            row = bisect_right(breaks, at)
+            token.origin = (file, row, at - breaks[row - 1] + 1)
+            token.place = (at, whole.place(token.lexpos + token.width - 1) + 1)
+            line.append(token)
+            if token.type in self.t_WS and token.value == "\n":
+                yield line
+                line = []
+        if line:
+            last = copy(line[-1])
+            last.type, last.value = self.t_NEWLINE, "\n"
+            yield [*line, last]
+
+    def lexed(self, text: str, file: str) -> Iterator[Any]:
+        """pcpp's tokens, those of ``5ULL`` as one: it reads a suffix of up to two letters. ``width`` is in the text."""
+        lexer = self.lexer.clone()
+        lexer.input(text)
+        lexer.lineno = 1
+        held: Any = None
+        while (token := lexer.token()) is not None:
+            token.source = file
+            token.width = len(token.value)
+            if held is not None:
+                beside = held.lexpos + held.width == token.lexpos
+                if beside and token.type == self.t_ID and _SUFFIX.fullmatch(token.value):
+                    held.width += token.width
+                    held.value = re.sub("ll", "l", held.value + token.value, flags=re.IGNORECASE)
+                    continue
+                yield held
+                held = None
+            if token.type == self.t_INTEGER:
+                held = token
+            else:
+                yield token
+        if held is not None:
+            yield held
 
     def define(self, tokens: Any) -> None:
         if isinstance(tokens, str):
@@ -150,10 +212,12 @@ class _Preprocessor(pcpp.Preprocessor):
         if tokens[0].type != self.t_ID:
             raise ParseError("a macro's name is expected", self.line_span(*tokens[0].origin[:2]))
         body = [_copy(t) for t in tokens]
+        self.defined.append(self.line_span(*tokens[0].origin[:2]))
         super().define(body)
 
     def undef(self, tokens: Any) -> None:
         if tokens[0].value not in self.pinned:
+            self.defined.append(self.line_span(*tokens[0].origin[:2]))
             super().undef(tokens)
 
     def on_error(self, file: str, line: int, msg: str) -> None:
@@ -165,7 +229,12 @@ class _Preprocessor(pcpp.Preprocessor):
         if self.include_depth > _DEEPEST:
             last = self.lastdirective
             raise ParseError(f"#include is nested more than {_DEEPEST} deep", self.line_span(*last.origin[:2]))
-        return io.StringIO(decode(Path(includepath).read_bytes(), includepath))
+        try:
+            data = read_source(Path(includepath))
+        except ParseError as error:
+            raise ParseError(error.message, self.line_span(*self.lastdirective.origin[:2])) from None
+        self.opened = decode(data, includepath)
+        return io.StringIO(self.opened)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> str:
         where = self.line_span(*self.lastdirective.origin[:2])
@@ -185,7 +254,39 @@ class _Preprocessor(pcpp.Preprocessor):
         # pcpp looks at the words after "#if !defined" without asking whether there are any
         if name in _NEED_NAME and values in ([], ["!"], ["!", "defined"], ["!", "defined", "("]):
             raise ParseError(f"#{name} is incomplete", self.line_span(*directive.origin[:2]))
+        if name in ("if", "elif"):
+            toks[:] = self.answered(toks)
         return True
+
+    def on_unknown_macro_in_defined_expr(self, tok: Any) -> bool:
+        return tok.value in _ASKED
+
+    def answered(self, toks: list[Any]) -> list[Any]:
+        """The condition with 1 or 0 for each question such as ``__has_include(<x.h>)``."""
+        out: list[Any] = []
+        rest = iter(toks)
+        for token in rest:
+            out.append(token)
+            if token.value not in _ASKED or any(t.value == "defined" for t in out[-4:-1]):
+                continue
+            asked, depth = "", 0
+            for part in rest:
+                depth += (part.value == "(") - (part.value == ")")
+                asked += part.value
+                if depth == 0 and asked.strip():
+                    break
+            new = copy(token)
+            new.type, new.value = self.t_INTEGER, str(int(self.has(token.value, asked.strip()[1:-1].strip())))
+            out[-1] = new
+        return out
+
+    def has(self, question: str, what: str) -> bool:
+        """Whether there is such a header; attributes are all there and ignored, GNU C's own functions are not."""
+        if question.startswith("__has_include"):
+            folders = [Path(self.main).parent] if what.startswith('"') else []
+            folders += [Path(p) for p in (*self.path, *_SYSTEM)]
+            return any((folder / what.strip('<>"')).is_file() for folder in folders)
+        return question.endswith("attribute")
 
     def on_directive_unknown(
         self, directive: Any, toks: list[Any], ifpassthru: bool, precedingtoks: list[Any]
@@ -195,7 +296,7 @@ class _Preprocessor(pcpp.Preprocessor):
             raise ParseError(f"#error {''.join(t.value for t in toks)}", where)
         if directive.value != "pragma":
             return True
-        lines = [where]
+        lines = [self.line_span(*precedingtoks[0].origin[:2])]
         while lines[-1].text.rstrip().endswith("\\"):
             lines.append(self.line_span(where.file, lines[-1].line + 1))
         precedingtoks[0].pragma = len(self.pragmas)
@@ -213,11 +314,23 @@ class _Preprocessor(pcpp.Preprocessor):
         return found
 
 
+@lru_cache(maxsize=4)
+def _begun(macros: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    """The macros that every file begins with, as pcpp has them."""
+    machine = pcpp.Preprocessor()
+    own = set(machine.macros)
+    for name, value in (*macros, *GNU.items()):
+        machine.define(f"{name} {re.sub(r'(?<=[0-9a-fA-FuU])(?:LL|ll)', 'L', value)}")
+    for macro in machine.macros.values():
+        macro.begun = True
+    return {name: m for name, m in machine.macros.items() if name not in own}
+
+
 def _copy(token: Any) -> Any:
     """The token as part of a macro's body: what it expands to stands where the macro is named."""
     new = type(token)()
     new.__dict__.update(token.__dict__)
-    new.origin = None
+    new.origin = new.place = None
     return new
 
 
@@ -229,6 +342,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     previous: Any = None
     dropping = False
     cursor = Span("", 0, 0)
+    left_out = _LeftOut()
 
     def put(text: str) -> None:
         nonlocal offset
@@ -243,7 +357,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
             put("\n" if dropping is False and "\n" in token.value else " ")
             previous = None
             continue
-        if dropping:
+        if dropping or left_out.takes(token, machine):
             continue
         number = getattr(token, "pragma", None)
         if number is not None:
@@ -253,16 +367,47 @@ def _write(machine: _Preprocessor) -> Preprocessed:
         if previous is not None and _would_glue(previous, token):
             put(" ")
         cursor, macro = _place(machine, token, cursor)
-        tokens.append(Token(token.value, offset, cursor, macro))
+        tokens.append(Token(token.value, offset, cursor, macro, getattr(token, "place", None)))
         put(token.value)
         previous = token
     text = "".join(out) + "\n"
     starts = (0, *(m.end() for m in re.finditer("\n", text)))
-    macros = {name: "".join(t.value for t in m.value) for name, m in machine.macros.items() if m.arglist is None}
+    own = {name: m for name, m in machine.macros.items() if not hasattr(m, "begun") and m.arglist is None}
+    macros = {name: "".join(t.value for t in m.value) for name, m in own.items()}
     return Preprocessed(
         text, tuple(tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
-        tuple(machine.missing),
+        tuple(machine.missing), tuple(machine.defined),
     )  # fmt: skip
+
+
+class _LeftOut:
+    """GNU C's attributes, and the assembler's names of functions, which pycparser does not read and which say nothing
+    of what is computed."""
+
+    def __init__(self) -> None:
+        self.word = ""
+        self.said: list[str] = []
+        self.parens = self.braces = 0
+
+    def takes(self, token: Any, machine: _Preprocessor) -> bool:
+        """Whether the token is part of one. UnsupportedError for an attribute that makes the type another."""
+        if not self.word:
+            self.braces += (token.value == "{") - (token.value == "}")
+            attribute = token.value in ("__attribute__", "__attribute")
+            if not attribute and not (self.braces == 0 and token.value in ("__asm__", "__asm", "asm")):
+                return False
+            self.word = token.value
+            return True
+        self.parens += (token.value == "(") - (token.value == ")")
+        self.said.append(token.value)
+        if self.parens == 0 and token.value == ")":
+            found = _MEANING.search(" ".join(self.said))
+            where, _ = _place(machine, token, Span("", 0, 0))
+            of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
+            if found is not None and self.word.startswith("__attribute") and not of_system:
+                raise UnsupportedError(f"the attribute {found[0]} is not read: write plain C types", where)
+            self.word, self.said = "", []
+        return True
 
 
 def _would_glue(a: Any, b: Any) -> bool:

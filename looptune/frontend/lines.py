@@ -1,0 +1,73 @@
+"""Physical lines of C joined to logical ones, each character of which knows its place in the file.
+
+``// C:\\data\\``, then ``a[0] = 7;``: a backslash that ends a line goes on in the next one, in comments, tokens and
+directives alike. The digraphs ``<: :> <% %> %:`` are the characters that they stand for.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_JOIN = re.compile(r"\\[ \t]*\n")
+_DIGRAPHS = {"<:": "[ ", ":>": "] ", "<%": "{ ", "%>": "} ", "%:": "# "}
+_DIGRAPH = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|<:|:>|<%|%>|%:""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """``text`` with its lines joined; the k-th piece of it begins at ``starts[k]`` and in the file at ``places[k]``.
+
+    As many newlines follow a logical line as the file has in it, so that lines keep their numbers.
+
+    >>> line = joined("int \\\\\\nn;\\nm")
+    >>> line.text, line.place(4), line.place(line.text.index("m"))
+    ('int n;\\n\\nm', 6, 9)
+    """
+
+    text: str
+    starts: Sequence[int]
+    places: Sequence[int]
+
+    def place(self, offset: int) -> int:
+        """Where the character at ``offset`` stands in the file."""
+        piece = bisect_right(self.starts, offset) - 1
+        return self.places[piece] + offset - self.starts[piece]
+
+
+def joined(text: str) -> Joined:
+    if "\\" not in text:
+        return Joined(standard(text), (0,), (0,))
+    pieces: list[str] = []
+    starts, places = [0], [0]
+    length = at = owed = 0
+
+    def put(piece: str) -> None:
+        nonlocal length
+        pieces.append(piece)
+        length += len(piece)
+
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end + 1
+        join = _JOIN.search(text, at, end)
+        put(text[at : join.start() if join else end])
+        owed += join is not None
+        at = end
+        if not join and owed:
+            put("\n" * owed)
+            owed = 0
+        elif not join:
+            continue
+        starts.append(length)
+        places.append(at)
+    return Joined(standard("".join(pieces)), tuple(starts), tuple(places))
+
+
+def standard(text: str) -> str:
+    """The text with its digraphs written as what they stand for, and a blank."""
+    if not any(digraph in text for digraph in _DIGRAPHS):
+        return text
+    return _DIGRAPH.sub(lambda found: _DIGRAPHS.get(found[0], found[0]), text)
