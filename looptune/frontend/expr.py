@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, assert_never
 
 from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
+from looptune.frontend.constants import number
 from looptune.frontend.names import base, resolve, written_once
 from looptune.frontend.scope import Scope, Storage, layout, refuse
 from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Scalar, Select, Un, Var
@@ -31,44 +31,21 @@ _HEADER_CONSTANTS: dict[str, Const] = {
     "M_SQRT2": Const(math.sqrt(2), "float64"), "M_LN2": Const(math.log(2), "float64"),
     "INFINITY": Const(math.inf, "float32"), "HUGE_VAL": Const(math.inf, "float64"), "NAN": Const(math.nan, "float32"),
     "INT_MAX": Const(2**31 - 1), "INT_MIN": Const(-(2**31)), "UINT_MAX": Const(2**32 - 1, "uint32"),
-    "LONG_MAX": Const(2**63 - 1, "int64"), "CHAR_BIT": Const(8), "true": Const(1), "false": Const(0),
+    "LONG_MAX": Const(2**63 - 1, "int64"), "LONG_MIN": Const(-(2**63), "int64"),
+    "ULONG_MAX": Const(2**64 - 1, "uint64"), "SCHAR_MAX": Const(127), "SCHAR_MIN": Const(-128),
+    "UCHAR_MAX": Const(255), "CHAR_MAX": Const(127), "CHAR_MIN": Const(-128), "SHRT_MAX": Const(2**15 - 1),
+    "SHRT_MIN": Const(-(2**15)), "USHRT_MAX": Const(2**16 - 1), "INT8_MAX": Const(127), "INT8_MIN": Const(-128),
+    "UINT8_MAX": Const(255), "INT16_MAX": Const(2**15 - 1), "INT16_MIN": Const(-(2**15)),
+    "UINT16_MAX": Const(2**16 - 1), "INT32_MAX": Const(2**31 - 1), "INT32_MIN": Const(-(2**31)),
+    "UINT32_MAX": Const(2**32 - 1, "uint32"), "INT64_MAX": Const(2**63 - 1, "int64"),
+    "INT64_MIN": Const(-(2**63), "int64"), "UINT64_MAX": Const(2**64 - 1, "uint64"),
+    "SIZE_MAX": Const(2**64 - 1, "uint64"), "LLONG_MAX": Const(2**63 - 1, "int64"),
+    "LLONG_MIN": Const(-(2**63), "int64"), "ULLONG_MAX": Const(2**64 - 1, "uint64"), "CHAR_BIT": Const(8),
+    "true": Const(1), "false": Const(0),
     "FLT_MAX": Const(float.fromhex("0x1.fffffep127"), "float32"), "FLT_MIN": Const(2.0**-126, "float32"),
     "FLT_EPSILON": Const(2.0**-23, "float32"), "DBL_MAX": Const(float.fromhex("0x1.fffffffffffffp1023"), "float64"),
     "DBL_MIN": Const(2.0**-1022, "float64"), "DBL_EPSILON": Const(2.0**-52, "float64"),
 }  # fmt: skip
-
-_ESCAPES = {"n": 10, "t": 9, "0": 0, "r": 13, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11}
-
-
-def number(text: str, span: Span, float_literals: bool = False) -> Const:
-    """A C constant with C's type for it.
-
-    >>> number("0x10u", Span("", 0, 0)), number("1.5f", Span("", 0, 0)).dtype
-    (Const(value=16, dtype='uint32'), 'float32')
-    """
-    if text.startswith("'"):
-        return Const(_ESCAPES.get(text[2:-1], 0) if text[1] == "\\" else ord(text[1:-1]), span=span)
-    if (re.match(r"0[xX]", text) is None and re.search(r"[.eE]", text)) or re.match(r"0[xX].*[.pP]", text):
-        body = text.rstrip("fFlL")
-        value = float.fromhex(body) if text[:2] in ("0x", "0X") else float(body)
-        suffix = text[len(body) :].lower()
-        if suffix == "l":
-            raise refuse("long double", "double", span)
-        return Const(value, "float32" if suffix == "f" or float_literals else "float64", span=span)
-    body = text.rstrip("uUlL")
-    suffix = text[len(body) :].lower()
-    value_int = int(body, 8) if re.fullmatch(r"0[0-7]+", body) else int(body, 0)
-    types = ["int32", "uint32", "int64", "uint64"]
-    if "u" in suffix:
-        types = ["uint32", "uint64"]
-    elif re.match(r"0[xX0-7]", body) is None:
-        types = ["int32", "int64"]
-    if "l" in suffix:
-        types = [t for t in types if t.endswith("64")]
-    fitting = [t for t in types if value_int < 2 ** (int(t.lstrip("uint")) - (t[0] == "i"))]
-    if not fitting:
-        raise ParseError(f"{text} fits no integer type", span)
-    return Const(value_int, fitting[0], span=span)
 
 
 def cast(e: Expr, dtype: str) -> Expr:
