@@ -178,8 +178,15 @@ def _unary(op: str, dtype: str, arg: Meaning) -> Meaning:
 
 
 def convert(value: Any, dtype: str) -> Any:
-    """``(dtype)value`` as C converts: floats truncate toward zero, integers wrap."""
-    return wrap(int(value), dtype) if is_integer(dtype) else np.dtype(dtype).type(value)
+    """``(dtype)value`` as C converts: floats truncate toward zero, integers wrap, and each value is rounded once.
+
+    What C leaves undefined, an integer from a NaN or an infinity, is the least of its type.
+    """
+    if is_integer(dtype):
+        return wrap(int(value) if isinstance(value, int) or np.isfinite(value) else -(2**63), dtype)
+    if isinstance(value, int) and dtype == "float32":
+        return np.float32(np.int64(value) if value < 2**63 else np.uint64(value))
+    return np.dtype(dtype).type(value)
 
 
 def run(

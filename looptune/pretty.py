@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from looptune.ir import (
     Array,
     Assign,
@@ -67,8 +69,7 @@ def show(e: Expr, level: int = 0) -> str:
 def _expr(e: Expr) -> tuple[str, int]:
     match e:
         case Const():
-            text = constant(e)
-            return text, (_UNARY if text.startswith("-") else _ATOM)
+            return constant(e), (_UNARY if opens_with_minus(e) else _ATOM)
         case Var(name):
             return name, _ATOM
         case Load(array, index):
@@ -77,7 +78,7 @@ def _expr(e: Expr) -> tuple[str, int]:
             compare = f"{show(lhs, 8)} {'<' if op == 'min' else '>'} {show(rhs, 8)}"
             return f"({compare} ? {show(lhs)} : {show(rhs)})", _ATOM
         case Bin(op, lhs, rhs):
-            a, b = implicit(lhs, rhs)
+            a, b = (_promoted(lhs), _promoted(rhs)) if op in ("<<", ">>") else implicit(lhs, rhs)
             own = _LEVEL[op]
             # Where C's precedence is clear to a compiler and seldom to a reader.
             clear = _UNARY if op in ("<<", ">>", "&", "|", "^") else _LEVEL["<<"] if op in _COMPARED else 0
@@ -86,22 +87,43 @@ def _expr(e: Expr) -> tuple[str, int]:
             return f"{op}{show(arg, _ATOM)}", _UNARY
         case Call(fn, args, dtype):
             suffix = "f" if dtype == "float32" and fn != "abs" else ""
-            return f"{fn}{suffix}({', '.join(show(a) for a in args)})", _ATOM
+            name = "labs" if (fn, dtype) == ("abs", "int64") else f"{fn}{suffix}"
+            return f"{name}({', '.join(show(a) for a in args)})", _ATOM
         case Select(cond, then, other):
             return f"({show(cond, 1)} ? {show(then, 1)} : {show(other, 1)})", _ATOM
         case Cast(dtype, arg):
             return f"({C_TYPES[dtype]}){show(arg, _UNARY)}", _UNARY
 
 
+LEAST = (-(2**31), -(2**63))
+"""C has no constants of these values: they are written as a difference, in parentheses."""
+
+
+def opens_with_minus(c: Const) -> bool:
+    """The constant is written as the negative of another."""
+    return math.copysign(1, c.value) < 0 and not (is_integer(c.dtype) and c.value in LEAST)
+
+
 def constant(c: Const) -> str:
     if is_integer(c.dtype):
-        if c.value in (-(2**31), -(2**63)):
+        if c.value in LEAST:
             return f"({int(c.value) + 1}{'L' if c.dtype == 'int64' else ''} - 1)"
         return f"{c.value}{ {'int64': 'L', 'uint32': 'u', 'uint64': 'ul'}.get(c.dtype, '') }"
     value = float(c.value)
     if math.isnan(value) or math.isinf(value):
         return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value) + ("f" if c.dtype == "float32" else "")
+    return decimal(c) + ("f" if c.dtype == "float32" else "")
+
+
+def decimal(c: Const) -> str:
+    """The shortest decimal that is read as the value of a float type, in one step or by way of a double.
+
+    >>> decimal(Const(0.1, "float32")), decimal(Const(0.1, "float64"))
+    ('0.1', '0.1')
+    """
+    value = np.dtype(c.dtype).type(c.value)
+    text = str(value)
+    return text if np.dtype(c.dtype).type(float(text)) == value else repr(float(value))
 
 
 def implicit(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
@@ -111,6 +133,12 @@ def implicit(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
         if converted(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
             return x, y
     return lhs, rhs
+
+
+def _promoted(e: Expr) -> Expr:
+    """Without the cast that an operand of a shift is given by C."""
+    inner = _uncast(e)
+    return inner if converted(inner.dtype, inner.dtype) == e.dtype else e
 
 
 def _uncast(e: Expr) -> Expr:

@@ -19,7 +19,7 @@ from typing import Any
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.rewrite import rewrite, walk, walk_stmts
 from looptune.scope import names_in, written
-from looptune.simplify import fold, keeps_index
+from looptune.simplify import fits, fold, keeps_index, truth
 
 Range = tuple[int, int]
 """The least and the greatest value."""
@@ -190,7 +190,7 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
             case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
                 return _compared(op, difference(lhs, rhs, env), n)
             case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
-                return rest if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
+                return truth(rest) if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
             case Var(name, dtype) if name in env and env[name][0] == env[name][1]:
                 return Const(env[name][0], dtype)
             case Bin() | Un() | Cast():
@@ -201,8 +201,12 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
 
 
 def never_wraps(e: Expr) -> bool:
-    """Nothing in it wraps around."""
-    return all(n.dtype in ("int32", "int64") for n in walk(e) if isinstance(n, (Var, Const, Bin, Cast, Load, Un)))
+    """Nothing in it wraps around, and no conversion in it changes a value."""
+    return all(
+        n.dtype in ("int32", "int64") and not (isinstance(n, Cast) and (n.dtype, n.arg.dtype) == ("int32", "int64"))
+        for n in walk(e)
+        if isinstance(n, (Var, Const, Bin, Cast, Load, Un))
+    )
 
 
 def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
@@ -241,7 +245,9 @@ def between(e: Expr, env: Mapping[str, Range]) -> Range | None:
             return None if inside is None or inside[0] < 0 else (inside[0] // k, inside[1] // k)
         case Bin("+" | "-" | "*"):
             terms, constant = linear(e)
-            return None if terms == {e: 1} else _sum(terms, constant, env)
+            found = None if terms == {e: 1} else _sum(terms, constant, env)
+            wrapped = found is not None and not never_wraps(e) and not all(fits(end, e.dtype) for end in found)
+            return None if wrapped else found
     return None
 
 

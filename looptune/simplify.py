@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from looptune.ir import Bin, Cast, Const, Expr, Select, Un
+from looptune.ir import COMPARISONS, Bin, Cast, Const, Expr, Select, Un
 
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
@@ -27,6 +27,31 @@ def wrap(value: int, dtype: str) -> int:
     bits = _BITS[dtype]
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.startswith("i") and value >> (bits - 1) else value
+
+
+def fits(value: int, dtype: str) -> bool:
+    """``value`` is one of the integer type.
+
+    >>> fits(255, "uint8"), fits(2**31, "int32")
+    (True, False)
+    """
+    return wrap(value, dtype) == value
+
+
+def overflows_never(dtype: str) -> bool:
+    """A sum or a product of the integer type is that of the numbers: of a signed type, whose overflow C leaves
+    undefined, while those of unsigned ones wrap. Of types narrower than int, C has none."""
+    return dtype in ("int32", "int64")
+
+
+def truth(e: Expr) -> Expr:
+    """1 where ``e`` is not zero, else 0."""
+    match e:
+        case Bin(op) if op in COMPARISONS:
+            return e
+        case Un("!"):
+            return e
+    return Bin("!=", e, Const(0, e.dtype), span=e.span)
 
 
 def keeps_index(to: str, of: str) -> bool:
@@ -105,12 +130,14 @@ def fold(e: Expr) -> Expr:
         case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
             value = evaluate(op, int(a), int(b))
             return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
-        case Bin("==", Bin("+", Bin("*", Const(int(a)), _), Const(int(b))), Const(int(c))) if a and (c - b) % a:
+        case Bin("==", Bin("+", Bin("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c))) if (
+            a and (c - b) % a and overflows_never(total.dtype)
+        ):
             return Const(0, span=e.span)
-        case Bin("==", Bin("*", Const(int(a)), x), Const(0)) if a:
+        case Bin("==", Bin("*", Const(int(a)), x), Const(0)) if a and overflows_never(x.dtype):
             return replace(e, lhs=x)
-        case Bin("&&", Const(0) as no, _) | Bin("&&", _, Const(0) as no):
-            return no
+        case Bin("&&", Const(0), _) | Bin("&&", _, Const(0)):
+            return Const(0, span=e.span)
         case Bin(op, lhs, rhs) if is_integer(lhs.dtype):
             return _fold_identity(e, op, lhs, rhs)
         case Un("-", Const(int(a), dtype)) if is_integer(dtype):
@@ -130,15 +157,18 @@ def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
             return Const(0, e.dtype)
         case ("-", a, b) | ("min" | "max", a, b) if a == b:
             return Const(0, e.dtype) if op == "-" else a
-        case "+", x, Const(int(b)) if b < 0:
+        case "+", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
             return fold(replace(e, op="-", rhs=Const(-b, rhs.dtype)))
-        case "-", x, Const(int(b)) if b < 0:
+        case "-", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
             return fold(replace(e, op="+", rhs=Const(-b, rhs.dtype)))
         case "+" | "-", Bin("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
             total = (a if inner == "+" else -a) + (b if op == "+" else -b)
-            return add(x, Const(total, e.dtype))
+            if e.dtype.startswith("u"):  # a sum wraps, whatever its order
+                total = wrap(total, e.dtype)
+                total -= (1 << _BITS[e.dtype]) if total >> (_BITS[e.dtype] - 1) else 0
+            return add(x, Const(total, e.dtype)) if fits(abs(total), e.dtype) else e
         case "/" | "%", Bin("*", Const(int(a)), x) | Bin("*", x, Const(int(a))), Const(int(b)) if (
-            b and a % b == 0 and not e.dtype.startswith("u")  # signed products do not wrap in C
+            b and a % b == 0 and overflows_never(e.dtype) and fits(a // b, e.dtype)
         ):
             return mul(x, Const(a // b, e.dtype)) if op == "/" else Const(0, e.dtype)
         case "-", Bin("+", x, y), z if y == z:

@@ -18,6 +18,7 @@ import numpy as np
 from looptune.backends.kernel_writer import KernelWriter
 from looptune.backends.text import enclosed, never_negative, widens
 from looptune.ir import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
+from looptune.pretty import LEAST, decimal, opens_with_minus
 from looptune.simplify import extreme, is_integer
 
 LEVEL = {
@@ -80,8 +81,7 @@ class CValues(KernelWriter):
         """``e`` with C's value and, but for the narrowest integers, its type."""
         match e:
             case Const():
-                text = self.literal(e)
-                return enclosed(text, UNARY if text.startswith("-") else ATOM, level)
+                return enclosed(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
             case Var():
                 return self.variable(e, e.dtype, level)
             case Load():
@@ -149,7 +149,7 @@ class CValues(KernelWriter):
         if not is_integer(c.dtype):
             return self.number(float(c.value), c.dtype)
         value = int(c.value)
-        if value in (-(2**31), -(2**63)):
+        if value in LEAST:
             return f"({self.literal(Const(value + 1, c.dtype))} - 1)"
         suffix = {"int64": self.wide_suffix, "uint32": "u", "uint64": f"u{self.wide_suffix}"}
         return f"{value}{suffix.get(c.dtype, '')}"
@@ -160,7 +160,7 @@ class CValues(KernelWriter):
             rounded = np.dtype(dtype).type(value)
         if not np.isfinite(rounded):
             return self.special(float(rounded), dtype)
-        return f"{rounded!s}{'f' * (dtype == 'float32')}"
+        return decimal(Const(value, dtype)) + "f" * (dtype == "float32")
 
     def call(self, fn: str, args: list[str], dtype: str, level: int) -> str:
         text = f"{self.function(fn, dtype)}({', '.join(args)})"

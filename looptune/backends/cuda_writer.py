@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from looptune.backends import cuda_ahead, cuda_copy, cuda_meeting, cuda_vectors
 from looptune.backends.kernel_writer import KernelWriter, Within
-from looptune.backends.text import HELPERS, LEVEL, Writer, enclosed, ident, never_negative
+from looptune.backends.text import HELPERS, LEVEL, UNLIMITED, Writer, enclosed, ident, never_negative
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Dimension, Plan
 
@@ -150,8 +150,8 @@ class CudaWriter(Writer, NumbaSpelling):
         match e:
             case Const(n):
                 return str(int(n))
-            case Var(name):
-                return ident(name)
+            case Var(name, dtype):
+                return f"uint32({ident(name)})" if dtype == "uint64" and name not in self.counters else ident(name)
             case Bin("+" | "-" | "*" as op, lhs, rhs):
                 own = LEVEL[op]
                 return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
@@ -214,4 +214,4 @@ class HostWriter(CudaWriter):
 
 
 def host_helper(name: str) -> str:
-    return HELPERS[name].replace(name, HOST + name)
+    return UNLIMITED.get(name, HELPERS[name]).replace(name, HOST + name)

@@ -15,7 +15,7 @@ from math import prod
 from looptune.backends import block_order, cuda_ahead, cuda_meeting, cuda_overlap, cuda_stage, cuda_team, tiles
 from looptune.backends.kept import LANE, kept
 from looptune.backends.kernel_writer import KernelWriter
-from looptune.backends.parameters import counters, extent_names
+from looptune.backends.parameters import counters, extent_names, extents
 from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
@@ -36,7 +36,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     """The lines between the kernel's parameters and its end."""
     kernel = kept(speculated(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
-    writer.nonnegative = set(writer.counters)
+    writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most = set(), {}
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     if kernel.vectors:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from looptune.backends.text import never_negative
 from looptune.ir import Array, Scalar, Var
 from looptune.plans import Plan, host_loops
@@ -9,8 +11,13 @@ from looptune.plans import Plan, host_loops
 
 def extent_names(plan: Plan) -> set[str]:
     """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
+    return extents(plan, ("int32",))
+
+
+def extents(plan: Plan, dtypes: Collection[str] = ("int32", "uint32", "uint64")) -> set[str]:
+    """Parameters of these types that are an array's extent."""
     shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
-    return {e.name for e in shapes if isinstance(e, Var) and e.dtype == "int32"}
+    return {e.name for e in shapes if isinstance(e, Var) and e.dtype in dtypes}
 
 
 def counters(plan: Plan) -> set[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from looptune.backends.text import never_negative
+from looptune.backends.text import may_wrap, never_negative
 from looptune.ir import Bin, Const, Expr, Var
 from looptune.ranges import linear
 from looptune.simplify import add, mul, sub
@@ -34,8 +34,12 @@ class Place:
 
 
 def parted(e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]) -> Place | None:
-    """None where the base may be negative. ``counted``, ``nonnegative``: names of variables; ``most``: what some of
+    """None where the base may be negative, or the sum may wrap by C's rules.
+
+    ``counted``, ``nonnegative``: names of variables; ``most``: what some of
     these are at most."""
+    if may_wrap(e, nonnegative):
+        return None
     terms, constant = linear(e)
     base: Expr = Const(0)
     found = []

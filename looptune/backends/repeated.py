@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from looptune.backends.text import never_negative
+from looptune.backends.text import may_wrap, never_negative
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ranges import linear
 from looptune.rewrite import rewrite, walk
@@ -83,7 +83,10 @@ def _place(e: Expr, changed: set[str]) -> bool:
 
 
 def _split(e: Expr, nonnegative: Collection[str]) -> tuple[Expr, int]:
-    """What varies, and what is added to it: nothing where a variable may be negative, as in a loop from -1."""
+    """What varies, and what is added to it: nothing where a variable may be negative, as in a loop from -1, or the sum
+    wraps by C's rules."""
+    if may_wrap(e, nonnegative):
+        return e, 0
     terms, constant = linear(e)
     below = (isinstance(term, Var) and not never_negative(term, nonnegative) for term in terms)
     if any(factor < 0 for factor in terms.values()) or any(below):

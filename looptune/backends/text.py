@@ -12,7 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
+import numpy as np
+
 from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Un, Var, While
+from looptune.pretty import decimal
+from looptune.rewrite import walk
 from looptune.simplify import extreme, is_integer
 
 DTYPES = (
@@ -22,12 +26,12 @@ DTYPES = (
 HELPERS = {
     "c_div": """\
 def c_div(a, b):
-    q = abs(a) // abs(b)
+    q = int64(uint64(abs(a)) // uint64(abs(b)))
     return q if (a < 0) == (b < 0) else -q
 """,
     "c_mod": """\
 def c_mod(a, b):
-    r = abs(a) % abs(b)
+    r = int64(uint64(abs(a)) % uint64(abs(b)))
     return r if a >= 0 else -r
 """,
     "c_round": """\
@@ -50,7 +54,22 @@ def c_fmax(a, b):
     return b if a != a or b > a else a
 """,
 }
-"""C operations that Python spells otherwise, emitted into a module where it needs them."""
+"""C operations that Python spells otherwise, emitted into a module where it needs them. The absolute value of the least
+int64 has 63 zeros, as an unsigned number too."""
+
+UNLIMITED = {
+    "c_div": """\
+def c_div(a, b):
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+""",
+    "c_mod": """\
+def c_mod(a, b):
+    r = abs(a) % abs(b)
+    return r if a >= 0 else -r
+""",
+}
+"""The same for Python's own integers."""
 
 SPELLED = {
     "fabs": "abs({0})", "abs": "abs({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
@@ -87,13 +106,15 @@ def ident(name: str) -> str:
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:
     """``e`` cannot be negative, given the variables ``known`` not to be."""
+    if e.dtype.startswith("uint"):
+        return True
     match e:
         case Const(value):
             return value >= 0
-        case Var(name, dtype):
-            return name in known or dtype.startswith("uint")
+        case Var(name):
+            return name in known
         case Cast(dtype, arg):
-            return dtype.startswith("uint") or (widens(dtype, arg.dtype) and never_negative(arg, known))
+            return widens(dtype, arg.dtype) and never_negative(arg, known)
         case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
             return never_negative(lhs, known) and never_negative(rhs, known)
         case Bin("%", lhs, _) if is_integer(lhs.dtype):
@@ -102,7 +123,29 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
             return never_negative(lhs, known) or never_negative(rhs, known)
         case Bin(op):
             return op in COMPARISONS
-    return e.dtype.startswith("uint")
+        case Un("!"):
+            return True
+    return False
+
+
+def may_wrap(e: Expr, known: Collection[str]) -> bool:
+    """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
+    sizes and counters (``known`` variables), which are small."""
+    sums = (n for n in walk(e) if isinstance(n, Bin) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
+    return not all(_small_sum(n, known) for n in sums)
+
+
+def _small_sum(e: Expr, known: Collection[str]) -> bool:
+    match e:
+        case Const(value):
+            return 0 <= value < 2**31
+        case Var(name):
+            return name in known
+        case Cast(_, arg):
+            return _small_sum(arg, known)
+        case Bin("+" | "-" | "*", lhs, rhs):
+            return _small_sum(lhs, known) and _small_sum(rhs, known)
+    return False
 
 
 def widens(dtype: str, of: str) -> bool:
@@ -186,7 +229,8 @@ class Writer(ABC):
             case Const():
                 return literal(e, exact)
             case Var(name, dtype):
-                return f"{dtype}({ident(name)})" if exact and is_integer(dtype) else ident(name)
+                # The variable of a loop is an int64, beside which Numba makes a uint64 a float64.
+                return f"{dtype}({ident(name)})" if dtype == "uint64" or (exact and is_integer(dtype)) else ident(name)
             case Load():
                 return self.element(e)
             case Cast(dtype, arg):
@@ -237,15 +281,15 @@ class Writer(ABC):
         match e:
             case Const(value):
                 return str(int(value))
-            case Var(name):
-                return self.wide_variable(name)
+            case Var(name, dtype):
+                return self.wide(ident(name)) if dtype == "uint64" else self.wide_variable(name)
             case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
                 return self.bound(arg, level)
             case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL.get(op, 0)
                 text, own = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
                 return enclosed(text, own, level)
-            case Un("-", arg) if is_integer(arg.dtype):
+            case Un("-", arg) if arg.dtype in _SIGNED:
                 return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
@@ -268,14 +312,16 @@ def literal(c: Const, exact: bool) -> str:
     """A constant; its type is written out where a variable takes it, and where it decides that of a result: beside an
     int64, which a plain number is, Numba makes a uint64 a float64."""
     if c.dtype == "float64":
-        return _float(float(c.value))
-    number = _float(float(c.value)) if c.dtype == "float32" else str(int(c.value))
+        return _float(c)
+    number = _float(c) if c.dtype == "float32" else str(int(c.value))
     return f"{c.dtype}({number})" if exact or c.dtype in ("float32", "uint64") else number
 
 
-def _float(value: float) -> str:
+def _float(c: Const) -> str:
+    with np.errstate(over="ignore"):
+        value = float(np.dtype(c.dtype).type(c.value))
     if value != value:
         return "math.nan"
     if value in (float("inf"), float("-inf")):
         return "math.inf" if value > 0 else "(-math.inf)"
-    return repr(value)
+    return decimal(c)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from looptune.analysis import Analysis
 from looptune.backends.numba_cpu import options_of, unaliased
-from looptune.backends.text import HELPERS, Writer, ident
+from looptune.backends.text import UNLIMITED, Writer, ident
 from looptune.deploy import included, plans
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
 from looptune.deploy.measured import Measured
@@ -190,7 +190,7 @@ def _extents(codelet: Codelet) -> str:
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     shapes = [tupled("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
     returned = tupled(shapes)
-    helpers = "".join(f"{HELPERS[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
+    helpers = "".join(f"{UNLIMITED[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
     return f'''{helpers}def extents({", ".join(map(ident, whole))}):
     """The shapes that the C text declares; None where it leaves one open."""
     return {returned}
