@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.tune.best import Best
 from looptune.tune.lab import More
@@ -19,6 +21,7 @@ from looptune.tune.space import Configuration, parse
 from looptune.tune.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 from looptune.tune.sweep import Budget, Prepared, SweepResult, sweep
+from looptune.tune.tally import Tally
 from looptune.tune.workers import Setup
 
 CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
@@ -120,6 +123,11 @@ def run(lab: FakeLab, tmp_path: Path, source: Any = SPACE, count: int | None = N
     strategy = options.pop("strategy", None) or Exhaustive(source)
     with Store.open(tmp_path / "store") as store:
         return sweep(lab, strategy, store, **{**given, **options})
+
+
+def end_budget_after(patch: pytest.MonkeyPatch, lab: FakeLab, measurements: int) -> None:
+    """Let the seconds of a budget be over when so many measurements have begun, however long they take."""
+    patch.setattr(Tally, "left_s", lambda tally: 0.0 if len(ran(lab, "measure")) >= measurements else 0.02)
 
 
 def ran(lab: FakeLab, what: str) -> list[str]:

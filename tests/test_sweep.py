@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from fake_lab import CONTEXT, FakeLab, ran, run, timed
+from fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run, timed
 
 from looptune.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
@@ -51,11 +51,14 @@ def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
     assert len(ran(lab, "measure")) == 1 + 8 + 6
 
 
-def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path) -> None:
+def test_a_budget_that_ends_between_two_steps(
+    lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the first has found is kept and counted; a version without a time is as if it had not been begun."""
     space = parse("loop k: { again slowly | later slowly }", "s")
-    result = run(lab, tmp_path, space, budget=Budget(seconds=5.0), jobs=2, timeout_s=90.0)
-    assert (result.counts["timed"], result.elapsed_s < 30.0) == (2, True)
+    end_budget_after(monkeypatch, lab, measurements=3)
+    result = run(lab, tmp_path, space, budget=Budget(seconds=1.0), jobs=2, timeout_s=90.0)
+    assert result.counts["timed"] == 2
     with Store.open(tmp_path / "store") as store:
         rows = sorted((row.directives, row.status) for row in store.rows())
     assert rows == [("", "timed"), ("loop k: again slowly", "timed")]
