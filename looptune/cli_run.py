@@ -98,6 +98,11 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     type=click.Path(path_type=Path),
     help="Another database, whose best configurations of FILE take part in the sweep's finals; repeatable.",
 )
+@click.option(
+    "--handwritten/--no-handwritten",
+    default=True,
+    help="Run the Python file handwritten/NAME.py beside FILE, where there is one, in the finals; or do not.",
+)
 @click.option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
 @db_option
 @reports_option

@@ -113,7 +113,7 @@ def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResu
     among = (*texts, default) if known and default not in texts else texts
     among = (*among, *guests.finalists(prepared, searched, among))
     return Match(
-        lab, store, searched.sweep, prepared.model, among, default, finals.handwritten(request.file), request.seed,
+        lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
         request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
     )  # fmt: skip
 

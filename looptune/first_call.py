@@ -51,7 +51,7 @@ def tune(
     space: str | Path | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """A decorator for a function with the C parameters. ``budget``: of each search, a time or a number of versions; the
-    others are as for ``compile`` and ``looptune run``.
+    others are as for ``compile`` and ``looptune run``. No Python file beside the C file is run.
 
     UsageError, when the function is decorated, where its parameters are not the C function's.
     """
@@ -60,6 +60,7 @@ def tune(
     macros = {name: None if value is None else str(value) for name, value in given.items()}
     request = Request(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
+        handwritten=False,
         space=None if space is None else Path(space), budget=budget, db=Path(db),
     )  # fmt: skip
 

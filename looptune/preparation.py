@@ -11,6 +11,7 @@ from looptune import dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
+from looptune.escape import printable
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Scalar
@@ -66,6 +67,7 @@ class Request:
     warm_l2: bool = False
     cut_off: bool = True
     ablation: bool = False
+    handwritten: bool = True
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
     also: tuple[Study, ...] = ()
@@ -107,6 +109,11 @@ class Prepared:
         if self.request.jobs is not None:
             return self.request.jobs
         return default_jobs() if self.job.target.bakes else cores()
+
+    @property
+    def by_hand(self) -> Path | None:
+        """The Python file of hand-written kernels that the finals run; None where there is none or it is not wanted."""
+        return _by_hand(self.request)
 
     @property
     def guests(self) -> tuple[Study, ...]:
@@ -155,7 +162,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
     size = _problem(request, unit)
-    needed = (finals.handwritten(request.file), size.data)
+    needed = (_by_hand(request), size.data)
     place.require([path for path in needed if path is not None], target.name)
     large = reduced(unit.codelet, size) if target.bakes else None
     job = Job(
@@ -172,8 +179,19 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     name = _name(request, unit)
     first = Prepared(request, unit, job, models[0], context, space, budget, annotated, name, notes)
-    first = replace(first, notes=(*notes, *_missed(first)))
+    first = replace(first, notes=(*notes, *_missed(first), *_named_by_hand(first)))
     return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _by_hand(request: Request) -> Path | None:
+    return finals.handwritten(request.file) if request.handwritten else None
+
+
+def _named_by_hand(prepared: Prepared) -> Iterator[str]:
+    """Name the Python file that is going to run, before it does."""
+    if (path := prepared.by_hand) is not None:
+        shown = printable(str(prepared.request.file.parent / path.parent.name / path.name))
+        yield f"{shown} holds hand-written kernels and is run; --no-handwritten leaves it out"
 
 
 def _of(study: Study, context: Context) -> bool:

@@ -88,8 +88,9 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
     if medians.get("", medians[best]) < medians[best]:
         best = ""
     row = next(r for r in among if r.directives == best)
+    directives = canonical(best, "configuration")
     return Measured(
-        row.context, json.loads(row.context.sizes), sizes, cores, canonical(best, "configuration"), summary(times[best]),
+        row.context, json.loads(row.context.sizes), sizes, cores, directives, summary(times[best]),
         medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""),
     )  # fmt: skip
 
