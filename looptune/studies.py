@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from looptune.errors import UsageError
+from looptune.escape import printable
 from looptune.frontend.placed import canonical
 from looptune.report import kept
 from looptune.report.result import Entry, Result
@@ -110,8 +111,10 @@ def _study(context: Context, rows: Sequence[Row], held: _Held) -> Study:
     if concluded is not None:
         try:
             result, sources = kept.restored(concluded.record)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"the result of {context.kernel} cannot be read ({error!r}): sweep it again") from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise UsageError(
+                f"the result of {context.kernel} cannot be read ({printable(str(error))}): sweep it again"
+            ) from error
         return Study(context, _with_counts(result, versions), versions, sources, last)
     return Study(context, _recovered(context, versions, times, rows, held.commands), versions, None, last)
 

@@ -18,6 +18,7 @@ from command import SMALL, Ran, alone, filled, looptune
 
 from looptune.report.result import SHARES, VERSIONS
 from looptune.report.tables import COLUMNS
+from looptune.tune.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,9 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
 
 def test_a_damaged_database_is_kept_aside(here: Path, tmp_path: Path) -> None:
     """The run goes on with a new one and says where the old one is."""
-    (tmp_path / "db").write_text("this is no database, and it is long enough to be looked at as one " * 40)
+    Store.open(tmp_path / "db").close()
+    whole = (tmp_path / "db").read_bytes()
+    (tmp_path / "db").write_bytes(whole[: len(whole) // 2])
     ran = looptune("run", "plain.c", "-D", "n=50", "--target", "numba-cpu", "--db", tmp_path / "db", "--reports",
                    tmp_path / "r", cwd=here)  # fmt: skip
     assert ran.code == 0, ran.err

@@ -23,7 +23,7 @@ COMMANDS = {
 BAD = {
     "absent": "no database absent",
     "folder": "folder is a folder, not a database",
-    "text": "text is no database, or a damaged one: file is not a database",
+    "text": "text is no database, or a damaged one; it stays as it is",
     "foreign": "foreign is a database of another program",
     "newer": f"newer has schema version {len(MIGRATIONS) + 1}, this looptune reads up to {len(MIGRATIONS)}: update it",
 }

@@ -68,7 +68,7 @@ def test_a_note_stays_a_note(target: str, tmp_path: Path) -> None:
 def test_a_tuned_module_is_data(tmp_path: Path) -> None:
     """Names, commands and directives of a database that hold quotes and code stand in it as they are."""
     unit = load(AXPY)
-    device = f'A """ B\\ {PYTHON}\n\0'
+    device = f'A """ B\\ {PYTHON}'
     where = replace(stores.context(unit, {"n": 8}), device=device, target="numba-cpu", capability='"""')
     db = stores.keep(tmp_path / "db", where, {f"loop i: parallel {PYTHON}": 3.0, "": 5.0}, sweep='s"""')
     with Store.open(db) as store:

@@ -54,6 +54,8 @@ def measured(store: Store, unit: Unit, target: str, *, reassociate: bool = True)
         if options.get("reassociate", True) != reassociate or not isinstance(row.outcome, Timed):
             continue
         values = json.loads(row.context.sizes)
+        if not values.keys() >= set(whole):
+            continue
         sizes = tuple(int(values[name]) for name in whole)
         place = (row.context.device, int(options.get("cores", 0)), row.context.capability, sizes)
         groups.setdefault(place, {}).setdefault(row.context.hash, []).append(row)

@@ -15,6 +15,7 @@ from looptune.report.result import Earned, Entry, Held, Result
 from looptune.runtime.machine import Facts
 from looptune.runtime.roofline import Ceiling, Peaks, Work
 from looptune.runtime.timing import Speedup, Summary
+from looptune.sound import check
 
 _PLAIN = (
     "kernel", "target", "dtype", "directives", "proof", "flops", "command", "devices", "status",
@@ -46,7 +47,7 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
 
 
 def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
-    """KeyError, TypeError or ValueError where ``held`` is no such record."""
+    """KeyError, TypeError, AttributeError or ValueError where ``held`` is no such record."""
     ceiling, over = held["ceiling"], held["over_hand"]
     # Earlier versions of looptune kept no ablation, no kernels and no disturbance.
     earned = tuple(_earned(e) for e in held.get("earned", ()))
@@ -58,7 +59,10 @@ def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
         over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
         earned=earned, held=kernels, disturbed=held.get("disturbed", ""),
     )  # fmt: skip
-    return result, Sources(**held["sources"])
+    sources = Sources(**held["sources"])
+    check(result, Result, "the result")
+    check(sources, Sources, "the sources")
+    return result, sources
 
 
 def _entry(held: Mapping[str, Any]) -> Entry:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from looptune.sound import check
 from looptune.tune.database import refusals
 from looptune.tune.store import Context, Store
 
@@ -24,7 +25,7 @@ class Conclusion:
     """``finished``: when, in seconds since 1970."""
 
     sweep: str
-    record: Mapping[str, Any]
+    record: Mapping[str, object]
     finished: float
 
 
@@ -40,7 +41,10 @@ def conclusions(store: Store) -> dict[str, Conclusion]:
     """By the hash of the context."""
     with refusals(store.path):
         found = store.connection.execute("SELECT context, sweep, record, finished FROM results").fetchall()
-    return {context: Conclusion(sweep, json.loads(record), finished) for context, sweep, record, finished in found}
+    with store.reading("what a sweep came to"):
+        made = {context: Conclusion(sweep, json.loads(record), finished) for context, sweep, record, finished in found}
+        check(made, Mapping[str, Conclusion], "the record")
+    return made
 
 
 def take(db: sqlite3.Connection, other: sqlite3.Connection) -> None:

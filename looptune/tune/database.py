@@ -1,22 +1,32 @@
 """Opening the results database: a sound SQLite file of ours with the present schema, in WAL mode.
 
-          none     damaged                         older       newer, foreign
+          none     damaged                         older       newer, foreign, no database
 connect   made     moved aside, a new one made     migrated    refused
 examine   refused  refused                         as if migrated, the file unchanged     refused
+
+Only a file that says itself that it is ours (SQLite's header with our application id) is ever moved, and a file that
+does not is not even opened by SQLite. A file on a medium that cannot be written is read as one that does not change.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Self
 
 from looptune.errors import StoreError
 
 APPLICATION = 0x6C6F6F70
+_MAGIC = b"SQLite format 3\0"
 _BUSY_S = 30.0
 
 # One script a schema version; number n brings a file of version n - 1 to version n.
@@ -65,31 +75,70 @@ def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sq
     with refusals(path):
         if not create:
             _check_there(path)
+        _check_own(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             return _connect(path), ()
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
                 raise
-            if not repair:
+            if not repair or not _names_itself_ours(path):
                 raise StoreError(f"{path} is no database, or a damaged one: {error}") from error
             aside = _move_aside(path)
             warning = f"{path} was damaged ({error}); it is kept as {aside}, a new one was begun"
             return _connect(path), (warning,)
 
 
-def examine(path: Path) -> sqlite3.Connection:
-    """A connection for reading only; an older database is read as a copy in memory that is migrated."""
+def examine(path: Path) -> tuple[sqlite3.Connection, int]:
+    """A connection for reading only, and the version of the schema in the file; an older database is read as a copy in
+    memory that is migrated."""
     with refusals(path):
         _check_there(path)
+        _check_own(path)
         try:
-            connection = _reading(path)
+            connection, schema = _reading(path)
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
                 raise
             raise StoreError(f"{path} is no database, or a damaged one: {error}") from error
         connection.row_factory = sqlite3.Row
-        return connection
+        return connection, schema
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which file of the file system a path names."""
+
+    device: int
+    number: int
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        found = path.stat()
+        return cls(found.st_dev, found.st_ino)
+
+    def is_at(self, path: Path) -> bool:
+        """It still does."""
+        try:
+            return Place.of(path) == self
+        except FileNotFoundError:
+            return False
+        except OSError:
+            # Whether it is there cannot be said: writing to it will tell.
+            return True
+
+
+def keep_copy(connection: sqlite3.Connection, path: Path) -> Path:
+    """Copy all that a connection holds to a new file, beside ``path`` or where a file can be made; return where."""
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    with refusals(path):
+        folder = next(f for f in (path.parent, Path(), Path(tempfile.gettempdir())) if os.access(f, os.W_OK))
+        kept = _free(folder / f"{path.name}.kept-{stamp}")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        with closing(sqlite3.connect(_uri(kept, "rwc"), uri=True)) as copy:
+            connection.backup(copy)
+    return kept
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -104,6 +153,9 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
+    except (UnicodeError, OverflowError, ValueError) as error:
+        # A name that SQLite cannot take, or a value that it cannot hold.
+        raise StoreError(f"{path}: {error}") from error
     except sqlite3.Error as error:
         # SQLite knows a full disk by one of the errors it can have; quotas and limits are others.
         hint = " (is there room for it?)" if "disk I/O" in str(error) else ""
@@ -117,33 +169,89 @@ def _check_there(path: Path) -> None:
         raise StoreError(f"no database {path}: `looptune run --sweep` makes one, --db names another")
 
 
-def _reading(path: Path) -> sqlite3.Connection:
-    """The file opened for reading or, where its schema is older, a migrated copy in memory."""
+def _uri(path: Path, mode: str) -> str:
+    """What SQLite opens, whatever characters the name has."""
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
+def _check_own(path: Path) -> None:
+    """StoreError where there is a file that does not say that it is ours; an empty one is nobody's."""
+    if not path.exists():
+        return
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"{path} is {'a folder' if path.is_dir() else 'no file'}, not a database")
+    with path.open("rb") as file:
+        head = file.read(100)
+    if head and not head.startswith(_MAGIC):
+        raise StoreError(f"{path} is no database, or a damaged one; it stays as it is, --db names another")
+    application = int.from_bytes(head[68:72], "big")
+    if application not in (APPLICATION, 0):
+        raise StoreError(f"{path} is a database of another program")
+
+
+def _names_itself_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(100)
+    return head.startswith(_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
+
+
+def _reading(path: Path) -> tuple[sqlite3.Connection, int]:
+    """The file opened for reading or, where its schema is older, a migrated copy in memory; the version in the file."""
     # A database in WAL mode cannot be opened in a folder that cannot be written, unless it is said not to change.
-    still = not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
+    still = not os.access(path.parent, os.W_OK)
+    log = Path(f"{path}-wal")
+    if still and log.exists() and log.stat().st_size:
+        return _copied(path, log)
+    uri = _uri(path, "ro") + "&immutable=1" * still
     connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)
     try:
         _check_ours(connection, path)
-        if version(connection) == len(MIGRATIONS):
-            return connection
-        copied = sqlite3.connect(":memory:", isolation_level=None)
-        with closing(connection):
-            connection.backup(copied)
-        _migrate(copied, path)
-        return copied
+        schema = version(connection)
+        if schema == len(MIGRATIONS):
+            _check_schema(connection, path)
+            return connection, schema
+        return _in_memory(connection, path), schema
     except BaseException:
         connection.close()
         raise
 
 
+def _copied(path: Path, log: Path) -> tuple[sqlite3.Connection, int]:
+    """What a file and its log hold together, read from copies of both: SQLite has to write beside them."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copyfile(path, copy)
+        shutil.copyfile(log, f"{copy}-wal")
+        connection = sqlite3.connect(copy, isolation_level=None)
+        with closing(connection):
+            _check_ours(connection, path)
+            return _in_memory(connection, path), version(connection)
+
+
+def _in_memory(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """A copy with the present schema; the connection is closed."""
+    copied = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        schema = version(connection)
+        connection.backup(copied)
+        copied.execute("PRAGMA trusted_schema = OFF")
+        if schema < len(MIGRATIONS):
+            _migrate(copied, path)
+        _check_schema(copied, path)
+    except BaseException:
+        copied.close()
+        raise
+    return copied
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     """An open connection to a file that is sound and has the present schema."""
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+    connection = sqlite3.connect(_uri(path, "rwc"), uri=True, timeout=_BUSY_S, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
         # Files of another program must stay as they are, so whose file it is comes first.
         _migrate(connection, path)
+        _check_schema(connection, path)
         _use_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
@@ -163,8 +271,34 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("COMMIT")
 
 
+@cache
+def _schema() -> frozenset[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _migrate(connection, Path("memory"))
+        return _found(connection)
+
+
+def _found(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    """The tables with their columns, the indexes, and all else that a file may define."""
+    made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
+    own = [tuple(map(str, m)) for m in made if not str(m[1]).startswith("sqlite_")]
+    columns = (
+        (*one, *(str(c[1]) for c in connection.execute("SELECT * FROM pragma_table_xinfo(?)", (one[1],)).fetchall()))
+        for one in own
+        if one[0] == "table"
+    )
+    return frozenset((*columns, *(one for one in own if one[0] != "table")))
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreError where the file has other tables or columns, or defines views or triggers, which would run."""
+    if _found(connection) != _schema():
+        raise StoreError(f"{path} has not the tables of a database of looptune's: something else has changed it")
+
+
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
     """StoreError for another program's file and for a later schema; sqlite3.DatabaseError for a damaged file."""
+    connection.execute("PRAGMA trusted_schema = OFF")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise StoreError(f"{path} is a database of another program")
@@ -191,18 +325,23 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _damaged(error: sqlite3.DatabaseError) -> bool:
-    return "not a database" in str(error) or "malformed" in str(error)
+    return any(said in str(error) for said in ("not a database", "malformed", "no such table", "no such column"))
 
 
 def _move_aside(path: Path) -> Path:
     stamp = time.strftime("%Y%m%dT%H%M%S")
-    aside = Path(f"{path}.corrupt-{stamp}")
-    count = 1
-    while aside.exists():
-        count += 1
-        aside = Path(f"{path}.corrupt-{stamp}-{count}")
+    aside = _free(Path(f"{path}.corrupt-{stamp}"))
     for suffix in ("", "-wal", "-shm"):
         file = Path(f"{path}{suffix}")
         if file.exists():
             file.rename(f"{aside}{suffix}")
     return aside
+
+
+def _free(path: Path) -> Path:
+    """A path like this one that names nothing yet."""
+    found, count = path, 1
+    while found.exists():
+        count += 1
+        found = Path(f"{path}-{count}")
+    return found

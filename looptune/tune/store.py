@@ -7,16 +7,21 @@ the machine down, and a resumed sweep does not run it again. Several processes m
 IMMEDIATE): a row is claimed before it runs, so that no two run one, and no process writes a row that another is
 running. Rows are in the order of their numbers, whatever the clock does. A damaged file is moved aside, never deleted,
 and ``warnings`` says so; a newer schema is refused, an older one migrated. StoreError says what cannot be read or
-written; rows committed earlier stay.
+written; rows committed earlier stay. So it does of a cell that is not what looptune writes, when its row is read: what
+is read is text of people's, and shown as such.
+
+A file that is deleted or replaced while a Store writes to it is noticed at the next write: what the Store holds is
+copied to a new file, which the StoreError names.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -24,9 +29,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from looptune.runtime.outcome import Crashed, CutOff, Outcome, Timed, from_json, to_json
+from looptune.errors import StoreError
+from looptune.escape import printable
+from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, from_json, to_json
+from looptune.sound import check
 from looptune.tune import owner
-from looptune.tune.database import connect, examine, refusals, version
+from looptune.tune.database import MIGRATIONS, Place, connect, examine, keep_copy, refusals
 
 Role = Literal["default", "version", "handwritten", "sequential", "library", "final", "ablation"]
 
@@ -116,36 +124,56 @@ def packed(values: Mapping[str, Any]) -> str:
 
 
 class Store:
-    """An open database; a context manager."""
+    """An open database; a context manager. ``schema``: the version in the file, an older one where it is only read."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, warnings: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, schema: int, warnings: tuple[str, ...] = (),
+        place: Place | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
         self.warnings = warnings
         self.connection = connection
+        self.schema = schema
         self._owner = owner.token()
+        self._place = place
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """The store at ``path``, made where there is none."""
         path = Path(path)
         connection, warnings = connect(path)
-        return cls(connection, path, warnings)
+        return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """The store at ``path``, which has to be there, for reading only; the file stays as it is."""
         path = Path(path)
-        return cls(examine(path), path)
+        connection, schema = examine(path)
+        return cls(connection, path, schema)
 
     @classmethod
     def change(cls, path: str | Path, *, create: bool = False) -> Self:
         """The store at ``path``; a damaged one is refused, and so is a path without one unless ``create``."""
         path = Path(path)
         connection, warnings = connect(path, create=create, repair=False)
-        return cls(connection, path, warnings)
+        return cls(connection, path, len(MIGRATIONS), warnings, Place.of(path))
 
     def close(self) -> None:
-        self.connection.close()
+        """StoreError where the file is no longer there; what was in it is kept in another."""
+        try:
+            self._check_there()
+        finally:
+            self.connection.close()
+
+    def _check_there(self) -> None:
+        """StoreError where the path no longer names the file that is open."""
+        if self._place is None or self._place.is_at(self.path):
+            return
+        kept, self._place = keep_copy(self.connection, self.path), None
+        raise StoreError(
+            f"{self.path} was deleted or replaced while it was in use: what was measured is kept in {kept}; "
+            f"`looptune db merge {kept} --db {self.path}` takes it in"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -158,19 +186,27 @@ class Store:
         with self.transaction() as db:
             db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, command, time.time()))
 
-    @property
-    def schema(self) -> int:
-        """The version of the schema in the file."""
-        with refusals(self.path), closing(self._file()) as connection:
-            return version(connection)
-
-    def _file(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
-
     def commands(self) -> dict[str, str]:
-        """The command of each sweep."""
+        """The command of each sweep, which is one of a shell's."""
         with refusals(self.path):
-            return dict(self.connection.execute("SELECT sweep, command FROM sweeps").fetchall())
+            found = dict(self.connection.execute("SELECT sweep, command FROM sweeps").fetchall())
+        with self.reading("a sweep"):
+            check(found, Mapping[str, str], "the command")
+            for command in found.values():
+                shlex.split(command)
+        return found
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """What is wrong with a record, as a StoreError that says ``what`` it was of."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            said = " ".join(str(error).split())
+            raise StoreError(
+                f"{self.path}: {what} is not as looptune writes it: {printable(said)[:200]}; it is damaged or was "
+                "changed by something else"
+            ) from error
 
     def begin(self, row: Row) -> str:
         """Write ``row`` as running, to the disk itself: it has to survive the crash it may be about to cause."""
@@ -188,7 +224,7 @@ class Store:
         values = {"key": row.key, "context": row.context.hash, "emitted": row.emitted}
         with self.transaction(sync=True) as db:
             for record in db.execute(f"SELECT * FROM runs WHERE {where} ORDER BY number", values).fetchall():
-                other = _row(dict(record))
+                other = self._row(dict(record))
                 elsewhere = other.status == "running" and record["owner"] != self._owner
                 stands = not whole or other.status != "cut_off"
                 if elsewhere or (other.outcome is not None and not fresh and stands):
@@ -208,12 +244,12 @@ class Store:
     def record(self, row: Row, outcome: Outcome) -> None:
         """A row and its outcome at once, for what never ran on the device."""
         now = time.time()
-        self._place(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now))
+        self._keep(replace(row, status=outcome.status, outcome=outcome, started=now, finished=now))
 
     def record_duplicate(self, row: Row, first: str) -> None:
         """``row`` leads to the same source as the row with key ``first``."""
         now = time.time()
-        self._place(replace(row, status="duplicate", outcome=None, same_as=first, started=now, finished=now))
+        self._keep(replace(row, status="duplicate", outcome=None, same_as=first, started=now, finished=now))
 
     def abandon(self, key: str) -> None:
         """Forget a row that was begun and stopped on purpose: it is no crash."""
@@ -253,9 +289,13 @@ class Store:
     def _select(self, where: str, values: tuple[Any, ...]) -> Iterator[Row]:
         with refusals(self.path):
             for record in self.connection.execute(f"SELECT * FROM runs WHERE {where}", values):
-                yield _row(dict(record))
+                yield self._row(dict(record))
 
-    def _place(self, row: Row) -> None:
+    def _row(self, record: dict[str, Any]) -> Row:
+        with self.reading(f"row {record.get('number')}"):
+            return _row(record)
+
+    def _keep(self, row: Row) -> None:
         """Write a row that never ran, unless another living process is running it: what that finds is the answer."""
         with self.transaction() as db:
             held = db.execute("SELECT owner FROM runs WHERE key = ? AND status = 'running'", (row.key,)).fetchone()
@@ -295,6 +335,7 @@ class Store:
             assert not sync, "what has to reach the disk is a transaction of its own"
             yield db
             return
+        self._check_there()
         with refusals(self.path):
             if sync:
                 db.execute("PRAGMA synchronous = FULL")
@@ -313,15 +354,62 @@ def _running(row: Row) -> Row:
     return replace(row, status="running", outcome=None, same_as=None, started=time.time(), finished=None)
 
 
+_LAST_S = 253402300799.0
+"""The end of the year 9999, behind which there are no dates."""
+_STATUSES = (*CLASSES, "running", "duplicate")
+_NAMES = ("kernel", "source_hash", "lowering", "capability", "device", "target", "dtype")
+
+
 def _row(record: dict[str, Any]) -> Row:
-    context = Context(**{f.name: record[f.name] for f in fields(Context)})
-    outcome = None if record["outcome"] is None else from_json(record["outcome"])
+    """ValueError, TypeError or KeyError where the record holds what nobody writes."""
+    context = _context(*(record[f.name] for f in fields(Context)))
+    outcome = None if record["outcome"] is None else _outcome(record["outcome"])
     status = record["status"]
+    check(record["owner"], str, "owner")
+    for name in ("started", "finished"):
+        if record[name] is not None and not 0 <= record[name] <= _LAST_S:
+            raise ValueError(f"{name} is {record[name]}")
+    if status not in _STATUSES or (outcome is not None and status != outcome.status):
+        raise ValueError(f"status is {status!r}")
+    if (outcome is None) != (status in ("running", "duplicate")):
+        raise ValueError(f"{status} without an outcome" if outcome is None else f"{status} with an outcome")
     if status == "running" and not owner.alive(record["owner"]):
         outcome = Crashed("the process died while this ran")
         status = outcome.status
     names = ("directives", "role", "sweep", "emitted", "same_as", "started", "finished")
-    return Row(context, **{name: record[name] for name in names}, status=status, outcome=outcome)
+    row = Row(context, **{name: record[name] for name in names}, status=status, outcome=outcome)
+    check(row, Row, "the row")
+    _check_shown(row.directives.replace("\n", " "), "directives")
+    return row
+
+
+# Of a sweep's rows nearly all have one context.
+@lru_cache(maxsize=64)
+def _context(*parts: str) -> Context:
+    context = Context(*parts)
+    check(context, Context, "the context")
+    for name in _NAMES:
+        _check_shown(getattr(context, name), name)
+    sizes, options = json.loads(context.sizes), json.loads(context.options)
+    check(sizes, Mapping[str, int | float], "sizes")
+    check(options, Mapping[str, int | float | bool | str | None], "options")
+    check(options.get("cores", 0), int, "cores")
+    return context
+
+
+def _check_shown(text: str, name: str) -> None:
+    """ValueError where a text holds what moves a cursor or colours what comes after it."""
+    if not text.replace("\t", " ").isprintable():
+        raise ValueError(f"{name} is {text!r}")
+
+
+def _outcome(text: Any) -> Outcome:
+    check(text, str, "outcome")
+    outcome = from_json(text)
+    check(outcome, type(outcome), "outcome")
+    if isinstance(outcome, Timed) and not outcome.times_us:
+        raise ValueError("timed without a time")
+    return outcome
 
 
 def _digest(text: str) -> str:
