@@ -366,6 +366,7 @@ def _row(record: dict[str, Any]) -> Row:
     outcome = None if record["outcome"] is None else _outcome(record["outcome"])
     status = record["status"]
     check(record["owner"], str, "owner")
+    check((record["started"], record["finished"]), tuple[float, float | None], "the time of the row")
     for name in ("started", "finished"):
         if record[name] is not None and not 0 <= record[name] <= _LAST_S:
             raise ValueError(f"{name} is {record[name]}")
