@@ -30,6 +30,7 @@ from looptune.deploy.binaries import Sizes, builder
 from looptune.deploy.measured import Measured, measured
 from looptune.errors import LooptuneError, TargetError, UsageError
 from looptune.experiment import run_all, together
+from looptune.floats import USUAL
 from looptune.frontend import Unit, load
 from looptune.ir import Codelet
 from looptune.places import Place
@@ -137,7 +138,7 @@ def chart(given: Any) -> int:
     every = [*cases(given.case if given.case else list(CASES), given.plain, given.sizes)]
     units = {case: load(FILE, defines=case.defines, dtype=given.dtype) for case in every}
     with places.at(None, given.devices, warn) as place:
-        models = place.models(given.target, CACHE, fastmath=True, warm=False)
+        models = place.models(given.target, CACHE, floats=USUAL, warm=False)
         if len(models) > 1:
             raise UsageError(f"a chart is of one model of device: choose one of {', '.join(given.devices.split(','))}")
         (model,) = models

@@ -17,12 +17,14 @@ import numpy as np
 
 from looptune import targets
 from looptune.analysis import Analysis
+from looptune.backends.accumulating import vectorised
 from looptune.backends.base import Program
 from looptune.defaults import DATABASE
 from looptune.deploy.best import Best, Chosen
 from looptune.deploy.measured import measured
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.errors import UsageError
+from looptune.floats import USUAL, Floats, chosen
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
@@ -51,8 +53,10 @@ class Kernel:
     that is written overlaps another, and they are updated in place. NumPy arrays are copied to a GPU and back; a device
     array is never copied.
 
-    With ``config="best"`` the database decides at each call's sizes what runs, and ``match`` says how well that fits:
-    at first for the sizes known when it was compiled, then for those of the last call. None: it was not asked.
+    ``reordered`` names the sums of floats that are added up in another order than C's, by a directive or in the vectors
+    of a CPU. With ``config="best"`` it stays empty, and the database decides at each call's sizes what runs, and
+    ``match`` says how well that fits: at first for the sizes known when it was compiled, then for those of the last
+    call. None: it was not asked.
     """
 
     codelet: Codelet
@@ -63,6 +67,7 @@ class Kernel:
     _program: Program = field(repr=False)
     _machine: Machine = field(repr=False)
     match: Match | None = None
+    reordered: tuple[str, ...] = ()
     _best: Best | None = field(default=None, repr=False)
 
     @property
@@ -148,19 +153,24 @@ def compile(
     directives: str | Sequence[str] | None = None,
     config: str | None = None,
     db: str | Path = DATABASE,
+    strict_float: bool = False,
+    fp_contract: str | None = None,
 ) -> Kernel:
     """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
 
     ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
     ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
     ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
-    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``. What the
-    text has wrong and is read all the same is a warning. Raises a LooptuneError for every mistake.
+    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``.
+    ``strict_float``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc", "fast" or
+    "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
+    LooptuneError for every mistake.
     """
     if config not in (None, "best"):
         raise UsageError(f'config is "best" or None, not {config!r}')
     if config is not None and directives:
         raise UsageError('config="best" has its own directives: leave out directives=')
+    floats = chosen(strict=strict_float, contract=fp_contract)
     unit = load(
         path_or_source,
         kernel=kernel,
@@ -170,37 +180,47 @@ def compile(
     )
     for message in unit.warnings:
         warnings.warn(message, stacklevel=2)
-    chosen = targets.resolve(target, CACHE)
+    made_for = targets.resolve(target, CACHE, floats=floats)
     if config is not None:
-        return _best_kernel(unit, chosen, Path(db))
-    done = scheduled(unit, directives)
-    backend, note = chosen.backend(), lines_of(directives)
-    planned = plan(done.codelet, note, done.asserted, blocks=chosen.bakes)
-    machine = chosen.machine()
+        return _best_kernel(unit, made_for, Path(db), floats)
+    done = scheduled(unit, directives, floats)
+    backend, note = made_for.backend(), lines_of(directives)
+    planned = plan(done.codelet, note, done.asserted, blocks=made_for.bakes)
+    machine = made_for.machine()
     binary = backend.build(planned)
-    return Kernel(done.codelet, binary.source, note, planned, chosen.name, backend.load(binary), machine)
+    return Kernel(
+        done.codelet, binary.source, note, planned, made_for.name, backend.load(binary), machine,
+        reordered=_reordered(unit.codelet, done, planned, made_for, floats),
+    )  # fmt: skip
 
 
-def _best_kernel(unit: Unit, target: Target, db: Path) -> Kernel:
+def _reordered(codelet: Codelet, done: Scheduled, planned: Plan, target: Target, floats: Floats) -> tuple[str, ...]:
+    vectors = vectorised(codelet, planned) if floats.reorder and target.name == "numba-cpu" else ()
+    return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
+
+
+def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Kernel:
     with Store.read(db) as store:
-        rows = measured(store, unit, target.name)
+        rows = measured(store, unit, target.name, floats)
     machine = target.machine()
     facts = machine.facts
-    best = Best(Analysis(unit.codelet), target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
+    analysis = Analysis(unit.codelet, floats.reorder)
+    best = Best(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
     known = integers(unit.codelet, unit.values)
     whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     chosen = best.at(known) if whole else best.default()
     kernel = Kernel(
-        unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, best
+        unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, (), best
     )
     kernel.match = chosen.match if whole else None
     return kernel
 
 
-def scheduled(unit: Unit, directives: str | Sequence[str] | None) -> Scheduled:
+def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL) -> Scheduled:
+    """With the sums that the directives reorder."""
     placed = parse_lines(lines_of(directives).splitlines(), "directives")
     decided(unit, placed)
-    return advised(Analysis(unit.codelet), placed, unit.values)
+    return advised(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
 
 
 def lines_of(directives: str | Sequence[str] | None) -> str:

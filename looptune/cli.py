@@ -30,6 +30,8 @@ from looptune.options import (
     deliver,
     directive_options,
     file_options,
+    float_options,
+    note,
     output_option,
     warn,
     write,
@@ -56,7 +58,7 @@ def cli() -> None:
 @directive_options
 @click.option("--all", "everything", is_flag=True, help="Every legal order and tiling of the loops, too.")
 @click.option("--space", "derived", is_flag=True, help="Print the space derived from the loops, to start a space file.")
-@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum of floats in its order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def check(
     file: Path,
@@ -98,14 +100,24 @@ def check(
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
+@click.option("--strict-float", is_flag=True, help="Refuse directives that add up a sum of floats in another order.")
 @output_option
-def transform(file: Path, directives: tuple[str, ...], config: Path | None, output: Path | None, **options: Any) -> int:
+def transform(
+    file: Path,
+    directives: tuple[str, ...],
+    config: Path | None,
+    strict_float: bool,
+    output: Path | None,
+    **options: Any,
+) -> int:
     """Print FILE as C, its directives applied."""
     from looptune import source_to_source
+    from looptune.floats import STRICT, USUAL
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config))
-    text = source_to_source.transform(file, lines, defines=defines, warn=warn, **options)
+    floats = STRICT if strict_float else USUAL
+    text = source_to_source.transform(file, lines, floats=floats, defines=defines, warn=warn, note=note, **options)
     deliver(text, output)
     return 0
 
@@ -117,6 +129,7 @@ def transform(file: Path, directives: tuple[str, ...], config: Path | None, outp
 @click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda, cuda-c, opencl or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
+@float_options
 @output_option
 def emit(
     file: Path,
@@ -125,16 +138,20 @@ def emit(
     target: str,
     arch: str,
     ptx: bool,
+    strict_float: bool,
+    fp_contract: str | None,
     output: Path | None,
     **options: Any,
 ) -> int:
     """Print the source of the kernels made of FILE."""
     from looptune import source_to_source
+    from looptune.floats import chosen
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     lines = (*directives, *configured(config))
+    floats = chosen(strict=strict_float, contract=fp_contract)
     text = source_to_source.emit(
-        file, lines, target=target, arch=arch, ptx=ptx, defines=defines, warn=warn, **options
+        file, lines, target=target, arch=arch, ptx=ptx, floats=floats, defines=defines, warn=warn, **options
     )  # fmt: skip
     deliver(text, output)
     return 0
@@ -181,8 +198,8 @@ def simulate(
         tables.check_writable(output)
     chosen, notes = simulate.chosen(names)
     recordings = recorded.select(files if files else (DATABASE,), kernels)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    for said in notes:
+        note(said)
     comparisons = []
     for recording in recordings:
         comparisons.append(simulate.compare(recording, chosen, repeats, seed, budget))

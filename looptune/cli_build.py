@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from looptune.options import db_option, defines_of, deliver, file_options, output_option, warn
+from looptune.options import db_option, defines_of, deliver, file_options, float_options, output_option, warn
 
 
 @click.command()
@@ -20,7 +20,7 @@ from looptune.options import db_option, defines_of, deliver, file_options, outpu
 @click.option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
 @db_option
 @click.option("--default", is_flag=True, help="The default, whatever was measured.")
-@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@float_options
 def build(
     file: Path,
     output: Path | None,
@@ -29,17 +29,20 @@ def build(
     db: Path,
     default: bool,
     strict_float: bool,
+    fp_contract: str | None,
     **options: Any,
 ) -> int:
     """Write what was tuned for FILE as a module or as C."""
     from looptune.deploy import build as building
+    from looptune.floats import chosen
     from looptune.frontend import load
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     unit = load(file, defines=defines, **options)
     for message in unit.warnings:
         warn(message)
+    floats = chosen(strict=strict_float, contract=fp_contract)
     make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *sys.argv[1:]])
-    deliver(make(unit, db, target, command, default=default, reassociate=not strict_float), output)
+    deliver(make(unit, db, target, command, default=default, floats=floats), output)
     return 0

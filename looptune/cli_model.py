@@ -23,7 +23,7 @@ from looptune.options import configured, defines_of, directive_options, file_opt
     "--db", metavar="PATH", type=click.Path(path_type=Path),
     help=f"What was measured; default: {DATABASE} where there is one.",
 )  # fmt: skip
-@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@click.option("--strict-float", is_flag=True, help="Keep every sum of floats in its order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, of several files a list.")
 def model(
     files: tuple[Path, ...], directives: tuple[str, ...], config: Path | None, device: str | None, sweep: bool,

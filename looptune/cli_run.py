@@ -19,6 +19,7 @@ from looptune.options import (
     db_option,
     defines_of,
     file_options,
+    float_options,
     place_options,
     reports_option,
     warn,
@@ -88,7 +89,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     multiple=True,
     help="Write the arrays the best version leaves, as .npz; or one of them as .png, .pgm or .npy.",
 )
-@click.option("--strict-float", is_flag=True, help="Keep every sum in its order.")
+@float_options
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
 @click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
 @click.option(

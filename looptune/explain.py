@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from looptune.analysis import Analysis
+from looptune.backends.accumulating import vectorised
 from looptune.errors import LooptuneError
 from looptune.frontend import Unit
 from looptune.frontend.placed import Placed
@@ -94,7 +95,8 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``permitted`` only where everything was asked for."""
+    """``permitted`` only where everything was asked for. ``vectors``: the sums of floats that a CPU's compiler may take
+    in any order."""
 
     codelet: str
     path: str
@@ -104,6 +106,7 @@ class Explanation:
     directives: tuple[Judged, ...]
     runs: Runs
     permitted: Permitted | None
+    vectors: tuple[Sum, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -126,7 +129,8 @@ def explain(
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = permitted(analysis) if everything else None
     loops = tuple(_loops(analysis))
-    return Explanation(unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found)
+    vectors = vectorised(unit.codelet, plan(done.codelet)) if reassociate else ()
+    return Explanation(unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors)
 
 
 def _loops(analysis: Analysis) -> Iterator[LoopFacts]:

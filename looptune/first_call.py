@@ -49,6 +49,8 @@ def tune(
     include_dirs: Sequence[str | Path] = (),
     dtype: str | None = None,
     space: str | Path | None = None,
+    strict_float: bool = False,
+    fp_contract: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """A decorator for a function with the C parameters. ``budget``: of each search, a time or a number of versions; the
     others are as for ``compile`` and ``looptune run``. No Python file beside the C file is run.
@@ -61,7 +63,8 @@ def tune(
     request = Request(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
-        space=None if space is None else Path(space), budget=budget, db=Path(db),
+        space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=strict_float,
+        fp_contract=fp_contract,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Callable[..., None]:
@@ -113,15 +116,16 @@ class Tuned:
         request = replace(self.request, defines=defines)
         with Spares() as spares, Store.open(request.db) as store:
             here = Here(None, spares)
-            model = here.models(request.target, api.CACHE, fastmath=True, warm=False)[0]
+            model = here.models(request.target, api.CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))
-            rows = measured(store, self.unit, model.target.name)
+            rows = measured(store, self.unit, model.target.name, request.floats)
             if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
                 run(prepare(request, here), store, _quietly, here)
         return api.compile(
             request.file, kernel=request.kernel, target=request.target, defines=defines,
             include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
+            strict_float=request.strict_float, fp_contract=request.fp_contract,
         )  # fmt: skip
 
 

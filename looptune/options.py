@@ -11,6 +11,7 @@ import click
 
 from looptune.defaults import DATABASE, REPORTS
 from looptune.errors import UsageError
+from looptune.floats import CONTRACTS
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 STRATEGIES = (
@@ -61,6 +62,21 @@ def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The JSON of a report: its winning directives.",
     )
     return lines(config(command))
+
+
+def float_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How floating point is computed; see ``looptune.floats.chosen``."""
+    strict = click.option(
+        "--strict-float",
+        is_flag=True,
+        help="Round every operation of floats on its own and in C's order: no sum is reordered, nothing contracted.",
+    )
+    contract = click.option(
+        "--fp-contract",
+        type=click.Choice(CONTRACTS),
+        help="Round a * b + c once: as cc here does it, wherever a device can (fast), never (off); default: cc.",
+    )
+    return strict(contract(command))
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,6 +143,10 @@ def write(output: Path, text: str) -> None:
 
 def warn(message: str) -> None:
     click.echo(f"warning: {message}", err=True)
+
+
+def note(message: str) -> None:
+    click.echo(f"note: {message}", err=True)
 
 
 def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:

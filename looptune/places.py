@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self
 
 from looptune import targets
 from looptune.errors import TargetError, UsageError
+from looptune.floats import Floats
 from looptune.runtime.machine import on_gpu
 from looptune.targets import Model
 from looptune.tune.executor import Opening, spoiled
@@ -65,7 +66,7 @@ class Originals(Protocol):
 
 
 class Place(Protocol):
-    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
+    def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         """The models of device that ``target`` means here; every version is measured on each."""
 
     def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
@@ -106,8 +107,8 @@ class Here:
     devices: str | None = None
     spares: Spares | None = None
 
-    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
-        return targets.models(target, cache, self.devices, fastmath=fastmath, warm=warm)
+    def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
+        return targets.models(target, cache, self.devices, floats=floats, warm=warm)
 
     def opening(self, models: Sequence[Model], jobs: int, timeout_s: float) -> Opening:
         named = tuple(model.devices for model in models)
@@ -169,13 +170,13 @@ class Elsewhere:
 
     cluster: Any = field(repr=False)
 
-    def models(self, target: str, cache: Path, *, fastmath: bool, warm: bool) -> tuple[Model, ...]:
+    def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         targets.check_own(target, "a cluster measures on")
         if target == "opencl":
             raise UsageError("the target opencl is measured on this machine: leave out --cluster")
         chosen = self.cluster.wait_for(target)
         return tuple(
-            Model(targets.target(chosen, facts, range(count), cache, fastmath=fastmath, warm=warm), facts)
+            Model(targets.target(chosen, facts, range(count), cache, floats=floats, warm=warm), facts)
             for facts, count in self.cluster.models(chosen)
         )
 

@@ -12,6 +12,7 @@ from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
 from looptune.escape import printable
+from looptune.floats import Floats, chosen
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Scalar
@@ -64,6 +65,7 @@ class Request:
     seed: int = 0
     fresh: bool = False
     strict_float: bool = False
+    fp_contract: str | None = None
     warm_l2: bool = False
     cut_off: bool = True
     ablation: bool = False
@@ -77,6 +79,10 @@ class Request:
     cluster: str | None = None
     devices: str | None = None
     command: str = ""
+
+    @property
+    def floats(self) -> Floats:
+        return chosen(strict=self.strict_float, contract=self.fp_contract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,7 @@ def single(prepared: Prepared) -> str:
     given += [a for text in request.data for a in ("--data", text)]
     flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
     given += [flag for flag, said in flags.items() if said]
+    given += [] if request.fp_contract is None else ["--fp-contract", request.fp_contract]
     given += ["--seed", request.seed] if request.seed else []
     given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
     given += ["--finals", f"{request.finals_s:g}"] if request.finals_s != FINALS_S else []
@@ -157,7 +164,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     of device that the place has for the target."""
     if request.strategy is not None:
         strategies.named(request.strategy).check()
-    models = place.models(request.target, CACHE, fastmath=not request.strict_float, warm=request.warm_l2)
+    models = place.models(request.target, CACHE, floats=request.floats, warm=request.warm_l2)
     target = models[0].target
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
@@ -167,7 +174,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     large = reduced(unit.codelet, size) if target.bakes else None
     job = Job(
         unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
-        not request.strict_float, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
+        request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
         finals_s=request.finals_s,
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
@@ -311,7 +318,7 @@ def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
         target=job.target.name,
         sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
         options=packed(
-            {"seed": job.seed, "reassociate": job.reassociate, "cores": facts.cores, **_data(job),
+            {"seed": job.seed, **request.floats.options(job.target.name), "cores": facts.cores, **_data(job),
              **({"warm": True} if request.warm_l2 else {})}
         ),
     )  # fmt: skip

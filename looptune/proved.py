@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from looptune.backends.accumulating import vectorised
 from looptune.ir import Codelet
 from looptune.mapped import prove_plan
 from looptune.plans import Plan
 from looptune.poly.proof import prove
+from looptune.poly.sums import Sum
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled
 from looptune.tune.evaluate import plans_of
 from looptune.tune.job import Job
+from looptune.wording import in_vectors
 
 Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
 """How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""
@@ -34,14 +37,22 @@ def proved(job: Job, done: Scheduled) -> Proved:
     """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
     made = plans_of(replace(job, odd=None), done.codelet, "").timed
     sizes = integers(job.codelet, job.problem.values)
-    return judged(job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes)
+    vectors = vectorised(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
+    return judged(job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes, vectors=vectors)
 
 
 def judged(
-    codelet: Codelet, done: Scheduled, made: Plan, sizes: Mapping[str, int], *, reassociate: bool, blocks: bool
+    codelet: Codelet,
+    done: Scheduled,
+    made: Plan,
+    sizes: Mapping[str, int],
+    *,
+    reassociate: bool,
+    blocks: bool,
+    vectors: Sequence[Sum] = (),
 ) -> Proved:
     """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums; ``blocks``:
-    of threads, as on a GPU."""
+    of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides."""
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
     sums = tuple(map(str, done.sums)) if reassociate else ()
     plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks)
@@ -69,6 +80,7 @@ def judged(
             reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
             status = reached.get(loops.verdict, "directives proved")
     order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
+    order += f"; {in_vectors(vectors)}" if vectors else ""
     order = "; ".join((order, *(f"where {what}" for what in done.assumed)))
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:

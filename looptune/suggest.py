@@ -39,10 +39,12 @@ class Suggestion:
     lines: tuple[str, ...]
 
 
-def advised(analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float]) -> Scheduled:
+def advised(
+    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], *, sums: bool = False
+) -> Scheduled:
     """``schedule``, where a directive that is refused says what would be legal in its place."""
     try:
-        return schedule(analysis, placed, values)
+        return schedule(analysis, placed, values, sums=sums)
     except (DirectiveError, IllegalTransform) as refusal:
         raise _with_advice(refusal, analysis, placed, values) from None
 

@@ -19,6 +19,7 @@ from looptune.backends.base import Backend, Resources
 from looptune.backends.kernel_text import check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
+from looptune.floats import USUAL, Floats
 from looptune.plans import Plan
 from looptune.runtime.machine import Cpu, Facts, on_gpu
 from looptune.tune.job import Target
@@ -43,29 +44,30 @@ class Model:
         return own if own else (self.target.name,)
 
 
-def resolve(name: str, cache: Path, *, fastmath: bool = True, device: int = 0, warm: bool = False) -> Target:
+def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, warm: bool = False) -> Target:
     """The target called ``name``; "auto" is the GPU where there is one, else the CPU.
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
-    other = brought(name, cache, fastmath=fastmath)
+    other = brought(name, cache, floats=floats)
     if other is not None:
         return other
     chosen = _available(name)
     facts = _gpu().Gpu(device).facts if on_gpu(chosen) else _facts(chosen)
-    return target(chosen, facts, (device,), cache, fastmath=fastmath, warm=warm)
+    return target(chosen, facts, (device,), cache, floats=floats, warm=warm)
 
 
 def target(
-    name: str, facts: Facts, numbers: Sequence[int], cache: Path, *, fastmath: bool = True, warm: bool = False
+    name: str, facts: Facts, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
 ) -> Target:
     """The target called ``name`` on a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
 
     TargetError where it is a GPU and nothing here can compile for it.
     """
-    strict = partial(NumbaCpu, cache, False)
+    here = replace(floats, contract="fast" if floats.contracts_here else "off")
+    strict = partial(NumbaCpu, cache, replace(here, reorder=False))
     if name == "numba-cpu":
-        return Target(name, partial(NumbaCpu, cache, fastmath), strict, Cpu, bakes=False)
+        return Target(name, partial(NumbaCpu, cache, here), strict, Cpu, bakes=False)
     if name == "opencl":
         return Target(name, _opencl().OpenCl, strict, _opencl_device().OpenClDevice, bakes=True)
     made = partial(_cuda(name), facts.arch, cache=cache)
@@ -87,13 +89,13 @@ def _facts(name: str) -> Facts:
 
 
 def models(
-    name: str, cache: Path, devices: str | None = None, *, fastmath: bool = True, warm: bool = False
+    name: str, cache: Path, devices: str | None = None, *, floats: Floats = USUAL, warm: bool = False
 ) -> tuple[Model, ...]:
     """The models to measure on, in the order of their first devices: of the GPUs ``devices`` names, None the first.
 
     UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
     """
-    other = brought(name, cache, fastmath=fastmath)
+    other = brought(name, cache, floats=floats)
     if other is not None:
         if devices is not None:
             raise UsageError(f"--devices {devices} chooses GPUs, and the target is {name}")
@@ -104,13 +106,13 @@ def models(
             why = f"the target is {name}" if name == target_name else f"none can be used here: {gpu_missing()}"
             raise UsageError(f"--devices {devices} chooses GPUs, and {why}")
         facts = _facts(target_name)
-        return (Model(target(target_name, facts, (), cache, fastmath=fastmath, warm=warm), facts),)
+        return (Model(target(target_name, facts, (), cache, floats=floats, warm=warm), facts),)
     found = [_gpu().facts(number) for number in range(_gpu().count())]
     numbers = (0,) if devices is None else numbered(devices, found)
     kinds = dict.fromkeys(found[n].model for n in numbers)
     alike = [tuple(n for n in numbers if found[n].model == kind) for kind in kinds]
     return tuple(
-        Model(target(target_name, found[own[0]], own, cache, fastmath=fastmath, warm=warm), found[own[0]], own)
+        Model(target(target_name, found[own[0]], own, cache, floats=floats, warm=warm), found[own[0]], own)
         for own in alike
     )
 
@@ -172,13 +174,13 @@ def check_own(name: str, what: str) -> None:
         raise UsageError(f"{what} looptune's own targets, and not for {name}")
 
 
-def brought(name: str, cache: Path, *, fastmath: bool = True) -> Target | None:
+def brought(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
     """The target of this name that a package brings; PluginError where it cannot be used, None where it is none."""
     plugin = plugins.named("target", name, built_in=name in NAMES)
     if plugin is None:
         return None
     make = plugin.load()
-    made = make(cache, fastmath=fastmath) if callable(make) else make
+    made = make(cache, fastmath=floats.reorder) if callable(make) else make
     if not isinstance(made, Target) or made.name != name:
         raise plugin.refused(f"{plugin.point.value} makes no looptune.tune.job.Target called {name}")
     return made
@@ -206,24 +208,24 @@ def bakes(name: str, cache: Path) -> bool:
     return name != "numba-cpu" if other is None else other.bakes
 
 
-def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH) -> str:
+def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> str:
     """The source for a target, without a device, and for C without a library. ResourceError where no GPU can run it."""
     check_name(name)
     written = {"cuda-c": cuda_c_text.file_text, "opencl": opencl_text.file_text}
     if name not in written:
-        return backend(name, cache, arch).emit(plan)
+        return backend(name, cache, arch, floats).emit(plan)
     check_limits(plan)
     return written[name](plan)
 
 
-def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH) -> Backend:
+def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
     """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
     check_name(name)
     other = brought(name, cache)
     if other is not None:
         return other.backend()
     if name == "numba-cpu":
-        return NumbaCpu(cache)
+        return NumbaCpu(cache, floats)
     if name == "opencl":
         own: Backend = _opencl().OpenCl()
         return own
@@ -255,7 +257,7 @@ def gpu_missing() -> str:
     return str(importlib.import_module("looptune.runtime.gpu").available())
 
 
-def ptx(name: str, plan: Plan, arch: str) -> str:
+def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
     """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
     check_name(name)
     if name not in ("auto", "numba-cuda", "cuda-c"):

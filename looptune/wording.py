@@ -17,6 +17,11 @@ def listed(turned: Iterable[Sum]) -> str:
     return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
 
 
+def in_vectors(sums: Iterable[Sum]) -> str:
+    """What a CPU's compiler may do to these sums."""
+    return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --strict-float forbids it"
+
+
 def explain(what: str, refused: Refused, *, lines: bool = False) -> str:
     """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
     if refused.because is not None:

@@ -57,6 +57,7 @@ GOLDEN = {
   runs as 1 kernel
     host i
       grid j: blocks of 256 threads, in the thread k
+  on a CPU, vectors add up +:t (9:9) in another order; --strict-float forbids it
 """,
     "trmm": """\
   loop          line
@@ -211,7 +212,7 @@ DIRECTIVE = {"directive": str, "loop": int, "piece": int, "variable": str, **AT,
              "message": str, "notes": list, "suggestions": list}  # fmt: skip
 KERNEL = {"name": str, "axes": list, "team": list, "extents": list, "parts": str, "block": list, "host_loops": list}
 TOP = {"codelet": str, "file": str, "sizes": dict, "strict_float": bool, "refused": bool, "loops": list,
-       "directives": list, "runs": dict, "permitted": dict}  # fmt: skip
+       "directives": list, "vectorised_sums": list, "runs": dict, "permitted": dict}  # fmt: skip
 
 
 def has(record: Mapping[str, object], fields: Mapping[str, type], nullable: tuple[str, ...] = ()) -> bool:

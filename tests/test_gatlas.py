@@ -25,6 +25,7 @@ from looptune.backends.text import ident
 from looptune.bake import bake
 from looptune.errors import LooptuneError
 from looptune.experiment import run_all
+from looptune.floats import USUAL
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.mapping import plan
@@ -227,7 +228,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
     unit = load(FILE, defines={"NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
     at = stores.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
     case = next(chart().cases(["nn"], False, "8x12x20"))
-    (model,) = places.HERE.models("numba-cpu", CACHE, fastmath=True, warm=False)
+    (model,) = places.HERE.models("numba-cpu", CACHE, floats=USUAL, warm=False)
     assert chart().bests({case: unit}, model, tmp_path / "none") == {}
     stores.keep(tmp_path / "db", at, {"": 9.0}, role="version")
     assert chart().bests({case: unit}, model, tmp_path / "db") == {}

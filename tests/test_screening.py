@@ -17,6 +17,7 @@ from looptune import interp, preparation
 from looptune.analysis import Analysis
 from looptune.backends.base import Pace
 from looptune.backends.numba_cpu import NumbaCpu
+from looptune.floats import STRICT
 from looptune.frontend import load
 from looptune.ir import Codelet
 from looptune.runtime.machine import Cpu
@@ -140,7 +141,7 @@ def baking(tmp_path_factory: pytest.TempPathFactory) -> Baking:
     cache = tmp_path_factory.mktemp("cache")
     codelet = load(SUM).codelet
     size = problem(codelet, {"n": 600, "m": 500})
-    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, False), Cpu, bakes=True)
+    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=True)
     return Baking(Job(codelet, size, reduced(codelet, size), target, cache, screens=True))
 
 

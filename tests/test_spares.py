@@ -21,6 +21,7 @@ from test_workers import broken_setup, gone, one, setup, slow_setup
 from looptune import places
 from looptune.cli import cli
 from looptune.errors import TargetError
+from looptune.floats import USUAL
 from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.targets import Model
 from looptune.tune import workers
@@ -316,7 +317,7 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
 
 def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> None:
     """After an exception in the finals the device's process is not used again."""
-    (model,) = places.HERE.models("numba-cpu", tmp_path, fastmath=True, warm=False)
+    (model,) = places.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
     place = places.Here(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
@@ -328,7 +329,7 @@ def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> No
 
 def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     """It does not wait for those on another device."""
-    (model,) = places.HERE.models("numba-cpu", tmp_path, fastmath=True, warm=False)
+    (model,) = places.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
     two = replace(model, numbers=(0, 1))
     last = tmp_path / "last"
     tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]

@@ -19,13 +19,13 @@ from looptune import openmp
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError
+from looptune.floats import STRICT
 from looptune.ir import Scalar
 from looptune.plans import Plan, count
 from looptune.runtime.machine import Cpu
 from looptune.tune.job import Target
 
-FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=gnu11", "-w")
-FAST = ("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-freciprocal-math")
+FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC", "-std=gnu11", "-w")
 SCALARS = {
     "float32": ctypes.c_float, "float64": ctypes.c_double, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
@@ -36,19 +36,15 @@ SCALARS = {
 class Gcc(Backend):
     name = "gcc"
 
-    def __init__(self, fastmath: bool) -> None:
-        """``fastmath``: the terms of a sum may change places."""
-        self.flags = (*FLAGS, *(FAST if fastmath else ()))
-
     def emit(self, plan: Plan) -> str:
         schedule = "".join(f"   {line}\n" for line in plan.note.splitlines())
-        return f"/* gcc {' '.join(self.flags)}\n{schedule}*/\n{openmp.text(plan.codelet)}"
+        return f"/* gcc {' '.join(FLAGS)}\n{schedule}*/\n{openmp.text(plan.codelet)}"
 
     def build(self, plan: Plan) -> Binary:
         source, start = self.emit(plan), time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "kernel.c").write_text(source)
-            command = ["gcc", *self.flags, "kernel.c", "-o", "kernel.so", "-lm"]
+            command = ["gcc", *FLAGS, "kernel.c", "-o", "kernel.so", "-lm"]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise TargetError(f"gcc refuses {plan.codelet.name}: {done.stderr.strip()}")
@@ -99,4 +95,4 @@ class Machine(Cpu):
 
 def target(cache: Path, *, fastmath: bool) -> Target:
     """``bakes``: whether a kernel is built for one size, as on a GPU, and in blocks of threads."""
-    return Target("gcc", partial(Gcc, fastmath), partial(NumbaCpu, cache, False), Machine, bakes=False)
+    return Target("gcc", Gcc, partial(NumbaCpu, cache, STRICT), Machine, bakes=False)

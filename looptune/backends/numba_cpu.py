@@ -23,15 +23,20 @@ from types import ModuleType
 from typing import ClassVar
 
 from looptune.accumulators import Accumulator
+from looptune.backends.accumulating import IN_ANY_ORDER, accumulating, marked
 from looptune.backends.bands import CORES, with_bands
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
 from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
+from looptune.floats import USUAL, Floats
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
 from looptune.team import Tree
+
+ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
+"""What ``anyorder`` defines for the text of kernels."""
 
 
 class _Writer(Writer):
@@ -47,11 +52,19 @@ class _Writer(Writer):
         "ceil": "np.ceil({0})",
         "trunc": "np.trunc({0})",
         "fmod": "np.fmod({0}, {1})",
+        "fma": "fused({0}, {1}, {2})",
+        **{name: f"{name}({{0}}, {{1}})" for name in IN_ANY_ORDER.values()},
     }
 
-    def __init__(self, nonnegative: Collection[str] = ()) -> None:
+    def __init__(self, nonnegative: Collection[str] = (), *, reorders: bool = False) -> None:
+        """``reorders``: sums and products of innermost loops may be taken in any order."""
         super().__init__(nonnegative)
         self.seen: set[str] = set()
+        self.reorders = reorders
+
+    def innermost(self, body: tuple[Stmt, ...], taken: Collection[str]) -> tuple[Stmt, ...]:
+        """Innermost loops as LLVM is to see them."""
+        return innermost(accumulating(body) if self.reorders else body, taken)
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -90,10 +103,10 @@ class Parts:
     signature: str
 
 
-def parts(plan: Plan) -> Parts:
+def parts(plan: Plan, *, reorders: bool) -> Parts:
     plan = with_bands(plan)
     sizes = _extents(plan)
-    writer, host = _Writer(sizes), _Writer(sizes)
+    writer, host = _Writer(sizes, reorders=reorders), _Writer(sizes)
     kernels = {
         k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(plan, k)), _spans(k)) for k in plan.kernels
     }
@@ -106,11 +119,10 @@ def parts(plan: Plan) -> Parts:
 class NumbaCpu(Backend):
     name = "numba-cpu"
 
-    def __init__(self, cache: Path, fastmath: bool = True, threads: int | None = None) -> None:
-        """``cache``: the folder of compiled modules; ``fastmath``: reductions may be reassociated and vectorised;
-        ``threads``: at most so many, None for all cores."""
+    def __init__(self, cache: Path, floats: Floats = USUAL, threads: int | None = None) -> None:
+        """``cache``: the folder of compiled modules; ``threads``: at most so many, None for all cores."""
         self.cache = cache
-        self.fastmath = fastmath
+        self.floats = floats
         self.threads = threads
 
     def emit(self, plan: Plan) -> str:
@@ -120,23 +132,26 @@ class NumbaCpu(Backend):
         """``stops``: the driver returns between two launches once it is told to."""
         plan = with_bands(plan)
         sizes = _extents(plan)
-        writer, host = _Writer(sizes), _Writer(sizes)
+        writer, host = _Writer(sizes, reorders=self.floats.reorder), _Writer(sizes)
         kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
-        options = f"OPTIONS = {unaliased(self.fastmath)}"
+        options = f"OPTIONS = {unaliased(self.floats.contracts_here)}"
         names = ", ".join((*DTYPES, "njit", "uintp", "void"))
+        body = [*kernels, *driver]
+        called = sorted(name for name in ANY_ORDER if any(f"{name}(" in line for line in body))
         top = [
             header(plan, self.name),
             "import math\n",
             "import numpy as np",
             f"from numba import {names}",
             "from numba.core.compiler import Compiler\n",
+            *([f"from looptune.backends.anyorder import {', '.join(called)}"] if called else []),
             "from looptune.backends.sharing import sharer",
             "from looptune.backends.unaliased import Unaliased\n",
             f"{options}\n",
         ]
-        return "\n".join([*top, "", *helpers, *kernels, *driver]) + "\n"
+        return "\n".join([*top, "", *helpers, *body]) + "\n"
 
     def build(self, plan: Plan) -> Binary:
         """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
@@ -152,14 +167,15 @@ class NumbaCpu(Backend):
         return _import(self._module(plan, stops=repeats(plan)), self.cache)
 
 
-def options_of(fastmath: bool) -> str:
-    flags = "{'contract', 'reassoc', 'nsz', 'arcp'}" if fastmath else "False"
+def options_of(contract: bool) -> str:
+    """``contract``: a product and the sum that it is a term of may round once."""
+    flags = "{'contract'}" if contract else "False"
     return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
 
 
-def unaliased(fastmath: bool) -> str:
+def unaliased(contract: bool) -> str:
     """The same, and no two arrays overlap."""
-    return f"{options_of(fastmath)[:-1]}, pipeline_class=Unaliased)"
+    return f"{options_of(contract)[:-1]}, pipeline_class=Unaliased)"
 
 
 def _extents(plan: Plan) -> set[str]:
@@ -216,7 +232,8 @@ def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
     yield f"        for {ident(loop.var)} in range({', '.join([*ends, *([str(step)] if step > 1 else [])])}):"
     if never_negative(loop.lo, writer.nonnegative):
         writer.nonnegative.add(loop.var)
-    yield from writer.block(innermost(loop.body, names((loop,))), "            ")
+    own = marked(loop) if writer.reorders else loop
+    yield from writer.block(innermost(own.body, names((loop,))), "            ")
     writer.nonnegative.discard(loop.var)
     for a in tree.into:
         yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
@@ -241,7 +258,7 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     for loop in around:
         yield from _opened(loop, writer.bound(loop.lo), writer.bound(loop.hi), writer, indent)
         indent += "    "
-    made = innermost(body, {*names(kernel.body), *names(kernel.loops)})
+    made = writer.innermost(body, {*names(kernel.body), *names(kernel.loops)})
     yield from writer.block(made, indent) if first is None else _shared(made, writer, indent)
     for loop in around:
         writer.nonnegative.discard(loop.var)

@@ -127,12 +127,14 @@ class Cuda(Assembly):
 
 @dataclass(slots=True)
 class Cpu(Assembly):
-    """For a CPU: what is compiled stands in functions, so that only what is used is; ``options``: Numba's, by name."""
+    """For a CPU: what is compiled stands in functions, so that only what is used is; ``options``: Numba's, by name;
+    ``reorders``: sums of innermost loops may be taken in any order."""
 
     options: str = "OPTIONS"
+    reorders: bool = False
 
     def add(self, plan: Plan, note: str) -> str:
-        parts = numba_cpu.parts(plan)
+        parts = numba_cpu.parts(plan, reorders=self.reorders)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), ("", "numpy as np"), ("functools", "cache")}
         self.imports |= {("numba", name) for name in (*numba_cpu.DTYPES, "njit", "uintp", "void")}

@@ -11,6 +11,7 @@ from looptune.deploy.module import Request
 from looptune.deploy.runtime.host import this_cpu
 from looptune.deploy.runtime.lookup import Device
 from looptune.errors import UsageError
+from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.ir import Array
 from looptune.runtime.sizes import integers
@@ -20,25 +21,23 @@ from looptune.tune.store import Store
 GPU, CPU = "numba-cuda", "numba-cpu"
 
 
-def as_python(
-    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, reassociate: bool = True
-) -> str:
+def as_python(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL) -> str:
     """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
-    found = _found(unit, db, target, default, reassociate, (GPU, CPU))
-    return module.text(Request(unit, found[0], found[1], command, reassociate))
+    found = _found(unit, db, target, default, floats, (GPU, CPU))
+    return module.text(Request(unit, found[0], found[1], command, floats))
 
 
-def as_c(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, reassociate: bool = True) -> str:
+def as_c(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL) -> str:
     """As ``as_python``, but the CPU before a GPU."""
-    name, rows = _found(unit, db, target, default, reassociate, (CPU, GPU))
+    name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
-    return source.text(Request(unit, name, rows, command, reassociate), here, sizes)
+    return source.text(Request(unit, name, rows, command, floats), here, sizes)
 
 
 def _found(
-    unit: Unit, db: Path, target: str, default: bool, reassociate: bool, order: Sequence[str]
+    unit: Unit, db: Path, target: str, default: bool, floats: Floats, order: Sequence[str]
 ) -> tuple[str, tuple[Measured, ...]]:
     """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
     check_own(target, "kernels are built for")
@@ -51,7 +50,7 @@ def _found(
         raise UsageError(f"no database {db}: {_how(unit, target)}")
     with Store.read(db) as store:
         for name in order if target == "auto" else (target,):
-            rows = measured(store, unit, name, reassociate=reassociate)
+            rows = measured(store, unit, name, floats)
             if rows:
                 return name, rows
         raise UsageError(f"{db} has no times of {_named(unit)}{_others(store, unit)}: {_how(unit, target)}")

@@ -23,7 +23,7 @@ CUDA = (
     *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
 )
 CPU = (*COMMON, "looptune.runtime.processor", "looptune.backends.sharing", f"{RUNTIME}.host")
-COMPILED = ("looptune.backends.unaliased",)
+COMPILED = ("looptune.backends.anyorder", "looptune.backends.unaliased")
 """What the CPU's kernels are compiled with."""
 
 

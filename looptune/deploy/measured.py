@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.frontend.placed import canonical
 from looptune.ir import Scalar
@@ -23,6 +24,7 @@ from looptune.tune.store import Context, Row, Store
 from looptune.tune.winner import winner
 from looptune.version import lowering
 
+_FLOATS = ("reassociate", "contract")
 _OTHERS = ("hand-written", "library")
 """What else runs in finals; their rows have a hash behind the name."""
 
@@ -44,14 +46,16 @@ class Measured:
     command: str
 
 
-def measured(store: Store, unit: Unit, target: str, *, reassociate: bool = True) -> tuple[Measured, ...]:
-    """One for each device and sizes, in the order of their names and of the sizes."""
+def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[Measured, ...]:
+    """One for each device and sizes, in the order of their names and of the sizes; of what was measured with these
+    ``floats``."""
+    asked = floats.options(target)
     known = store.rows(kernel=unit.codelet.name, source_hash=source_hash(unit), target=target)
     groups: dict[tuple[str, int, str, tuple[int, ...]], dict[str, list[Row]]] = {}
     whole = [p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
     for row in known:
-        options = json.loads(row.context.options)
-        if options.get("reassociate", True) != reassociate or not isinstance(row.outcome, Timed):
+        options = {"reassociate": True, **json.loads(row.context.options)}
+        if {k: options[k] for k in _FLOATS if k in options} != asked or not isinstance(row.outcome, Timed):
             continue
         values = json.loads(row.context.sizes)
         if not values.keys() >= set(whole):

@@ -22,6 +22,7 @@ from looptune.deploy import included, plans
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
 from looptune.deploy.measured import Measured
 from looptune.escape import docstring
+from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
 from looptune.simplify import is_integer
@@ -30,13 +31,13 @@ from looptune.version import __version__, lowering
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``command``: what made the module; ``target``: numba-cuda or numba-cpu."""
+    """``command``: what made the module; ``target``: numba-cuda or numba-cpu; ``floats``: how they are computed."""
 
     unit: Unit
     target: str
     measured: tuple[Measured, ...]
     command: str
-    reassociate: bool = True
+    floats: Floats = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ def text(request: Request) -> str:
     gpu = request.target == "numba-cuda"
     runtime = included.included(included.CUDA if gpu else included.CPU)
     compiled = included.included(() if gpu else included.COMPILED)
-    assembly: Assembly = Cuda(runtime.names) if gpu else Cpu(runtime.names | compiled.names)
-    analysis = Analysis(codelet, request.reassociate)
+    assembly: Assembly = (
+        Cuda(runtime.names) if gpu else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
+    )
+    analysis = Analysis(codelet, request.floats.reorder)
     default = assembly.add(plans.default(analysis), "no directives, any sizes")
     rows = [_row(analysis, best, assembly) for best in request.measured]
     loops = Cpu(
@@ -63,8 +66,10 @@ def text(request: Request) -> str:
     original = loops.add(plans.original(codelet), "the loops as they were written")
     name = ident(codelet.name)
     name = f"{name}_" if name in runtime.names else name
-    options = f'STRICT = {options_of(False)}\n"""Options of Numba for the original loops."""\n'
-    options += "" if gpu else f"\n\n{compiled.text}\n\nOPTIONS = {unaliased(request.reassociate)}\n"
+    contracts = request.floats.contracts_here
+    options = f'STRICT = {options_of(contracts)}\n"""Options of Numba for the original loops."""\n'
+    options += f"\n\n{compiled.text}\n"
+    options += "" if gpu else f"\n\nOPTIONS = {unaliased(contracts)}\n"
     own = {("numba", "config")} if gpu else set()
     imports = included.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
     parts = [

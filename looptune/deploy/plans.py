@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from looptune.analysis import Analysis
+from looptune.backends.accumulating import vectorised
 from looptune.bake import bake
 from looptune.deploy.measured import Measured
 from looptune.errors import LooptuneError
@@ -76,4 +77,6 @@ def proof(analysis: Analysis, best: Measured) -> str:
     blocks = best.context.target == "numba-cuda"
     made = _exact(done, best)
     reassociate = analysis.reassociate
-    return judged(analysis.codelet, done, made, best.sizes, reassociate=reassociate, blocks=blocks).said
+    vectors = () if blocks or not reassociate else vectorised(analysis.codelet, made)
+    sizes = best.sizes
+    return judged(analysis.codelet, done, made, sizes, reassociate=reassociate, blocks=blocks, vectors=vectors).said

@@ -27,7 +27,7 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     unit = request.unit
     match, best = chosen(request.measured, device, sizes)
     directives = "" if best is None else plans.anywhere(best.directives)
-    analysis = Analysis(unit.codelet, request.reassociate)
+    analysis = Analysis(unit.codelet, request.floats.reorder)
     said: list[str] = []
     try:
         done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))

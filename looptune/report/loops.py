@@ -14,6 +14,7 @@ from looptune.explain import Explanation, Judged, LoopFacts
 from looptune.permitted import Permitted, Permutation
 from looptune.poly.legality import DOES, Refused
 from looptune.source import Span, place
+from looptune.wording import in_vectors
 
 _COLOURS = {
     "parallel": 32, "reduction": 36, "sequential": 33, "unknown": 35, "proved": 32, "asserted": 35, "refused": 31,
@@ -28,6 +29,7 @@ def text(e: Explanation, *, colour: bool = False) -> str:
         lines += ["", *_directives(e.directives, colour)]
     *picture, summary = e.runs.outline
     lines += ["", f"  runs as {summary}", *(f"    {line}" for line in picture)]
+    lines += [f"  {in_vectors(e.vectors)}"] if e.vectors else []
     if e.permitted is not None:
         lines += ["", *_permitted(e.permitted, e.loops)]
     return "\n".join(line.rstrip() for line in lines) + "\n"

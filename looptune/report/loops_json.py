@@ -21,6 +21,7 @@ def record(e: Explanation) -> Json:
         "refused": e.refused,
         "loops": [_loop(f) for f in e.loops],
         "directives": [_directive(d) for d in e.directives],
+        "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
         "runs": _runs(e.runs),
         "permitted": None if e.permitted is None else _permitted(e.permitted),
     }

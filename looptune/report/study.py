@@ -85,7 +85,8 @@ def unusual(context: Context) -> list[str]:
     """
     options = json.loads(context.options)
     said = {
-        "strict float": not options.get("reassociate", True), "warm L2": options.get("warm", False),
+        "strict float": not options.get("reassociate", True),
+        f"fp contract {options.get('contract')}": "contract" in options, "warm L2": options.get("warm", False),
         f"seed {options.get('seed', 0)}": options.get("seed", 0) != 0, "own data": "data" in options,
         context.target: bool(context.target) and context.target not in summary.USUAL,
     }  # fmt: skip
