@@ -51,9 +51,7 @@ def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
     assert len(ran(lab, "measure")) == 1 + 8 + 6
 
 
-def test_a_budget_that_ends_between_two_steps(
-    lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first has found is kept and counted; a version without a time is as if it had not been begun."""
     space = parse("loop k: { again slowly | later slowly }", "s")
     end_budget_after(monkeypatch, lab, measurements=3)
