@@ -115,6 +115,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.experiment import dump_outputs, run_all, together
     from looptune.preparation import Request, prepare_all
     from looptune.report import tables
+    from looptune.tune.database import check_path
     from looptune.tune.store import Store
 
     start, options = time.monotonic(), dict(options)
@@ -122,6 +123,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     command = reproducible(sys.argv[1:])
+    check_path(options["db"])
     tables.check_writable(reports)
     if len(files) > 1 and (options["data"] or options["dump"]):
         raise UsageError("--data and --dump are for one FILE")

@@ -150,7 +150,7 @@ def test_a_damaged_database_is_one_error(base: Path, tmp_path: Path, request: py
             ran = looptune(*command.split(), "--db", "db", cwd=folder)
             assert ran.code == 0 or (ran.code == 2 and ran.err.count("error: ") == 1), (seed, what, command, ran)
             assert not (folder / "ran").exists(), (seed, what, command)
-            assert "\x1b" not in ran.out + ran.err, (seed, what, command)
+            assert command.startswith(("db export", "export")) or "\x1b" not in ran.out + ran.err, (seed, what, command)
         ran = looptune("simulate", "db", "--repeats", "1", cwd=folder)
         assert ran.code in (0, 2), (seed, what, ran)
         with suppress(LooptuneError):

@@ -162,6 +162,12 @@ def refusals(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {error}{hint}") from error
 
 
+def check_path(path: Path) -> None:
+    """StoreError where no database can be made at ``path`` because something else is there."""
+    with refusals(path):
+        _check_own(path)
+
+
 def _check_there(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a database")
