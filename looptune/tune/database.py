@@ -82,7 +82,7 @@ def connect(path: Path, *, create: bool = True, repair: bool = True) -> tuple[sq
         except sqlite3.DatabaseError as error:
             if not _damaged(error):
                 raise
-            if not repair or not _names_itself_ours(path):
+            if not repair:
                 raise StoreError(f"{path} is no database, or a damaged one: {error}") from error
             aside = _move_aside(path)
             warning = f"{path} was damaged ({error}); it is kept as {aside}, a new one was begun"
@@ -190,15 +190,8 @@ def _check_own(path: Path) -> None:
         head = file.read(100)
     if head and not head.startswith(_MAGIC):
         raise StoreError(f"{path} is no database, or a damaged one; it stays as it is, --db names another")
-    application = int.from_bytes(head[68:72], "big")
-    if application not in (APPLICATION, 0):
+    if head and int.from_bytes(head[68:72], "big") != APPLICATION:
         raise StoreError(f"{path} is a database of another program")
-
-
-def _names_itself_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(100)
-    return head.startswith(_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
 
 
 def _reading(path: Path) -> tuple[sqlite3.Connection, int]:
