@@ -44,4 +44,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cases", type=int, default=0, help="random codelets tried by tests/test_random_codelets.py")
+    parser.addoption("--cases", type=int, default=0, help="random codelets and programs tried")
+    parser.addoption("--seed", type=int, default=None, help="makes the same programs in tests/test_differential.py")

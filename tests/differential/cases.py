@@ -1,0 +1,105 @@
+"""A case: a program, its directives, and what looptune makes of them; and how two results are compared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from differential.programs import Program
+from looptune.analysis import Analysis
+from looptune.errors import LooptuneError
+from looptune.frontend import Unit
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet, Loop
+from looptune.rewrite import rewrite
+from looptune.schedule import Scheduled, schedule
+from looptune.suggest import advised
+from looptune.tune.written import decided
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``lines`` are directives; ``index`` with the seed makes the same case again."""
+
+    index: int
+    program: Program
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case that looptune accepts."""
+
+    case: Case
+    unit: Unit
+    done: Scheduled
+
+
+def chosen(unit: Unit, drawn: Sequence[str], *, suggesting: bool) -> tuple[Scheduled, tuple[str, ...]]:
+    """The codelet under those of the directives that looptune takes together, and they.
+
+    ``suggesting``: the whole list goes the way of a user's, so that suggestions are made where it is refused.
+    """
+    analysis = Analysis(unit.codelet)
+    try:
+        return under(analysis, unit, drawn, advised if suggesting else schedule), tuple(drawn)
+    except LooptuneError as refusal:
+        check_refusal(refusal)
+    kept: list[str] = []
+    done = under(analysis, unit, [], schedule)
+    for line in drawn if len(drawn) > 1 else ():
+        try:
+            done = under(analysis, unit, [*kept, line], schedule)
+            kept.append(line)
+        except LooptuneError as refusal:
+            check_refusal(refusal)
+    return done, tuple(kept)
+
+
+def under(analysis: Analysis, unit: Unit, lines: Sequence[str], how: Callable[..., Scheduled]) -> Scheduled:
+    placed = parse_lines(lines, "directives")
+    decided(unit, placed)
+    return how(analysis, placed, unit.values)
+
+
+def check_refusal(refusal: LooptuneError) -> None:
+    """A message of one line."""
+    assert refusal.message, "a refusal says why"
+    assert "\n" not in refusal.message, f"a refusal of several lines: {refusal.message}"
+
+
+def small_blocks(codelet: Codelet, rng: random.Random) -> Codelet:
+    """Blocks of a few threads where no directive says otherwise, as arrays are small."""
+    shape = rng.choice(((3, 2), (4, 2), (8, 1), (2, 3)))
+    return rewrite(lambda n: replace(n, block=shape) if isinstance(n, Loop) and not n.block else None, codelet)
+
+
+def differs(
+    want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray], *, tolerance: bool, integers: bool = True
+) -> str:
+    """Where two results first differ, "" where they do not. ``tolerance``: floats may be off by a little."""
+    for name, expected in want.items():
+        have = got[name]
+        if have.dtype != expected.dtype or have.shape != expected.shape:
+            return f"{name}: got {have.dtype}{list(have.shape)}, expected {expected.dtype}{list(expected.shape)}"
+        if expected.dtype.kind != "f" and not integers:
+            continue
+        close = (have == expected) | ((have != have) & (expected != expected))
+        if expected.dtype.kind == "f" and tolerance:
+            off = 1e-3 if expected.dtype == np.float32 else 1e-9
+            with np.errstate(all="ignore"):
+                close |= np.isclose(have, expected, rtol=off, atol=off)
+        if not close.all():
+            at = tuple(int(k) for k in np.argwhere(~close)[0])
+            wrong = int((~close).sum())
+            return f"{name}{list(at)}: got {have[at]}, expected {expected[at]} ({wrong} of {close.size} wrong)"
+    return ""
+
+
+def shown(case: Case, number: int) -> str:
+    """A case as one would send it to somebody: the text, the directives, the sizes."""
+    said: Sequence[str] = [f"--with '{line}'" for line in case.lines]
+    return f"{case.program.text}\n{' '.join(said)}\nsizes {dict(case.program.sizes[number])}"

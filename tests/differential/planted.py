@@ -1,0 +1,65 @@
+"""Known mistakes, built in on demand: a test that does not find them is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from looptune import pretty
+from looptune.analysis import Analysis
+from looptune.backends import numba_cpu
+from looptune.frontend import type_names
+from looptune.ir import Loop
+from looptune.transforms.base import Change, Site
+from looptune.transforms.unroll import Unroll
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """``plant`` changes looptune in this process; ``target`` is where it shows."""
+
+    target: str
+    plant: Callable[[], None]
+
+
+def _parentheses() -> None:
+    """``a - (b - c)`` is printed without them."""
+    usual = pretty.show
+    pretty.show = lambda e, level=0: usual(e, level - 1 if level == pretty._LEVEL["-"] + 1 else level)  # type: ignore[assignment]
+
+
+def _remainder() -> None:
+    """What an unrolled loop leaves over is not run."""
+    usual = Unroll.apply
+
+    def apply(self: Unroll, site: Site) -> Change:
+        change = usual(self, site)
+        loops = [s for s in change.body if isinstance(s, Loop)]
+        return replace(change, body=change.body[:-1]) if len(loops) > 1 else change
+
+    Unroll.apply = apply  # type: ignore[method-assign]
+
+
+def _unsigned() -> None:
+    """``unsigned`` is read as ``int``."""
+    type_names._WORDS["unsigned"] = "int32"
+
+
+def _legality() -> None:
+    """Every order is legal."""
+    Analysis.judge = lambda self, new, old: None  # type: ignore[method-assign]
+
+
+def _trips() -> None:
+    """A loop that is shared out has an iteration too few."""
+    usual = numba_cpu._trips
+    numba_cpu._trips = lambda loop, writer: f"({usual(loop, writer)}) - 1"
+
+
+BUGS: Mapping[str, Bug] = {
+    "parentheses": Bug("transform", _parentheses),
+    "remainder": Bug("transform", _remainder),
+    "unsigned": Bug("front", _unsigned),
+    "legality": Bug("interpreter", _legality),
+    "trips": Bug("numba-cpu", _trips),
+}

@@ -1,0 +1,86 @@
+"""Random finished programs on all targets against gcc: what is accepted leaves what C says, and nothing beside it.
+
+    python -m tests.differential --cases 10000            from the repository's folder; --help lists the rest
+    python -m pytest tests/test_differential.py --cases 10000 --seed 7 -s
+
+Each case is a C file with one function under directives of every kind. Where gcc's sanitizers find the original
+defined, it is what all of these are compared with, integers to the bit, floats to the bit where none was rounded:
+
+    front         the tree that was read, by the interpreter        numba-cpu   machine code of this processor
+    transform     the C that ``looptune transform`` writes, by gcc  simulator   numba-cuda's text in Numba's simulator
+    interpreter   the tree after its directives                     cuda-c      CUDA C, compiled as C++
+                                                                    opencl      on the device that there is
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from differential import directives, planted, texts
+from differential.tree import nodes, simpler
+
+from looptune.transforms import ALL
+
+HERE = Path(__file__).parent
+FEW = 60
+"""Cases of the everyday run."""
+ENOUGH = 40
+"""Cases within which a planted bug is found."""
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+def tried(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own: in the simulator's environment, and what it forks has no threads."""
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_OPT": "0"}
+    command = [sys.executable, "-m", "differential", *words]
+    return subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+
+
+@needs_gcc
+@pytest.mark.long
+def test_other_programs_each_time(request: pytest.FixtureRequest) -> None:
+    """What is accepted computes what C says; as many new cases as ``--cases`` says, made from ``--seed``."""
+    cases = request.config.getoption("--cases")
+    seed = request.config.getoption("--seed")
+    seed = random.SystemRandom().randrange(10**9) if seed is None else seed
+    done = tried("--cases", str(cases if cases else FEW), "--seed", str(seed))
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@needs_gcc
+@pytest.mark.long
+@pytest.mark.parametrize("bug", planted.BUGS)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    """The test fails where a known mistake is built in."""
+    done = tried(
+        "--cases", str(ENOUGH), "--seed", "1", "--plant", bug, "--shrink", "0", "--targets", planted.BUGS[bug].target
+    )
+    assert done.returncode == 1, done.stdout + done.stderr[-2000:]
+    assert "accepted" in done.stdout
+
+
+def test_every_directive_is_tried() -> None:
+    """There is a random line for each one that looptune has."""
+    assert directives.KINDS.keys() == {t.name for t in ALL}
+
+
+def test_a_number_makes_the_same_program() -> None:
+    """Seed and number are all that a case depends on."""
+    assert texts.program(3, 5) == texts.program(3, 5)
+    assert texts.program(3, 5).text != texts.program(4, 5).text
+
+
+def test_smaller_programs_have_a_part_less() -> None:
+    """Shrinking leaves statements out and puts constants and parts in the place of expressions."""
+    program = texts.program(1, 1)
+    assert len(list(nodes(program.tree))) > 50
+    assert all(tree != program.tree for tree in simpler(program.tree))
+    assert any(len(str(tree)) < 0.8 * len(program.text) for tree in simpler(program.tree))
