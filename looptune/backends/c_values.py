@@ -206,6 +206,8 @@ class CValues(KernelWriter):
                 return enclosed(f"-{self.wide(arg, ATOM)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.condition(cond)} ? {self.wide(then)} : {self.wide(other)})"
+            case Cast("int64"):
+                return self.value(e, level)
         return self.cast("int64", self.value(e, UNARY), level)
 
     def keeps(self, dtype: str, arg: Expr) -> bool:

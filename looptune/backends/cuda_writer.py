@@ -157,8 +157,9 @@ class CudaWriter(Writer, NumbaSpelling):
                 return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
         return self.bound(e, level)
 
-    def wide_variable(self, name: str) -> str:
-        return f"int64({ident(name)})" if name in self.counters else ident(name)
+    def wide_variable(self, name: str, dtype: str) -> str:
+        unsigned = name in self.counters or dtype.startswith("u")
+        return f"int64({ident(name)})" if unsigned else ident(name)
 
     def loop(
         self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None

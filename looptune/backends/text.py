@@ -282,7 +282,7 @@ class Writer(ABC):
             case Const(value):
                 return str(int(value))
             case Var(name, dtype):
-                return self.wide(ident(name)) if dtype == "uint64" else self.wide_variable(name)
+                return self.wide_variable(name, dtype)
             case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
                 return self.bound(arg, level)
             case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
@@ -293,14 +293,17 @@ class Writer(ABC):
                 return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
+            case Cast("int64"):
+                return self.value(e)
         return self.wide(self.value(e))
 
     def keeps(self, dtype: str, arg: Expr) -> bool:
         """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
         return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
 
-    def wide_variable(self, name: str) -> str:
-        return ident(name)
+    def wide_variable(self, name: str, dtype: str) -> str:
+        """A difference of two unsigned ones would wrap."""
+        return f"int64({ident(name)})" if dtype.startswith("u") else ident(name)
 
 
 def enclosed(text: str, own: int, level: int) -> str:

@@ -8,10 +8,11 @@ from typing import Any, assert_never
 
 from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
+from looptune.frontend.compared import COUNTING, to
 from looptune.frontend.constants import number
 from looptune.frontend.names import base, resolve, written_once
 from looptune.frontend.scope import Scope, Storage, layout, refuse
-from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Scalar, Select, Un, Var
+from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Un, Var
 from looptune.pretty import converted
 from looptune.rewrite import walk
 from looptune.simplify import fold, is_integer
@@ -205,7 +206,16 @@ class Expressions:
         index = self.value(e)
         if not is_integer(index.dtype):
             raise ParseError("an array index is no integer", e.span)
+        if index.dtype in ("uint32", "uint64") and any(self.counts(n) for n in walk(index)):
+            if index.dtype == "uint64":
+                return to(index, COUNTING)
+            if isinstance(index, Cast) and self.counts(index):
+                return index.arg
         return cast(index, converted(index.dtype, "int32"))
+
+    def counts(self, e: Node) -> bool:
+        """It is what the variable of a loop stands for that is unsigned in C."""
+        return isinstance(e, Cast) and e.arg in self.scope.counters
 
     def load(self, e: s.Expr) -> Load:
         """The element an lvalue names."""

@@ -14,8 +14,9 @@ from typing import Any
 
 from looptune.frontend import syntax as s
 from looptune.frontend.names import assigned, used
-from looptune.ir import Const, Expr, Var
+from looptune.ir import Bin, Const, Expr, Select, Var
 from looptune.simplify import add, div, largest, mul, smallest, sub
+from looptune.source import NOWHERE, Span
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
@@ -27,6 +28,7 @@ class Limit:
     op: str
     bound: s.Expr
     less: tuple[tuple[str, s.Expr], ...] = ()
+    span: Span = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _limits(cond: s.Expr, var: str) -> tuple[Limit, ...] | None:
             for side, other, relation in ((lhs, rhs, op), (rhs, lhs, _MIRROR[op])):
                 less = _offset(side, var)
                 if less is not None and var not in used((other, *(e for _, e in less))):
-                    return (Limit(relation, other, less),)
+                    return (Limit(relation, other, less, cond.span),)
     return None
 
 
@@ -135,19 +137,24 @@ def _start(init: tuple[s.Item, ...], var: str) -> tuple[s.Expr | None, s.Declare
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """``counter = lo .. hi step``; ``value`` is the user's variable, ``last`` what it holds after the loop."""
+    """``counter = lo .. hi step``; ``value`` is the user's variable, ``last`` what it holds after the loop.
+
+    ``never_negative``: the loop ends before the user's variable is.
+    """
 
     lo: Expr
     hi: Expr
     step: int
     value: Expr
     last: Expr
+    never_negative: bool = False
 
 
 def counted(counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down: bool, step: Expr) -> Counted | None:
-    """The half-open form. ``limits`` are pairs of relation and bound, all of the counter's type.
+    """The half-open form. ``limits`` are pairs of relation and bound, all of the counter's type, which is signed.
 
-    None where the direction and the relation do not fit: such a loop runs not at all or for ever.
+    None where the direction and the relation do not fit: such a loop runs not at all or for ever. A step that is no
+    constant may be negative: a loop that begins at its end or beyond runs not at all whatever the step.
     """
     one = Const(1, counter.dtype)
     known = int(step.value) if isinstance(step, Const) else None
@@ -174,11 +181,13 @@ def counted(counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down:
         trips, stride = span, known
         last = _after(zero, zero, span, known)
     else:
-        trips, stride = div(sub(add(span, step), one), step), 1
+        count = div(sub(add(span, step), one), step)
+        trips, stride = Select(Bin("<", end, start) if down else Bin("<", start, end), count, zero), 1
         offset = mul(counter, step)
         last = mul(largest(zero, trips), step)
     move = sub if down else add
-    return Counted(zero, trips, stride, move(start, offset), move(start, last))
+    ends_above = down and any(isinstance(e, Const) and e.value >= -1 for e in ends)
+    return Counted(zero, trips, stride, move(start, offset), move(start, last), ends_above)
 
 
 def _after(start: Expr, lo: Expr, hi: Expr, step: int) -> Expr:

@@ -8,10 +8,11 @@ from typing import assert_never
 
 from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
+from looptune.frontend.compared import Asked, ends, nonnegative
 from looptune.frontend.directive import is_cut, parse_pragma
 from looptune.frontend.expr import Expressions, cast, constant_only
 from looptune.frontend.jumps import without_continue
-from looptune.frontend.loops import Counted, Header, counted, header
+from looptune.frontend.loops import Counted, Header, Limit, counted, header
 from looptune.frontend.names import assigned, base
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.scope import Scope, Storage, layout, refuse
@@ -27,7 +28,11 @@ _LARGEST_TABLE = 4096
 
 
 class Statements:
-    """Lowers the statements of one codelet. ``once`` names the variables that stand for their one value."""
+    """Lowers the statements of one codelet. ``once`` names the variables that stand for their one value.
+
+    ``counters`` are the loop variables known not to be negative, ``positive`` what user's variables stand for that is
+    known not to be.
+    """
 
     def __init__(self, scope: Scope, once: frozenset[str]) -> None:
         self.scope = scope
@@ -35,6 +40,8 @@ class Statements:
         self.exprs = Expressions(scope)
         self.pending: list[Directive] = []
         self.serial = 0
+        self.counters: set[str] = set()
+        self.positive: set[Expr] = set()
 
     def block(self, items: Iterable[s.Item]) -> tuple[Stmt, ...]:
         """Raises ParseError for a directive with no loop, or a cut with no statement, after it in its block."""
@@ -287,40 +294,55 @@ class Statements:
 
     def counted(self, item: s.For, head: Header, directives: tuple[Directive, ...]) -> tuple[Stmt, ...] | None:
         """None where the types or the directions make it no counted loop after all."""
-        dtype = self.scope.scalars.get(head.var)
-        if dtype is None or not is_integer(dtype):
+        own = self.scope.scalars.get(head.var)
+        if own is None or not is_integer(own):
             return None
-        dtype = converted(dtype, dtype)
-        limits = self.limits(head, dtype)
+        shown = converted(own, own)
         step = self.exprs.value(head.step)
-        if limits is None or not is_integer(step.dtype):
+        if not is_integer(step.dtype):
             return None
-        step = cast(step, dtype)
+        raw = Var(head.var, own) if head.start is None else cast(self.exprs.value(head.start), own)
+        asked = [self.asked(base(head.var), limit, shown) for limit in head.limits]
+        if any(not is_integer(a.bound.dtype) for a in asked):
+            return None
         written = assigned((item.body, *head.after))
-        raw = Var(head.var, dtype) if head.start is None else cast(self.exprs.value(head.start), dtype)
-        start, setup = self.unchanged(raw, written, head.var, item.span)
+        start, setup = self.unchanged(cast(raw, shown), written, head.var, item.span)
+        found = ends(own, start, asked, head.down, step, self.nonnegative)
+        if found is None:
+            return None
         self.serial += 1
-        counter = Var(f"{base(head.var)}#{self.serial}@", dtype, span=item.span)
-        form = counted(counter, start, limits, head.down, step)
+        counter = Var(f"{base(head.var)}#{self.serial}@", found.dtype, span=item.span)
+        form = counted(counter, found.start, found.limits, head.down, cast(step, found.dtype))
         if form is None:
             return None
+        if found.dtype != shown:
+            self.scope.counters.add(form.value)
+            form = replace(form, value=cast(form.value, shown))
         loop = self.run(item, head, counter, form, directives)
         if head.declared is not None:
             return (*setup, loop)
-        last = cast(form.last, self.scope.scalars[head.var])
+        last = cast(form.last, own)
         final = Assign(Var(head.var, last.dtype), last, name=FINAL, span=item.span)
         return (*setup, loop, final)
 
-    def limits(self, head: Header, dtype: str) -> tuple[tuple[str, Expr], ...] | None:
-        found: list[tuple[str, Expr]] = []
-        for limit in head.limits:
-            bound = self.exprs.value(limit.bound)
-            for op, e in limit.less:
-                bound = self.exprs.binary("-" if op == "+" else "+", bound, self.exprs.value(e), e.span)
-            if not is_integer(bound.dtype) or (limit.less and dtype.startswith("u")):
-                return None
-            found.append((limit.op, cast(bound, dtype)))
-        return tuple(found)
+    def asked(self, var: str, limit: Limit, shown: str) -> Asked:
+        """What the condition compares, and in which types."""
+        bound = moved = self.exprs.value(limit.bound)
+        side = shown
+        added: int | None = 0
+        for op, e in limit.less:
+            value = self.exprs.value(e)
+            moved = self.exprs.binary("-" if op == "+" else "+", moved, value, e.span)
+            side = converted(side, value.dtype)
+            match value:
+                case Const(int(number)) if added is not None:
+                    added += number if op == "+" else -number
+                case _:
+                    added = None
+        return Asked(var, limit.op, bound, side, added, moved, limit.span)
+
+    def nonnegative(self, e: Expr) -> bool:
+        return e in self.positive or nonnegative(e, self.counters)
 
     def unchanged(self, start: Expr, written: frozenset[str], var: str, span: Span) -> tuple[Expr, tuple[Stmt, ...]]:
         """``start``, kept in a variable where the loop writes what it is made of."""
@@ -334,6 +356,10 @@ class Statements:
         """The loop with its body lowered, the user's variable standing for its value in terms of the counter."""
         scope = self.scope
         scope.bound[head.var] = form.value
+        if self.nonnegative(form.lo):
+            self.counters.add(counter.name)
+        if form.never_negative:
+            self.positive.add(form.value)
         fixed = {n.name for n in walk(form.value) if isinstance(n, Var)}
         added = (fixed - scope.fixed) if constant_only(form.value, fixed) else {counter.name}
         scope.fixed |= added

@@ -36,7 +36,8 @@ class Storage:
 @dataclass(slots=True)
 class Scope:
     """Filled while a codelet is lowered. ``bound`` holds names that stand for an expression: loop variables,
-    variables assigned once, parameters of a function being inlined; ``fixed`` the scalars that never change.
+    variables assigned once, parameters of a function being inlined; ``fixed`` the scalars that never change;
+    ``counters`` what unsigned loop variables are in terms of the counter, before it is converted.
     """
 
     file: s.File
@@ -49,12 +50,13 @@ class Scope:
     borrowed: dict[str, Array | Scalar] = field(default_factory=dict)
     tables: dict[str, s.Declare] = field(default_factory=dict)
     inlining: tuple[str, ...] = ()
+    counters: set[Expr] = field(default_factory=set)
 
     def inner(self, function: str) -> Scope:
         """The scope of a function that is inlined: nothing of the caller's is visible in it."""
         return Scope(
             self.file, self.options, borrowed=self.borrowed, tables=self.tables, fixed=self.fixed,
-            locals=self.locals, inlining=(*self.inlining, function),
+            locals=self.locals, inlining=(*self.inlining, function), counters=self.counters,
         )  # fmt: skip
 
     def variable(self, name: str) -> s.Declare | None:

@@ -1,0 +1,120 @@
+"""A C function under directives in every way that runs here, against the same text compiled by gcc.
+
+gcc of the text ─┬─ the interpreter, of the rewritten loops
+                 ├─ gcc, of the C that ``transform`` prints
+                 ├─ numba-cpu, arrays between canaries
+                 ├─ CUDA C as C++
+                 └─ Numba's CUDA module in the simulator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import oracle
+
+import looptune
+from looptune import pretty
+from looptune.analysis import Analysis
+from looptune.backends.text import ident
+from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
+from looptune.ir import Codelet
+from looptune.mapping import plan
+from looptune.schedule import schedule
+
+ALL = ("interpreter", "transform", "cpu", "cuda-c", "simulator")
+QUICK = ("interpreter", "transform", "cuda-c")
+EDGE = 16
+"""Elements before and after each array of a CPU's kernel."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """``arguments`` are what the function is called with, one after the other."""
+
+    name: str
+    text: str
+    arguments: Sequence[oracle.Arguments]
+    lines: Sequence[str] = ()
+    ways: Collection[str] = field(default=ALL)
+
+
+def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
+    """What differs from what gcc makes of the text, as lines of case, way, arguments and elements."""
+    found: list[str] = []
+    blocks: list[c_blocks.Case] = []
+    emitted: list[oracle.Emitted] = []
+    wants: dict[str, dict[str, np.ndarray]] = {}
+    for number, case in enumerate(cases):
+        codelet = load(case.text).codelet
+        done = schedule(Analysis(codelet), parse_lines(list(case.lines))).codelet
+        library = oracle.compiled(case.text, _folder(folder, f"t{number}"))
+        printed = (
+            oracle.compiled(pretty.function(done), _folder(folder, f"p{number}")) if _has(case, "transform") else None
+        )
+        kernel = looptune.compile(case.text, target="numba-cpu", directives=case.lines) if _has(case, "cpu") else None
+        planned = plan(done, blocks=True)
+        for k, given in enumerate(case.arguments):
+            key = f"{case.name} {k} {oracle.scalars(given)}"
+            wants[key] = want = oracle.called(library, codelet, given)
+            if _has(case, "interpreter"):
+                found += _off(key, "interpreter", want, oracle.interpreted(done, given))
+            if printed is not None:
+                found += _off(key, "transform", want, oracle.called(printed, codelet, given))
+            if kernel is not None:
+                found += _on_cpu(key, kernel, codelet, want, given)
+            if _has(case, "cuda-c"):
+                blocks.append(c_blocks.Case(key, planned, codelet, given))
+            if _has(case, "simulator"):
+                emitted.append(oracle.Emitted(key, _module(planned), ident(codelet.name), given))
+    for key, got in (c_blocks.run(blocks, folder) if blocks else {}).items():
+        found += _off(key, "cuda-c", wants[key], got)
+    for key, made in (oracle.simulated(emitted, folder) if emitted else {}).items():
+        found += [f"{key}, simulator: {made}"] if isinstance(made, str) else _off(key, "simulator", wants[key], made)
+    return found
+
+
+def _has(case: Case, way: str) -> bool:
+    return way in case.ways and (way != "simulator" or oracle.CUDA)
+
+
+def _folder(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir()
+    return made
+
+
+def _module(planned: object) -> str:
+    from looptune.backends.numba_cuda import NumbaCuda
+
+    return NumbaCuda().emit(planned)  # type: ignore[arg-type]
+
+
+def _off(key: str, way: str, want: dict[str, np.ndarray], got: dict[str, np.ndarray]) -> Iterator[str]:
+    why = oracle.off(want, got)
+    if why is not None:
+        yield f"{key}, {way}: {why}"
+
+
+def _on_cpu(
+    key: str, kernel: looptune.Kernel, codelet: Codelet, want: dict[str, np.ndarray], given: oracle.Arguments
+) -> Iterator[str]:
+    whole: dict[str, np.ndarray] = {}
+    passed: oracle.Arguments = {}
+    for name, value in given.items():
+        if isinstance(value, np.ndarray):
+            whole[name] = np.full(value.size + 2 * EDGE, 77, value.dtype)
+            whole[name][EDGE : EDGE + value.size] = value.ravel()
+            passed[name] = whole[name][EDGE : EDGE + value.size].reshape(value.shape)
+        else:
+            passed[name] = value
+    kernel(*(passed[p.name] for p in codelet.params))
+    yield from _off(key, "cpu", want, oracle.arrays(passed))
+    for name, around in whole.items():
+        if (around[:EDGE] != 77).any() or (around[-EDGE:] != 77).any():
+            yield f"{key}, cpu: {name} is written outside"
