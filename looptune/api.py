@@ -107,6 +107,10 @@ class Kernel:
             return array, False
         if not isinstance(array, np.ndarray):
             raise UsageError(f"{p.name} must be an array, got {type(array).__name__}")
+        if p.dtype == "bool" and array.dtype == np.uint8:
+            if array.size and array.max() > 1:
+                raise UsageError(f"{p.name} is an array of bool: its elements are 0 and 1, not {array.max()}")
+            array = array.view(np.bool_)
         _check(p, array.shape, array.dtype, scalars)
         if p.io != "in" and not array.flags.writeable:
             raise UsageError(f"{p.name} is written, but the array given is read-only")

@@ -182,6 +182,8 @@ def convert(value: Any, dtype: str) -> Any:
 
     What C leaves undefined, an integer from a NaN or an infinity, is the least of its type.
     """
+    if dtype == "bool":
+        return int(value != 0)
     if is_integer(dtype):
         return wrap(int(value) if isinstance(value, int) or np.isfinite(value) else -(2**63), dtype)
     if isinstance(value, int) and dtype == "float32":

@@ -4,10 +4,10 @@
     Stmt    = Assign | Loop | While | If
     Expr    = Const | Var | Load | Bin | Un | Call | Select | Cast
 
-Every expression has a ``dtype``, a NumPy name ("float32", "int32", ...). C's usual arithmetic
+Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic
 conversions are explicit ``Cast`` nodes: both operands of a ``Bin`` have one dtype, an ``Assign``'s
 value has its target's. Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on
-integers truncate, as in C; signed integers wrap.
+integers truncate, as in C; signed integers wrap. A ``Cast`` to "bool" asks whether its operand is not zero.
 
 ``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name
 bound around it. Scalars are ``Var``: loop variables, scalar parameters and locals, distinct names.

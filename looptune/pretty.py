@@ -38,10 +38,10 @@ from looptune.simplify import is_integer
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
     "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
-    "uint64": "unsigned long",
+    "uint64": "unsigned long", "bool": "_Bool",
 }  # fmt: skip
 
-_RANK = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+_RANK = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 
 _LEVEL = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,

@@ -75,7 +75,7 @@ def own_bytes(local: Local) -> int | None:
     >>> own_bytes(Local("h", "float32", (Const(3), Const(5))))
     60
     """
-    total = int(local.dtype.lstrip("uintfloa")) // 8
+    total = 1 if local.dtype == "bool" else int(local.dtype.lstrip("uintfloa")) // 8
     for extent in local.shape:
         if not isinstance(extent, Const):
             return None

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from looptune.ir import COMPARISONS, Bin, Cast, Const, Expr, Select, Un
 
-_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+_BITS = {
+    "bool": 1, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64,
+}  # fmt: skip
 
 
 def is_integer(dtype: str) -> bool:
@@ -17,11 +19,13 @@ def is_integer(dtype: str) -> bool:
 
 
 def wrap(value: int, dtype: str) -> int:
-    """``value`` as C stores it in ``dtype``: two's complement.
+    """``value`` as C stores it in ``dtype``: two's complement, and in a bool whether it is not zero.
 
-    >>> wrap(2**31, "int32"), wrap(-1, "uint8")
-    (-2147483648, 255)
+    >>> wrap(2**31, "int32"), wrap(-1, "uint8"), wrap(256, "bool")
+    (-2147483648, 255, 1)
     """
+    if dtype == "bool":
+        return int(value != 0)
     if -128 <= value <= 127 and (value >= 0 or dtype.startswith("i")):
         return value
     bits = _BITS[dtype]

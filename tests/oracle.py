@@ -35,7 +35,7 @@ GCC = ("gcc", "-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv", "-w", "-share
 C_SCALARS = {
     "float32": ctypes.c_float, "float64": ctypes.c_double, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
-    "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool,
 }  # fmt: skip
 
 CUDA = importlib.util.find_spec("numba_cuda") is not None and importlib.util.find_spec("cuda") is not None

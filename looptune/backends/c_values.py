@@ -86,6 +86,8 @@ class CValues(KernelWriter):
                 return self.variable(e, e.dtype, level)
             case Load():
                 return self.element(e)
+            case Cast("bool", arg):
+                return f"({self.condition(arg)})"
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)
             case Select(smooth=True) if (found := extreme(e)) is not None:

@@ -59,7 +59,7 @@ class CudaC(CWriter):
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
         "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
-        "uint64": "unsigned long long",
+        "uint64": "unsigned long long", "bool": "bool",
     })  # fmt: skip
     wide_suffix = "LL"
 

@@ -30,11 +30,12 @@ from looptune.backends.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, a
 from looptune.backends.marks import course
 from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
-from looptune.backends.text import ident
+from looptune.backends.text import ident, typed
 from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, UsageError
 from looptune.ir import Scalar
 from looptune.plans import ARRIVED, Kernel, Plan, count, launches, sized, value
+from looptune.simplify import is_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +252,12 @@ def _fitting(kernel: Kernel, entry: Any) -> int:
 
 
 def _whole(p: Scalar) -> bool:
-    return "int" in p.dtype
+    return is_integer(p.dtype)
 
 
 def argument_types(plan: Plan, kernel: Kernel) -> tuple[Any, ...]:
     """The Numba types of a kernel's parameters: flat arrays, of which those that it does not write are readonly, then
     scalar parameters and host loops' variables."""
-    arrays = ((getattr(types, plan.array(name).dtype), name not in kernel.writes) for name in kernel.arrays)
-    scalars = (getattr(types, scalar_type(plan, name)) for name in kernel.scalars)
+    arrays = ((getattr(types, typed(plan.array(name).dtype)), name not in kernel.writes) for name in kernel.arrays)
+    scalars = (getattr(types, typed(scalar_type(plan, name))) for name in kernel.scalars)
     return *(types.Array(item, 1, "C", readonly=readonly) for item, readonly in arrays), *scalars

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from looptune.backends import cuda_ahead, cuda_copy, cuda_meeting, cuda_vectors
 from looptune.backends.kernel_writer import KernelWriter, Within
-from looptune.backends.text import HELPERS, LEVEL, UNLIMITED, Writer, enclosed, ident, never_negative
+from looptune.backends.text import HELPERS, LEVEL, UNLIMITED, Writer, enclosed, ident, never_negative, typed
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Dimension, Plan
 
@@ -49,10 +49,10 @@ class NumbaSpelling(KernelWriter):
 
     def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
         aligned = f", alignment={alignment}" if alignment else ""
-        return f"{name} = cuda.shared.array({count}, {dtype}{aligned})"
+        return f"{name} = cuda.shared.array({count}, {typed(dtype)}{aligned})"
 
     def owned(self, name: str, count: int, dtype: str) -> str:
-        return f"{name} = cuda.local.array({count}, {dtype})"
+        return f"{name} = cuda.local.array({count}, {typed(dtype)})"
 
     def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
         return (), indent
@@ -85,7 +85,7 @@ class NumbaSpelling(KernelWriter):
         return f"{a} if {condition} else {b}"
 
     def zero(self, dtype: str) -> str:
-        return f"{dtype}(0)"
+        return f"{typed(dtype)}(0)"
 
     def unsigned(self, value: str) -> str:
         return f"uint32({value})"

@@ -28,7 +28,7 @@ from looptune.backends.bands import CORES, with_bands
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, SPELLED, Writer, ident, never_negative
+from looptune.backends.text import HELPERS, LEVEL, SPELLED, Writer, ident, imported, never_negative, typed
 from looptune.floats import USUAL, Floats
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
@@ -137,7 +137,7 @@ class NumbaCpu(Backend):
         driver = list(_driver(plan, host, stops=stops))
         helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
         options = f"OPTIONS = {unaliased(self.floats.contracts_here)}"
-        names = ", ".join((*DTYPES, "njit", "uintp", "void"))
+        names = ", ".join((*imported(plan), "njit", "uintp", "void"))
         body = [*kernels, *driver]
         called = sorted(name for name in ANY_ORDER if any(f"{name}(" in line for line in body))
         top = [
@@ -204,7 +204,7 @@ def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
     yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
     for v in (v for v in kernel.locals if v.shape):
-        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {v.dtype})"
+        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {typed(v.dtype)})"
     yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
 
 
@@ -298,7 +298,7 @@ def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
         yield f"    {CORES.name} = cores"
     for local in plan.resident:
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
-        yield f"    {ident(local.name)} = np.zeros(({shape},), {local.dtype})"
+        yield f"    {ident(local.name)} = np.zeros(({shape},), {typed(local.dtype)})"
     yield from _steps(plan.steps, writer, "    ", stops)
 
 
@@ -348,7 +348,7 @@ def _trips(loop: Loop, writer: _Writer) -> str:
 def _joined(kernel: Kernel, tree: Tree, names: str, writer: _Writer, indent: str) -> Iterator[str]:
     parts = ", ".join(map(_parts, tree.into))
     for a in tree.into:
-        yield f"{indent}{_parts(a)} = np.empty(cores, {a.own.dtype})"
+        yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.own.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
     yield f"{indent}{kernel.name}_share({kernel.name}, 0, 1, cores, cores, ({given},))"
     yield f"{indent}for chunk in range(cores):"
@@ -364,7 +364,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
         array = plan.array(name)
         yield _array_type(array.dtype, max(1, len(array.shape)))
     for name in kernel.scalars:
-        yield plan.dtype(name) if name in known else "int64"
+        yield typed(plan.dtype(name)) if name in known else "int64"
     tree = _alone(kernel)
     if tree is not None:
         yield from (_array_type(a.own.dtype, 1) for a in tree.into)
@@ -372,7 +372,7 @@ def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
 
 
 def _array_type(dtype: str, rank: int) -> str:
-    return f"{dtype}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
+    return f"{typed(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
 
 
 def _signature(plan: Plan, stops: bool) -> str:
@@ -380,7 +380,7 @@ def _signature(plan: Plan, stops: bool) -> str:
     for p in plan.codelet.params:
         match p:
             case Scalar(_, dtype):
-                types.append(dtype)
+                types.append(typed(dtype))
             case Array(_, dtype, shape):
                 types.append(_array_type(dtype, len(shape)))
     return f"void({', '.join((*types, 'int64', *(['int64[::1]'] if stops else [])))})"

@@ -29,7 +29,7 @@ from looptune.backends.kernel_text import check_capability, check_limits, kernel
 from looptune.backends.parameters import extent_names, scalar_type
 from looptune.backends.persistent_text import persistent_lines
 from looptune.backends.readonly import readonly_apart, reads
-from looptune.backends.text import DTYPES, HELPERS, LEVEL, ident
+from looptune.backends.text import HELPERS, LEVEL, ident, imported
 from looptune.ir import Array, Local, Loop
 from looptune.plans import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
 from looptune.version import toolchain
@@ -162,7 +162,10 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
     meeting = [cuda_meeting.NUMBA] if any(k.steps for k in plan.launched) else []
-    imports = [f"from numba import cuda, {', '.join(DTYPES)}", *(cuda_ahead.IMPORTS if copying or meeting else ())]
+    imports = [
+        f"from numba import cuda, {', '.join(imported(plan))}",
+        *(cuda_ahead.IMPORTS if copying or meeting else ()),
+    ]
     imports += [cuda_meeting.IMPORT] if meeting else []
     return tuple(imports), (*copying, *meeting, *helpers), kernels
 

@@ -62,7 +62,7 @@ class OpenClC(CWriter):
     barrier = _BARRIER
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
-        "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
+        "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
     })  # fmt: skip
     wide_suffix = "L"
     block_flag = "__local int any__flag;"

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Un, Var, While
+from looptune.plans import Plan, kernels_in
 from looptune.pretty import decimal
 from looptune.rewrite import walk
 from looptune.simplify import extreme, is_integer
@@ -78,7 +79,8 @@ HELPED = {"fmin": "c_fmin", "fmax": "c_fmax", "round": "c_round", "cbrt": "c_cbr
 """Functions of math.h, and the helpers that compute them."""
 
 _RESERVED = frozenset({
-    *keyword.kwlist, *DTYPES, *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min", "max", "np", "numba",
+    *keyword.kwlist, *DTYPES, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min",
+    "max", "np", "numba",
     "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
     "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "copy_16_bytes",
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
@@ -99,6 +101,19 @@ UNARY, ATOM = 7, 8
 """How tightly Python's operators bind."""
 
 
+def typed(dtype: str) -> str:
+    """Numba's name of a type."""
+    return "boolean" if dtype == "bool" else dtype
+
+
+def imported(plan: Plan) -> tuple[str, ...]:
+    """The names of types that a module imports."""
+    variables = (*plan.codelet.params, *plan.codelet.locals)
+    nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
+    given = any(getattr(n, "dtype", "") == "bool" for n in (*variables, *nodes))
+    return (*DTYPES, "boolean") if given else DTYPES
+
+
 def ident(name: str) -> str:
     """A C name as a Python name that shadows nothing; no two C names become one."""
     return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(MADE) else name
@@ -106,7 +121,7 @@ def ident(name: str) -> str:
 
 def never_negative(e: Expr, known: Collection[str]) -> bool:
     """``e`` cannot be negative, given the variables ``known`` not to be."""
-    if e.dtype.startswith("uint"):
+    if e.dtype.startswith("uint") or e.dtype == "bool":
         return True
     match e:
         case Const(value):
@@ -152,6 +167,8 @@ def widens(dtype: str, of: str) -> bool:
     """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
     if not (is_integer(dtype) and is_integer(of)):
         return False
+    if "bool" in (dtype, of):
+        return of == "bool"
     bits, of_bits = int(dtype.lstrip("uint")), int(of.lstrip("uint"))
     return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
 
@@ -230,9 +247,12 @@ class Writer(ABC):
                 return literal(e, exact)
             case Var(name, dtype):
                 # The variable of a loop is an int64, beside which Numba makes a uint64 a float64.
-                return f"{dtype}({ident(name)})" if dtype == "uint64" or (exact and is_integer(dtype)) else ident(name)
+                makes = dtype == "uint64" or (exact and is_integer(dtype))
+                return f"{typed(dtype)}({ident(name)})" if makes else ident(name)
             case Load():
                 return self.element(e)
+            case Cast("bool", arg):
+                return f"boolean({self.condition(arg)})"
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
             case Select(smooth=True) if self.minima and (found := extreme(e)) is not None:
@@ -317,7 +337,7 @@ def literal(c: Const, exact: bool) -> str:
     if c.dtype == "float64":
         return _float(c)
     number = _float(c) if c.dtype == "float32" else str(int(c.value))
-    return f"{c.dtype}({number})" if exact or c.dtype in ("float32", "uint64") else number
+    return f"{typed(c.dtype)}({number})" if exact or c.dtype in ("float32", "uint64", "bool") else number
 
 
 def _float(c: Const) -> str:

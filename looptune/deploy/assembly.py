@@ -16,7 +16,7 @@ from typing import Any
 from looptune import escape
 from looptune.backends import numba_cpu
 from looptune.backends.canonical import canonical
-from looptune.backends.text import ident
+from looptune.backends.text import ident, imported
 from looptune.plans import Plan
 
 
@@ -137,7 +137,7 @@ class Cpu(Assembly):
         parts = numba_cpu.parts(plan, reorders=self.reorders)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), ("", "numpy as np"), ("functools", "cache")}
-        self.imports |= {("numba", name) for name in (*numba_cpu.DTYPES, "njit", "uintp", "void")}
+        self.imports |= {("numba", name) for name in (*imported(plan), "njit", "uintp", "void")}
         used = {
             name: self.kernel(plan, name, Kernel(name, text, types, spans), text.replace(f"def {name}(", "def ", 1))
             for name, (text, types, spans) in parts.kernels.items()

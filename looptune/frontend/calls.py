@@ -142,6 +142,8 @@ def constant(e: Expr) -> Number | None:
             inner = constant(arg)
             if inner is None or not math.isfinite(inner):
                 return None
+            if dtype == "bool":
+                return int(inner != 0)
             return wrap(int(inner), dtype) if is_integer(dtype) else float(inner)
         case Un("-", arg):
             inner = constant(arg)

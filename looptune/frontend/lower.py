@@ -295,7 +295,7 @@ class Statements:
     def counted(self, item: s.For, head: Header, directives: tuple[Directive, ...]) -> tuple[Stmt, ...] | None:
         """None where the types or the directions make it no counted loop after all."""
         own = self.scope.scalars.get(head.var)
-        if own is None or not is_integer(own):
+        if own is None or not is_integer(own) or own == "bool":
             return None
         shown = converted(own, own)
         step = self.exprs.value(head.step)

@@ -9,13 +9,13 @@ from looptune.frontend import syntax as s
 HEADER_TYPES = {
     "size_t": "uint64", "ssize_t": "int64", "ptrdiff_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
     "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64", "uint8_t": "uint8",
-    "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "uint8", "float_t": "float32",
+    "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "bool", "float_t": "float32",
     "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
     "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
 }  # fmt: skip
 
 _WORDS = {
-    "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "uint8",
+    "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "bool",
     "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "signed": "int32",
     "long": "int64", "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64",
     "float": "float32", "double": "float64", "void": "void",

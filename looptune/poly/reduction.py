@@ -145,4 +145,4 @@ def _plain(e: Expr) -> Expr:
 
 
 def _like(a: str, b: str) -> bool:
-    return is_integer(a) == is_integer(b)
+    return is_integer(a) == is_integer(b) and "bool" not in (a, b)

@@ -151,9 +151,11 @@ def least_of(e: Expr, least: Least) -> int | None:
         case Const(value) if is_integer(e.dtype):
             return int(value)
         case Var(var, dtype):
-            return least.get(var, 0 if dtype.startswith("u") else None)
+            return least.get(var, 0 if dtype == "bool" or dtype.startswith("u") else None)
         case Cast(dtype, arg) if is_integer(dtype):
-            return 0 if dtype.startswith("u") else least_of(arg, least) if keeps_index(dtype, arg.dtype) else None
+            if dtype == "bool" or dtype.startswith("u"):
+                return 0
+            return least_of(arg, least) if keeps_index(dtype, arg.dtype) else None
         case Bin("-", lhs, rhs):
             a, c = least_of(lhs, least), constant(rhs)
             return None if a is None or c is None else a - c
@@ -196,7 +198,7 @@ def _keeps(cast: Cast, least: Least, exact: bool) -> bool:
 def _narrowed(inner: str, dtype: str) -> str | None:
     """What a type of fewer bits than an int holds of a value: isl's ``mod`` is never negative."""
     values = 1 << bits(dtype)
-    if bits(dtype) >= 32:
+    if bits(dtype) >= 32 or dtype == "bool":
         return None
     if dtype.startswith("u"):
         return f"({inner} mod {values})"
@@ -204,4 +206,4 @@ def _narrowed(inner: str, dtype: str) -> str | None:
 
 
 def bits(dtype: str) -> int:
-    return int(dtype.removeprefix("u").removeprefix("int"))
+    return 1 if dtype == "bool" else int(dtype.removeprefix("u").removeprefix("int"))

@@ -77,6 +77,8 @@ class Given:
 
     def _native(self, shaped: np.ndarray, p: Array) -> np.ndarray:
         native = shaped.dtype.newbyteorder("=")
+        if p.dtype == "bool" and native == np.uint8:
+            return np.ascontiguousarray(shaped != 0)
         if native != np.dtype(p.dtype):
             raise UsageError(f"{p.name} is {p.dtype}, but {shaped.dtype} in {self.path}")
         return np.ascontiguousarray(shaped, native)

@@ -37,7 +37,7 @@ class Place(NamedTuple):
     held: Any = None
 
 
-TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bool")
 # Looked up at every call: what an array says of its type, without making anything.
 TYPESTR = {name: np.dtype(name).str for name in TYPES}
 TORCH = {name: f"torch.{name}" for name in TYPES}
@@ -123,8 +123,8 @@ def integer(p: Parameter, given: Any) -> int:
         number = int(given) if isinstance(given, float) and given.is_integer() else operator.index(given)
     except TypeError:
         raise TypeError(f"{p.name} is an integer ({p.dtype}), got {_shown(given)}") from None
-    limits = np.iinfo(p.dtype)
-    if not limits.min <= number <= limits.max:
+    limits = np.iinfo(p.dtype) if p.dtype != "bool" else None
+    if number not in (0, 1) if limits is None else not limits.min <= number <= limits.max:
         raise ValueError(f"{p.name} is an {p.dtype}, which {number} does not fit")
     return number
 

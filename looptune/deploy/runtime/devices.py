@@ -40,7 +40,7 @@ def ptx(kernel: Any, signature: Sequence[str], arch: str) -> str:
 def numba_type(name: str) -> Any:
     """``float32[::1]``, a flat array, with ``readonly`` after it one that is not written; or ``uint32``."""
     item, bracket, rest = name.partition("[")
-    kind = getattr(types, item)
+    kind = types.boolean if item == "bool" else getattr(types, item)
     return types.Array(kind, 1, "C", readonly=rest.endswith("readonly")) if bracket else kind
 
 

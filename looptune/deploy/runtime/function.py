@@ -45,8 +45,8 @@ class Function(ABC):
     def __init__(self, tuned: Tuned) -> None:
         self.tuned = tuned
         self.arrays = tuple(p for p in tuned.params if p.array)
-        self.integers = tuple(p for p in tuned.params if not p.array and "int" in p.dtype)
-        self.floats = tuple(p for p in tuned.params if not p.array and "int" not in p.dtype)
+        self.integers = tuple(p for p in tuned.params if not p.array and "float" not in p.dtype)
+        self.floats = tuple(p for p in tuned.params if not p.array and "float" in p.dtype)
         self.warned: set[str] = set()
 
     @abstractmethod
@@ -113,7 +113,7 @@ def verify(
     def left(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         own = {name: a.copy() for name, a in arrays.items()}
         whole, real, held = iter(sizes), iter(floats), iter(own.values())
-        tuned.original(*(next(held if p.array else whole if "int" in p.dtype else real) for p in tuned.params))
+        tuned.original(*(next(held if p.array else whole if "float" not in p.dtype else real) for p in tuned.params))
         return {name: own[name] for name in names if name in written}
 
     given = dict(zip(names, before, strict=True))

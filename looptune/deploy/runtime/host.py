@@ -36,7 +36,7 @@ class Host(Function):
         used = [_usable(host, shape) for host, shape in zip(hosts, shapes, strict=True)]
         whole, held = iter(values), iter(used)
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
+        params = [next(held if p.array else whole if "float" not in p.dtype else real) for p in self.tuned.params]
         function(*params, get_num_threads())
         for p, host, array in zip(self.arrays, hosts, used, strict=True):
             if p.written and host is not array and not np.shares_memory(host, array):

@@ -28,7 +28,7 @@ ARRAY_WORDS, COUNT, ITEM, DATA, EXTENT, STRIDE = 7, 2, 3, 4, 5, 6
 C_TYPES = {
     "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
     "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
-    "float32": ctypes.c_float, "float64": ctypes.c_double,
+    "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool,
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ class Simulated(Function):
         placed = [cuda.to_device(np.array(host, order="C").reshape(-1)) for host in hosts]
         whole, held = iter(values), iter(placed)
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
-        params = [next(held if p.array else whole if "int" in p.dtype else real) for p in self.tuned.params]
+        params = [next(held if p.array else whole if "float" not in p.dtype else real) for p in self.tuned.params]
         match = self.match(ints)
         self.warn(match, self.device(), values, 3)
         self.tuned.plans[match.plan].launches(self._launch, self._new, *params)
