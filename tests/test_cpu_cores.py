@@ -73,7 +73,7 @@ def test_loops_that_do_not_begin_at_a_constant_are_vectors(
     directives: tuple[str, ...], tmp_path: Path, optimising: None
 ) -> None:
     """Numba tests a subscript whose sign it cannot see, and LLVM makes no vectors of such a loop."""
-    text = NumbaCpu(tmp_path).emit(planned(TRIANGLE, *directives)).replace("cache=True, ", "")
+    text = NumbaCpu(tmp_path).emit(planned(TRIANGLE, *directives)).replace("@kept(", "@njit(")
     space: dict[str, Any] = {}
     exec(text, space)
     code = "".join(space["f_0"].inspect_llvm().values())

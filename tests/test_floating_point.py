@@ -141,7 +141,7 @@ said = {"kahan": kahan.reordered}
 for name in ("ROWS", "PRODUCT", "STENCIL"):
     for strict in (False, True):
         kernel = looptune.compile(getattr(texts, name), target="numba-cpu", strict_float=strict)
-        own = _import(kernel.source.replace("cache=True, ", ""), folder)
+        own = _import(kernel.source.replace("@kept(", "@njit("), folder)
         text = "".join(own.f_0.inspect_llvm(s) for s in own.f_0.signatures)
         said[f"{name} {strict}"] = [kernel.reordered, text]
 (folder / "said.json").write_text(json.dumps(said))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from looptune.backends.base import Resources
 from looptune.backends.kernel_text import shared_bytes
+from looptune.keeping import publish_file, published
 from looptune.plans import Kernel, Plan
 
 Code = tuple[bytes, str]
@@ -31,14 +32,13 @@ def kept(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) 
     if cache is None:
         return make()
     path = cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
-    if path.exists():
-        said, _, code = path.read_bytes().partition(b"\0")
+    if (before := published(path)) is not None:
+        said, _, code = before.partition(b"\0")
         return code, said.decode()
     code, log = make()
-    cache.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_bytes(log.encode().replace(b"\0", b"") + b"\0" + code)
-    part.replace(path)
+    # Where it cannot be written it is made again next time.
+    with contextlib.suppress(OSError):
+        publish_file(path, log.encode().replace(b"\0", b"") + b"\0" + code)
     return code, log
 
 

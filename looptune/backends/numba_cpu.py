@@ -12,8 +12,6 @@ holds a function's address.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -31,6 +29,7 @@ from looptune.backends.innermost import innermost
 from looptune.backends.text import HELPERS, LEVEL, SPELLED, Writer, ident, imported, never_negative, typed
 from looptune.floats import USUAL, Floats
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
+from looptune.keeping import replace_file
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
 from looptune.scope import names
 from looptune.team import Tree
@@ -147,6 +146,7 @@ class NumbaCpu(Backend):
             f"from numba import {names}",
             "from numba.core.compiler import Compiler\n",
             *([f"from looptune.backends.anyorder import {', '.join(called)}"] if called else []),
+            "from looptune.backends.kept_code import kept",
             "from looptune.backends.sharing import sharer",
             "from looptune.backends.unaliased import Unaliased\n",
             f"{options}\n",
@@ -190,7 +190,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield f"{kernel.name}_args = ({types}{',' if types else ''})"
     yield ""
     yield ""
-    yield f"@njit(void({'int64, int64, ' if spans else ''}*{kernel.name}_args), cache=True, **OPTIONS)"
+    yield f"@kept(void({'int64, int64, ' if spans else ''}*{kernel.name}_args), **OPTIONS)"
     yield from _function(kernel, writer)
     yield ""
     yield ""
@@ -392,15 +392,15 @@ def _import(source: str, cache: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     path = cache / f"{name}.py"
-    if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(source)
-        part.replace(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, f"{path} cannot be imported"
-    assert spec.loader is not None, f"{path} has no loader"
-    module = importlib.util.module_from_spec(spec)
+    # Numba looks at the file, and Python's own copy of it in byte code may be damaged.
+    if not path.exists() or path.read_bytes() != source.encode():
+        replace_file(path, source.encode())
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module  # Numba finds a cached function's globals by its module's name
-    spec.loader.exec_module(module)
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import int64, njit, prange, types, void
+from numba import int64, prange, types, void
+
+from looptune.backends.kept_code import kept
 
 CHUNKS_PER_CORE = 4
 """A core has neighbouring ones, and in every launch the same: it finds in its caches what it, or gcc's loops, left."""
@@ -24,7 +26,7 @@ def sharer(args: tuple[Any, ...]) -> Callable[..., None]:
     kernel = types.FunctionType(void(int64, int64, *args))
     packed = types.BaseTuple.from_types(args)
 
-    @njit(void(kernel, int64, int64, int64, int64, packed), parallel=True, nogil=True, cache=True)
+    @kept(void(kernel, int64, int64, int64, int64, packed), parallel=True, nogil=True)
     def share(kernel, lo, step, trips, cores, args):  # type: ignore[no-untyped-def]
         chunks = min(max(trips, 0), CHUNKS_PER_CORE * cores)
         for chunk in prange(chunks):

@@ -152,7 +152,7 @@ class Cpu(Assembly):
     def _maker(self, k: Kernel) -> str:
         head, share = ("int64, int64, ", ", sharer(args)") if k.spans else ("", "")
         args = tupled(k.types)
-        text = _indented(f"@njit(void({head}*args), cache=True, **{self.options})\n{k.text}")
+        text = _indented(f"@kept(void({head}*args), **{self.options})\n{k.text}")
         users = ", ".join(k.users)
         return f"# {users}\n@cache\ndef make_{k.name}():\n    args = {args}\n\n{text}\n    return {k.name}{share}\n"
 

@@ -22,7 +22,14 @@ CUDA = (
     "looptune.backends.readonly",
     *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
 )
-CPU = (*COMMON, "looptune.runtime.processor", "looptune.backends.sharing", f"{RUNTIME}.host")
+CPU = (
+    *COMMON,
+    "looptune.runtime.processor",
+    "looptune.keeping",
+    "looptune.backends.kept_code",
+    "looptune.backends.sharing",
+    f"{RUNTIME}.host",
+)
 COMPILED = ("looptune.backends.anyorder", "looptune.backends.unaliased")
 """What the CPU's kernels are compiled with."""
 

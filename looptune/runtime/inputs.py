@@ -19,6 +19,7 @@ import numpy as np
 from looptune.errors import UsageError
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Scalar
+from looptune.runtime import archives
 from looptune.runtime.program import Recorded
 from looptune.runtime.sizes import Problem, problem, shapes
 from looptune.runtime.sources import Given, Number, read
@@ -76,12 +77,8 @@ def _digest(arrays: Held) -> str:
 
 def save(arrays: Held, path: Path) -> Path:
     """The arrays in a .npz file that is there whole or not at all; UsageError where it cannot be written."""
-    part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
-        part.replace(path)
+        archives.write(path, arrays)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return path

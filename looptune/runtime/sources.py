@@ -10,7 +10,6 @@ What a file is, its first bytes say.
 from __future__ import annotations
 
 import math
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 from looptune import pictures
 from looptune.errors import UsageError
 from looptune.ir import Array, Bin, Codelet, Const, Expr, Scalar, Var
+from looptune.runtime import archives
 from looptune.simplify import is_integer, wrap
 
 Number = int | float
@@ -145,12 +145,8 @@ def _start(path: Path) -> bytes:
 def _numpy(path: Path, kind: str) -> Any:
     """The array of a .npy file, or the arrays of a .npz file by name."""
     try:
-        held = np.load(path, allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            return held
-        with held:
-            return {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return archives.read(path)
+    except archives.Damaged as error:
         raise UsageError(f"{path} is no {kind} file of numbers: {error}") from error
 
 
