@@ -5,18 +5,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from looptune.bind import identity, path
+from looptune.errors import UnsupportedError
 from looptune.ir import Codelet, Loop, Stmt
+from looptune.poly.effort import QUESTION, Effort, TooInvolved, limited
+from looptune.poly.flow import Flows
 from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
-from looptune.poly.model import Model, Order, build
+from looptune.poly.model import Model, Order, build, settled
+from looptune.poly.reason import Reason, why
 from looptune.poly.sums import Sum, reordered, sums
 from looptune.rewrite import walk_stmts
+from looptune.source import NOWHERE
 from looptune.transforms.base import Reorder, only, statements
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(slots=True)
@@ -38,7 +46,26 @@ class Analysis:
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
     def __post_init__(self) -> None:
-        self.model = build(self.codelet)
+        self.model = settled(build(self.codelet), Effort())
+
+    def _asked(self, question: Callable[[Model], _Answer]) -> _Answer:
+        """What it answers about the model, or, where that is too involved, about one of which less is known.
+
+        Each question has a limit of its own, so that no answer depends on what was asked before.
+        """
+        try:
+            with limited(QUESTION):
+                return question(self.model)
+        except TooInvolved:
+            return self._coarsely(question)
+
+    def _coarsely(self, question: Callable[[Model], _Answer]) -> _Answer:
+        try:
+            with limited(QUESTION):
+                return question(self.model.coarse)
+        except TooInvolved as reason:
+            first = next((s.assign.span for s in self.model.statements.values()), NOWHERE)
+            raise UnsupportedError(f"the loops of {self.codelet.name} are too involved: {reason}", first) from None
 
     def of(self, codelet: Codelet) -> Analysis:
         """The same for a codelet that differs in its directives only."""
@@ -51,15 +78,21 @@ class Analysis:
         before = only(old, cut)
         key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
-            self._judged[key] = judge(self.model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before)
+            self._judged[key] = self._asked(lambda model: judge(
+                model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before
+            ))  # fmt: skip
         return self._judged[key]
 
     def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
         """The sums that the new order reorders, all else being kept; empty where something else is not."""
         cut = new.judged
         before = only(old, cut)
-        kept = judge(self.model, cut, reassociate=True, expanded=new.expanded, old=before) is None
-        return reordered(self.model, cut, before) if kept else ()
+
+        def question(model: Model) -> tuple[Sum, ...]:
+            kept = judge(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
+            return reordered(model, cut, before) if kept else ()
+
+        return self._asked(question)
 
     def sums(self, names: frozenset[str]) -> tuple[Sum, ...]:
         """Those that the statements of these names add to."""
@@ -68,33 +101,46 @@ class Analysis:
     def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
         if key not in self._verdicts:
-            self._verdicts[key] = parallel(self.model, names, depth, order=order, reassociate=self.reassociate)
+            self._verdicts[key] = self._asked(
+                lambda model: parallel(model, names, depth, order=order, reassociate=self.reassociate)
+            )
         return self._verdicts[key]
+
+    def flows(self, local: str) -> Flows:
+        return self._asked(lambda model: model.flows(local))
+
+    def why(self, names: frozenset[str], depth: int) -> Reason:
+        """Of a loop that is sequential in the order of the codelet."""
+        return self._asked(lambda model: why(model, names, depth, reassociate=self.reassociate))
 
     def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         """As ``verdict``, were reductions free to be reordered."""
         return (
             self.verdict(names, depth, order)
             if self.reassociate
-            else parallel(self.model, names, depth, order=order, reassociate=True)
+            else self._asked(lambda model: parallel(model, names, depth, order=order, reassociate=True))
         )
 
     def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
         key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
         if key not in self._lags:
-            self._lags[key] = lag(self.model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+            self._lags[key] = self._asked(
+                lambda model: lag(model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+            )
         return self._lags[key]
 
     def always_runs(self, number: int) -> bool:
         if number not in self._runs:
             loop = next(f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop) and f.number == number)
-            self._runs[number] = self.model.always_runs(loop)
+            self._runs[number] = self._asked(lambda model: model.always_runs(loop))
         return self._runs[number]
 
     def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
         key = (length, private, tuple((n, p) for n, p in order.items() if n in names))
         if key not in self._graphs:
-            self._graphs[key] = graph(self.model, names, length, order, private=private, reassociate=self.reassociate)
+            self._graphs[key] = self._asked(
+                lambda model: graph(model, names, length, order, private=private, reassociate=self.reassociate)
+            )
         return self._graphs[key]
 
 

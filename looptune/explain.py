@@ -25,7 +25,7 @@ from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.plans import Step as HostStep
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
-from looptune.poly.reason import Reason, why
+from looptune.poly.reason import Reason
 from looptune.poly.sums import Sum
 from looptune.schedule import Scheduled, Step, schedule
 from looptune.scope import names_in
@@ -160,7 +160,7 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
     kind: Kind = verdict.kind
     reason = unknown = None
     if kind == "sequential":
-        reason = why(model, names, at, reassociate=analysis.reassociate)
+        reason = analysis.why(names, at)
         about = reason.dependence.because
         if about is not None and not about.condition:
             kind, reason, unknown = "unknown", None, about

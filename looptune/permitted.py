@@ -152,6 +152,8 @@ def _permutation(analysis: Analysis, band: tuple[Loop, ...], order: tuple[str, .
 def _parallel(analysis: Analysis, codelet: Codelet, number: int, done: Scheduled | None = None) -> bool:
     """Whether a loop of a tree carries nothing, in the order that its statements have there."""
     around = path(codelet.body, number)
+    if not around:  # it never runs, and was left out
+        return False
     order = analysis.model.order() if done is None else done.order
     return analysis.verdict(statements(around[-1].body), 2 * len(around) - 1, order).kind == "parallel"
 

@@ -23,6 +23,7 @@ from looptune.bind import Bound, Id, applies, bind, identity, joined, path, piec
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
+from looptune.poly.effort import TooInvolved
 from looptune.poly.model import Order, Piece
 from looptune.poly.reach import Reach
 from looptune.poly.sums import Sum, shared_out
@@ -229,7 +230,7 @@ class _Run:
             if turned:
                 said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
-        change = b.transform.apply(site)
+        change = _changed(b, site)
         if new is not None and new.together and loop.mode not in ("parallel", "thread"):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
@@ -373,6 +374,17 @@ class _Run:
     def _replace(self, loop: Loop, change: Change) -> None:
         body = spliced(self.codelet.body, loop, change)
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+
+
+def _changed(b: Bound, site: Site) -> Change:
+    """DirectiveError where the bounds of its loops cannot be found."""
+    try:
+        return b.transform.apply(site)
+    except TooInvolved as reason:
+        raise DirectiveError(
+            f"{shown(b.directive)} of loop {shown_name(site.loop)}: the bounds of its loops are too involved: {reason}",
+            b.directive.span,
+        ) from None
 
 
 def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Change) -> tuple[Stmt, ...]:

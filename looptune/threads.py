@@ -131,7 +131,7 @@ def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Colle
     inside = statements(loop.body)
 
     def shared(name: str) -> bool:
-        flows = analysis.model.flows(name).flows
+        flows = analysis.flows(name).flows
         leaves = any(f.write in inside and f.read not in inside for f in flows)
         return leaves or not begins_with_write(loop.body, name)
 

@@ -19,6 +19,8 @@ import islpy as isl
 
 from looptune.ir import Bin, Cast, Const, Expr, Loop, Var
 from looptune.poly.domain import Nest
+from looptune.poly.effort import QUESTION, TooInvolved, limited
+from looptune.poly.merge import merged
 from looptune.poly.reach import Reach
 from looptune.poly.rows import polynomial
 from looptune.poly.text import name
@@ -36,8 +38,15 @@ class Nested:
     _runs: isl.Set
 
     def left(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
-        """Those of the ``conditions`` that do not hold in every iteration of the loops."""
-        return tuple(signed(c) for c in conditions if not self._runs.is_subset(self._within.where([c])))
+        """Those of the ``conditions`` that do not hold in every iteration of the loops, as far as isl can say."""
+        return tuple(signed(c) for c in conditions if not self._holds(c))
+
+    def _holds(self, c: Expr) -> bool:
+        try:
+            with limited(QUESTION):
+                return bool(self._runs.is_subset(self._within.where([c])))
+        except TooInvolved:
+            return False
 
 
 def signed(e: Expr) -> Expr:
@@ -85,17 +94,21 @@ def nested(reach: Reach, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]],
     """The ``loops``, in their new order, with bounds for all iterations where one of the lists of conditions holds.
 
     Only the first ``count`` of them where that is not 0. The bounds they come with, which can be analysed, may depend
-    on each other in any way.
+    on each other in any way. TooInvolved where isl gives up.
     """
-    within = _Within.of(reach, loops)
+    with limited(QUESTION):
+        return _nested(_Within.of(reach, loops), loops, asked, count)
+
+
+def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int) -> Nested:
     found: list[Loop] = []
     strides = _strides(within, loops)
     plain = [[c for c in conditions if not _is_stride(c)] for conditions in asked]
-    box = reduce(isl.Set.union, map(within.where, plain)).coalesce()
+    box = merged(reduce(isl.Set.union, map(within.where, plain)))
     # Where nothing is asked for, outer loops may do as they like: the inner ones are empty.
-    around = within.onto(box, 0).coalesce()
+    around = merged(within.onto(box, 0))
     for k, loop in enumerate(loops[:count] if count else loops):
-        whole = within.onto(box, k + 1).coalesce()
+        whole = merged(within.onto(box, k + 1))
         found.append(_bounded(within, loop, whole, around, strides.get(loop.var)))
         around = whole
     runs = within.where([c for f in found for c in inside(f)])
@@ -168,7 +181,7 @@ def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, strid
         # Conditions around it contradict each other.
         return replace(loop, lo=Const(0, loop.dtype), hi=Const(0, loop.dtype), step=1, body=())
     last = around.dim(isl.dim_type.set)
-    part = whole.gist(around.insert_dims(isl.dim_type.set, last, 1)).coalesce()
+    part = merged(whole.gist(around.insert_dims(isl.dim_type.set, last, 1)))
     hull = isl.Set.from_basic_set(part.simple_hull())
     pieces = [hull] if hull.is_subset(part) else [isl.Set.from_basic_set(b) for b in part.get_basic_sets()]
     lows: list[Expr] = []

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from looptune.poly.access import Access
+from looptune.poly.effort import Effort, TooInvolved, limited
+from looptune.poly.merge import merged
 from looptune.poly.space import Space, union
 
 
@@ -33,17 +35,34 @@ class Dependence:
         return self.op is not None and (reassociate or self.exact)
 
 
-def dependences(space: Space, arrays: Collection[str] | None = None) -> tuple[Dependence, ...]:
-    """All of them, or those on some ``arrays``, in textual order of the statements."""
+def dependences(
+    space: Space, arrays: Collection[str] | None = None, *, effort: Effort | None = None
+) -> tuple[Dependence, ...]:
+    """All of them, or those on some ``arrays``, in textual order of the statements.
+
+    With ``effort`` each pair of statements has a limit; TooInvolved says between which two that was reached.
+    """
     touching: dict[str, list[str]] = {}
     for name, accesses in space.accesses.items():
         for array in dict.fromkeys(a.array for a in accesses if arrays is None or a.array in arrays):
             touching.setdefault(array, []).append(name)
-    found = []
+    found: list[Dependence] = []
     for array, names in touching.items():
         for first in names:
-            found += [d for then in names for d in _between(space, array, first, then)]
+            for then in names:
+                found += _asked(space, array, first, then, effort)
     return tuple(found)
+
+
+def _asked(space: Space, array: str, first: str, then: str, effort: Effort | None) -> list[Dependence]:
+    if effort is None:
+        return list(_between(space, array, first, then))
+    try:
+        with limited(effort.left, effort):
+            return list(_between(space, array, first, then))
+    except TooInvolved as reason:
+        reason.between = (first, then)
+        raise
 
 
 def _between(space: Space, array: str, first: str, then: str) -> Iterator[Dependence]:
@@ -75,7 +94,7 @@ def _kept(
     same = union(conflict(space, a, b) for a, b in distinct.values())
     if same.is_empty():  # as of most pairs of a loop's copies, before their order is worked out
         return
-    ordered = same.intersect(space.before(first, then)).coalesce()
+    ordered = merged(same.intersect(space.before(first, then)))
     if not ordered.is_empty():
         yield Dependence(first, then, array, op, ordered, op is not None and all(a.exact and b.exact for a, b in pairs))
 

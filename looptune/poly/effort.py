@@ -1,38 +1,100 @@
-"""An end to what isl may take: some questions about a few loops would keep it busy for ever."""
+"""An end to what isl may take, and what is answered where it comes to it.
+
+Some questions about a few loops would keep isl busy for ever, and a few of its functions fail on sets that are right.
+Either raises ``TooInvolved``; whoever asks then takes the answer that is never wrong: a dependence, a sequential loop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import islpy as isl
 
+QUESTION = 10**6
+"""Operations of isl for one question about a codelet: a second or so."""
+CODELET = 5 * 10**6
+"""Operations for all the dependences of one codelet."""
+_COUNTED = (10**4, 10**5, 10**6)
+"""How many operations a question took is known as one of these."""
+
 
 class TooInvolved(Exception):
-    """isl gave up; never leaves ``poly``."""
+    """isl gave up. Outside ``poly`` only where there is no answer to give instead; the message is a clause.
+
+    ``between``: the statements that were asked about, where they are known.
+    """
+
+    def __init__(self, operations: int) -> None:
+        self.between: tuple[str, ...] = ()
+        super().__init__(f"isl gave up after {said(operations)} operations")
+
+
+def said(operations: int) -> str:
+    """
+    >>> said(20_000_000)
+    '20 million'
+    """
+    return f"{operations / 10**6:.3g} million"
+
+
+@dataclass(slots=True)
+class Effort:
+    """What some questions have taken together; those that take few operations are not counted."""
+
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        return min(QUESTION, CODELET - self.spent)
+
+
+_limits: list[int] = []
+"""Those in force. The outermost counts: what is asked within it has what it leaves."""
 
 
 @contextmanager
-def limited(operations: int) -> Generator[None]:
-    """No more ``operations`` of isl than these, of which it does some ten million a second; else TooInvolved."""
-    context = isl.DEFAULT_CONTEXT
-    context.set_max_operations(operations)
+def limited(operations: int, effort: Effort | None = None) -> Generator[None]:
+    """No more ``operations`` of isl than these, of which it does some ten million a second; else TooInvolved.
+
+    A failure of isl is TooInvolved, too. ``effort`` is told how many operations were done. Within another limit that
+    one alone counts.
+    """
+    if _limits:
+        try:
+            yield
+        except isl.Error as error:
+            raise TooInvolved(_limits[0]) from error
+        return
+    if operations <= 0:
+        raise TooInvolved(CODELET)
+    context, spent = isl.DEFAULT_CONTEXT, operations
+    _limits.append(operations)
     context.reset_operations()
+    context.set_max_operations(operations)
     try:
         yield
+        spent = _done()
     except isl.Error as error:
-        if _left():
-            raise
-        raise TooInvolved from error
+        raise TooInvolved(operations) from error
     finally:
+        _limits.pop()
+        if effort is not None:
+            effort.spent += spent
         context.set_max_operations(0)
         context.reset_operations()
 
 
-def _left() -> bool:
-    """Whether the limit is not reached. Messages do not say: a parser that was stopped speaks of syntax."""
-    try:
-        isl.Set("{ [] }").is_empty()
-    except isl.Error:
-        return False
-    return True
+def _done() -> int:
+    """How many operations were done, at least: 0 where they were few. isl says only whether a limit is reached."""
+    least = 0
+    for most in _COUNTED:
+        isl.DEFAULT_CONTEXT.set_max_operations(most)
+        try:
+            isl.Set("{ [] }").is_empty()
+        except isl.Error:
+            least = most
+        else:
+            break
+    return least

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from looptune.ir import Expr, Load, Loop, Var
+from looptune.poly.effort import QUESTION, TooInvolved, limited
 from looptune.poly.text import condition, name, text
 from looptune.scope import names_in
 
@@ -23,14 +24,19 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The elements that one iteration touches, and those of them that it changes."""
+    """The elements that one iteration touches, and those of them that it changes, as isl text."""
 
-    touched: isl.UnionSet
-    changed: isl.UnionSet
+    touched: str
+    changed: str
 
     def meets(self, other: Touched) -> bool:
-        pairs = (self.changed, other.touched), (self.touched, other.changed)
-        return not all(a.intersect(b).is_empty() for a, b in pairs)
+        """True also where isl gives up."""
+        try:
+            with limited(QUESTION):
+                pairs = (self.changed, other.touched), (self.touched, other.changed)
+                return not all(isl.UnionSet(a).intersect(isl.UnionSet(b)).is_empty() for a, b in pairs)
+        except TooInvolved:
+            return True
 
 
 class Elements:
@@ -51,14 +57,14 @@ class Elements:
                 found[t.at, t.given] = found.get((t.at, t.given), False) or t.writes
         return Touched(self._set(found), self._set([key for key, writes in found.items() if writes]))
 
-    def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> isl.UnionSet:
+    def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> str:
         arrays = {name(at.array) for at, _ in elements}
         named = self._named | names_in(tuple((at.index, given) for at, given in elements))
         names = sorted({name(n) for n in named} - arrays)
         some = "; ".join(
             self._element(at, given, "e" * (1 + max(map(len, names), default=0))) for at, given in elements
         )
-        return isl.UnionSet(f"[{', '.join(names)}] -> {{ {some} }}")
+        return f"[{', '.join(names)}] -> {{ {some} }}"
 
     def _element(self, at: Load, given: Sequence[Expr], free: str) -> str:
         """``free``: what no name begins with."""

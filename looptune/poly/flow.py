@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import takewhile
 
 import islpy as isl
@@ -18,6 +19,7 @@ import islpy as isl
 from looptune.ir import Assign, Codelet, If, Loop, Stmt, While
 from looptune.poly.access import Access
 from looptune.poly.domain import Statement
+from looptune.poly.merge import merged
 from looptune.poly.reduction import accumulation
 from looptune.poly.space import Space, union
 from looptune.rewrite import walk
@@ -85,7 +87,7 @@ def _last(
     element, reading = reads.range_map(), reads.domain_map()  # { [read -> element] -> element }, { … -> read }
     hidden_by, sure = _reaches(space, writes, certain), _reaches(space, certain, element)
     # As many pieces as pairs of theirs, most of them alike: to subtract them one by one takes ten times as long.
-    hidden = hidden_by.apply_range(sure).coalesce()
+    hidden = _merged(hidden_by.apply_range(sure))
     flow = _reaches(space, writes, element).subtract(hidden)
     return flow.apply_range(reading), reads.wrap().subtract(sure.range()).unwrap()
 
@@ -105,13 +107,18 @@ def _reaches(space: Space, some: isl.UnionMap, others: isl.UnionMap) -> isl.Unio
 def _flows(found: isl.UnionMap, array: str) -> Iterator[Flow]:
     for part in _maps(found):
         write, read = (part.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out))
-        yield Flow(write, read, array, part.coalesce())
+        yield Flow(write, read, array, merged(part))
 
 
 def _maps(found: isl.UnionMap) -> list[isl.Map]:
     maps: list[isl.Map] = []
     found.foreach_map(maps.append)
     return maps
+
+
+def _merged(found: isl.UnionMap) -> isl.UnionMap:
+    parts = (isl.UnionMap.from_map(merged(part)) for part in _maps(found))
+    return reduce(isl.UnionMap.union, parts, isl.UnionMap.empty(found.get_space()))
 
 
 def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
@@ -159,7 +166,7 @@ def _not_hidden(
             if not decided_by(read, flow.array):
                 left = left.subtract(after.apply_range(then.intersect(runs_with(space, write, read))))
         if not left.is_empty():
-            yield Flow(flow.write, flow.read, flow.array, left.coalesce())
+            yield Flow(flow.write, flow.read, flow.array, merged(left))
 
 
 def runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:

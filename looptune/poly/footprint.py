@@ -14,9 +14,12 @@ from functools import reduce
 import islpy as isl
 
 from looptune.ir import Array, Bin, Loop, Select
+from looptune.poly.access import Access
 from looptune.poly.domain import Statement
 from looptune.poly.effort import TooInvolved, limited
+from looptune.poly.merge import merged
 from looptune.poly.model import Model
+from looptune.poly.space import Space
 from looptune.poly.text import name
 from looptune.rewrite import walk
 from looptune.scope import idle
@@ -29,13 +32,13 @@ def elements(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
     """By array parameter, the elements read or written at these sizes; arrays of which nothing is sure have 0."""
     space = model.space
     arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
-    found: dict[str, list[isl.Set]] = {array: [] for array in arrays}
+    found: dict[str, list[Access]] = {array: [] for array in arrays}
     for statement in (s for s in model.statements.values() if s.exact and not _overwritten(s)):
         lazy = any(_chooses(n) for n in walk(statement.assign.value))
         for access in space.accesses[statement.name]:
             if access.array in arrays and access.certain and (access.write or not lazy):
-                found[access.array].append(_at(space.touched(access).range(), sizes))
-    return {array: _count(sets) for array, sets in found.items()}
+                found[access.array].append(access)
+    return {array: _count(space, mine, sizes) for array, mine in found.items()}
 
 
 def _chooses(n: object) -> bool:
@@ -59,13 +62,16 @@ def _at(touched: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
     return touched.project_out(isl.dim_type.param, 0, touched.dim(isl.dim_type.param))
 
 
-def _count(sets: list[isl.Set]) -> int:
+def _count(space: Space, mine: list[Access], sizes: Mapping[str, int]) -> int:
     """0 too where there is no end of them, or isl takes too long."""
-    if not sets:
+    if not mine:
         return 0
     try:
         with limited(MOST):
-            union = reduce(isl.Set.union, sets).coalesce()
-            return int(union.make_disjoint().count_val().to_python()) if union.is_bounded() else 0
-    except (TooInvolved, isl.Error):
+            union = merged(reduce(isl.Set.union, (_at(space.touched(a).range(), sizes) for a in mine)))
+            if not union.is_bounded():
+                return 0
+            count = union.make_disjoint().count_val().to_python()
+            return int(count) if count is not None else 0
+    except TooInvolved:
         return 0

@@ -17,8 +17,10 @@ import islpy as isl
 from looptune.ir import Codelet, Loop, Scalar
 from looptune.poly.access import accesses, memory, once
 from looptune.poly.apart import apart
+from looptune.poly.coarse import coarse
 from looptune.poly.dependence import Dependence, dependences
 from looptune.poly.domain import Statement, Unknown, scan
+from looptune.poly.effort import CODELET, QUESTION, Effort, TooInvolved, limited
 from looptune.poly.flow import Flows, flows
 from looptune.poly.rows import in_rows
 from looptune.poly.space import Order, Piece, Space, union
@@ -65,12 +67,21 @@ class Model:
         passed = any(p.name == array for p in self.codelet.params)
         return passed and any(n in self.flows(array).unwritten for n in statements)
 
+    @cached_property
+    def coarse(self) -> Model:
+        """The same of which nothing is known but the text, for what is too involved."""
+        return self.coarser(TooInvolved(CODELET), self.statements)
+
+    def coarser(self, reason: TooInvolved, names: Collection[str]) -> Model:
+        space, unknown = coarse(self.space, reason, names)
+        return Model(self.codelet, space, (*self.unknown, *unknown))
+
     def order(self) -> Order:
         return {s.name: (Piece(s.time),) for s in self.statements.values()}
 
-    @cached_property
+    @property
     def dependences(self) -> tuple[Dependence, ...]:
-        return dependences(self.space)
+        return self.space.remembered(("dependences",), lambda: dependences(self.space))
 
     @cached_property
     def constraints(self) -> Mapping[bool, tuple[Dependence, ...]]:
@@ -111,8 +122,32 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Model:
     nest = apart(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
-    touched = {s: once(mine) for s, mine in in_rows(Space(nest, named), named).items()}
+    try:
+        with limited(QUESTION):
+            named = in_rows(Space(nest, named), named)
+    except TooInvolved:
+        pass  # their subscripts may be anything
+    touched = {s: once(mine) for s, mine in named.items()}
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
     return Model(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
+
+
+def settled(model: Model, effort: Effort) -> Model:
+    """The model with its dependences found.
+
+    It is coarser in the statements between which they are too involved, or as a whole where that is no help.
+    """
+    while effort.left > 0:
+        space = model.space
+        try:
+            space.remembered(("dependences",), lambda space=space: dependences(space, effort=effort))
+        except TooInvolved as reason:
+            names = {n for n in reason.between if model.statements[n].domain}
+            if not names:
+                break
+            model = model.coarser(reason, names)
+        else:
+            return model
+    return model.coarse

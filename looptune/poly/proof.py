@@ -34,6 +34,7 @@ from looptune.poly.domain import Statement
 from looptune.poly.effort import TooInvolved, limited
 from looptune.poly.held import Misheld, without_registers
 from looptune.poly.legality import Around
+from looptune.poly.merge import merged
 from looptune.poly.threads import in_order, reduces
 from looptune.poly.values import changed, foreign
 from looptune.poly.within import accesses
@@ -147,7 +148,7 @@ def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
         bool(parts)
         and all(part.is_subset(whole) for part in parts)
         and all(one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k])
-        and whole.is_subset(reduce(isl.Set.union, parts).coalesce())
+        and whole.is_subset(merged(reduce(isl.Set.union, parts)))
     )
 
 

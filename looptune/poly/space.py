@@ -14,6 +14,7 @@ import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.domain import Nest, Statement
+from looptune.poly.merge import merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Space:
         s = self.nest.statements[access.statement]
         index = ", ".join(f"any{k}'" if e is None else e for k, e in enumerate(access.index))  # no C name has a '
         everywhere = isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
-        return everywhere.intersect_domain(self.domain(s.name)).coalesce()
+        return merged(everywhere.intersect_domain(self.domain(s.name)))
 
     def time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
         """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""
@@ -108,4 +109,4 @@ class Space:
 
 def union(maps: Iterable[isl.Map]) -> isl.Map:
     """All the maps, at least one, which share a space, as one."""
-    return reduce(isl.Map.union, maps).coalesce()
+    return merged(reduce(isl.Map.union, maps))

@@ -1,0 +1,80 @@
+"""Nests on which isl fails or has no end: every question about them is answered soon, and never wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from looptune.analysis import Analysis
+from looptune.errors import DirectiveError
+from looptune.explain import explain
+from looptune.frontend import Unit, load
+from looptune.frontend.placed import parse_lines
+from looptune.poly import effort
+from looptune.poly.model import build
+from looptune.schedule import schedule
+
+
+def unit(text: str) -> Unit:
+    return load(text + "\n", kernel=None, defines={}, include_dirs=(), dtype=None)
+
+
+def mixed(limit: str, parameters: str = "int n, int q") -> Unit:
+    return unit(f"""
+void f({parameters}, int Y[64][64]) {{
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < ({limit} > i - q ? {limit} : i - q); j++)
+      Y[(j % 2) + i][j] += 1;
+}}""")
+
+
+@pytest.mark.parametrize("limit", ["4", "m"])
+def test_pieces_that_isl_cannot_merge_do_no_harm(limit: str) -> None:
+    """A maximum as a bound and a remainder in a subscript: isl's coalesce ends the process on some of them."""
+    found = explain(mixed(limit, "int n, int q, int m"), everything=True)
+    assert [f.kind for f in found.loops] == ["parallel", "parallel"]
+
+
+TILED = """
+void f(int n, int m, int p, int A[64][64]) {
+  for (int i = n % 5; i < p; i++)
+    for (int j = (n - p) + (n / -2); j < ((n > i ? n : i) > (i + m) ? (n > i ? n : i) : (i + m)); j++)
+      A[i & 31][j & 31] += 1;
+}"""
+
+
+def test_bounds_that_isl_does_not_find_refuse_the_directive() -> None:
+    """Strips of 3 and 2 under maxima and quotients: refused with the number of operations, or found."""
+    with pytest.raises(DirectiveError, match=r"the bounds of its loops are too involved: isl gave up after 1 million"):
+        schedule(Analysis(unit(TILED).codelet), parse_lines(["loop i: tile i:3, j:2"]))
+
+
+RECURRENCE = "void f(int n, int a[n]) {\n  for (int i = 1; i < n; i++)\n    a[i] = a[i - 1] + 1;\n}"
+INDEPENDENT = "void f(int n, int a[n]) {\n  for (int i = 1; i < n; i++)\n    a[i] = a[i] + i;\n}"
+
+
+@pytest.mark.parametrize("text", [RECURRENCE, INDEPENDENT])
+def test_what_isl_gives_up_is_not_analysed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the limit is reached no loop is called parallel, and the reason names the number of operations."""
+    monkeypatch.setattr(effort, "CODELET", 0)
+    (loop,) = explain(unit(text)).loops
+    assert loop.kind in ("unknown", "reduction")
+    assert loop.kind == "reduction" or "isl gave up" in str(loop.unknown)
+
+
+def test_one_involved_nest_leaves_the_other_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the statements between which isl gave up are unknown."""
+    two = unit("void f(int n, int a[n], int b[n]) {\n  for (int i = 0; i < n; i++)\n    a[i] = i;\n"
+               "  for (int j = 1; j < n; j++)\n    b[j] = b[j - 1];\n}")  # fmt: skip
+    found = Analysis(two.codelet)
+    first, then = found.model.statements
+    reason = effort.TooInvolved(effort.QUESTION)
+    coarser = found.model.coarser(reason, {then})
+    assert coarser.statements[first] == found.model.statements[first]
+    assert not coarser.statements[then].exact
+
+
+def test_within_a_limit_only_the_outermost_counts() -> None:
+    """A question asked in the middle of a proof may not take more than the proof has left."""
+    model = build(unit(RECURRENCE).codelet)
+    with pytest.raises(effort.TooInvolved), effort.limited(1), effort.limited(10**9):
+        model.flows("a")
