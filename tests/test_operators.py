@@ -1,0 +1,120 @@
+"""Every operator for every type is C's, on every target: one table of cases, and gcc's answers.
+
+python -m pytest tests/test_operators.py -m "long or not long"     all types, all targets that run here
+python -m pytest tests/test_operators.py -m gpu                    all types, on a GPU
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import c_blocks
+import numpy as np
+import operators
+import oracle
+import pytest
+from operators import Table
+
+import looptune
+from looptune import targets
+from looptune.analysis import Analysis
+from looptune.errors import TargetError
+from looptune.mapping import plan
+from looptune.plans import Plan
+from looptune.schedule import schedule
+
+Results = dict[str, dict[str, np.ndarray]]
+MISSING = targets.gpu_missing()
+
+
+def planned(table: Table) -> Plan:
+    return plan(schedule(Analysis(table.codelet)).codelet)
+
+
+def check(found: tuple[Table, ...], want: Results, got: Results) -> None:
+    wrong = [line for t in found for line in t.differences(want[t.name], got[t.name])]
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:60])
+
+
+def steps(everyday: int) -> pytest.MarkDecorator:
+    """Every day one pair of types in so many; all in the long run."""
+    return pytest.mark.parametrize("step", [everyday, pytest.param(1, marks=pytest.mark.long)])
+
+
+@steps(23)
+def test_the_interpreter_and_the_c_that_is_printed(step: int, tmp_path: Path) -> None:
+    """The meaning of a tree is gcc's meaning of the text, before and after."""
+    found = operators.sample(step)
+    want = operators.by_gcc(found, tmp_path / "text")
+    check(found, want, operators.by_gcc(found, tmp_path / "printed", printed=True))
+    most = 25 if step > 1 else 80
+    few = operators.by_gcc(found, tmp_path / "few", most)
+    check(found, few, {t.name: oracle.interpreted(t.codelet, t.arguments(most)) for t in found})
+
+
+@pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+@steps(23)
+def test_cuda_c(step: int, tmp_path: Path) -> None:
+    """CUDA C, compiled as C++ by g++."""
+    found = operators.sample(step)
+    cases = [c_blocks.Case(t.name, planned(t), t.codelet, t.arguments()) for t in found]
+    check(found, operators.by_gcc(found, tmp_path / "text"), c_blocks.run(cases, tmp_path))
+
+
+@steps(120)
+def test_a_processor(step: int, tmp_path: Path) -> None:
+    """Machine code that Numba makes."""
+    found = operators.sample(step)[-1:] if step > 1 else operators.sample(step)
+    backend = targets.backend("numba-cpu", tmp_path / "cache")
+    got = {}
+    for t in found:
+        given = t.arguments()
+        program = backend.load(backend.build(planned(t)))
+        program.run(oracle.arrays(given), oracle.scalars(given))
+        got[t.name] = oracle.arrays(given)
+    check(found, operators.by_gcc(found, tmp_path / "text"), got)
+
+
+@steps(40)
+def test_the_simulator(step: int, tmp_path: Path) -> None:
+    """Numba's text for a GPU, run by its simulator."""
+    found = operators.sample(step)
+    most = 25
+    backend = targets.backend("numba-cuda", tmp_path / "cache")
+    emitted = [oracle.Emitted(t.name, backend.emit(planned(t)), t.name, t.arguments(most)) for t in found]
+    made = oracle.simulated(emitted, tmp_path, timeout_s=900)
+    failed = {name: got for name, got in made.items() if isinstance(got, str)}
+    assert not failed, "\n".join(failed.values())
+    check(
+        found, operators.by_gcc(found, tmp_path / "text", most), {k: v for k, v in made.items() if isinstance(v, dict)}
+    )
+
+
+@steps(60)
+def test_opencl(step: int, tmp_path: Path) -> None:
+    """OpenCL C on the device there is."""
+    try:
+        machine = targets.resolve("opencl", tmp_path).machine()
+    except TargetError as error:
+        pytest.skip(str(error))
+    found, backend, got = operators.sample(step), targets.backend("opencl", tmp_path), {}
+    found = found[-1:] if step > 1 else found
+    for t in found:
+        given = t.arguments()
+        held = {name: machine.place(a) for name, a in oracle.arrays(given).items()}
+        backend.load(backend.build(planned(t))).run(held, oracle.scalars(given), machine.stream)
+        got[t.name] = {name: machine.fetch(a).reshape(given[name].shape) for name, a in held.items()}
+    check(found, operators.by_gcc(found, tmp_path / "text"), got)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")
+@pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
+def test_a_gpu(target: str, tmp_path: Path) -> None:
+    """All types, compiled for the device and run on it."""
+    found, got = operators.tables(), {}
+    for t in found:
+        given = t.arguments()
+        looptune.compile(t.text, target=target)(*given.values())
+        got[t.name] = oracle.arrays(given)
+    check(found, operators.by_gcc(found, tmp_path / "text"), got)
