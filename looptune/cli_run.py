@@ -190,6 +190,7 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
     counts = [len(p.model.numbers) for p in prepared]
     models = [f"{n} {p.facts.name}" if n > 1 else p.facts.name for n, p in zip(counts, prepared, strict=True)]
     say(f"{one.name}: {max(1, one.space.versions)} versions, on {' and on '.join(models)}")
+    say(f"reference: {one.reference}")
     for note in one.notes:
         click.echo(f"note: {note}", err=True)
     for message in one.unit.warnings:

@@ -28,6 +28,7 @@ from looptune.targets import Model
 from looptune.tune import strategies
 from looptune.tune.budget import Budget, parse_budget
 from looptune.tune.evaluate import Job, KernelLab
+from looptune.tune.referenced import said, text_of
 from looptune.tune.source import source_hash
 from looptune.tune.space import Configuration, Space
 from looptune.tune.store import Context, packed
@@ -88,7 +89,7 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it;
-    ``name``: what reports call the kernel."""
+    ``name``: what reports call the kernel; ``reference``: what versions are compared with."""
 
     request: Request
     unit: Unit
@@ -100,6 +101,7 @@ class Prepared:
     annotated: Configuration
     name: str
     notes: tuple[str, ...] = ()
+    reference: str = ""
 
     @property
     def facts(self) -> Facts:
@@ -171,11 +173,13 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
     place.require([path for path in needed if path is not None], target.name)
-    large = reduced(unit.codelet, size) if target.bakes else None
+    text, why = text_of(unit, CACHE, request.floats)
+    # At these sizes nothing but the text can say what is right.
+    large = reduced(unit.codelet, size) if target.bakes and text is not None else None
     job = Job(
         unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
-        finals_s=request.finals_s,
+        finals_s=request.finals_s, text=text,
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
@@ -185,7 +189,9 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     name = _name(request, unit)
-    first = Prepared(request, unit, job, models[0], context, space, budget, annotated, name, notes)
+    first = Prepared(
+        request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why)
+    )
     first = replace(first, notes=(*notes, *_missed(first), *_named_by_hand(first)))
     return (first, *(_on(first, model) for model in models[1:]))
 

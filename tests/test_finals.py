@@ -19,6 +19,7 @@ from looptune.ir import Const, Loop
 from looptune.poly.proof import Proof
 from looptune.preparation import Prepared, Request, prepare
 from looptune.proved import Proved
+from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
 from looptune.schedule import Step
 from looptune.source import Span
@@ -300,11 +301,11 @@ def test_long_loops_are_in_doubt_when_a_version_differs(
     """Beside other kernels the doubt of short ones is worked out beforehand: they run three times."""
     ran: list[str] = []
 
-    def left(self: Original, codelet: Any, given: Any, how: str = "") -> dict[str, np.ndarray]:
+    def left(self: Original, text: Any, codelet: Any, given: Any, how: str) -> c_reference.Ran:
         ran.append(how)
-        return {"y": np.ones(30, np.float32)}
+        return c_reference.Ran({"y": np.ones(30, np.float32)}, (1.0,))
 
-    monkeypatch.setattr(Original, "_left", left)
+    monkeypatch.setattr(Original, "_by_text", left)
     monkeypatch.setattr(original, "LONG_FLOPS", longest)
     loops = Original(replace(prepared.job, threads=1), prepared.job.problem, 0)
     loops.judge(loops.inputs())

@@ -20,6 +20,7 @@ from looptune.backends.numba_cpu import NumbaCpu
 from looptune.floats import STRICT
 from looptune.frontend import load
 from looptune.ir import Codelet
+from looptune.runtime import cc
 from looptune.runtime.machine import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
 from looptune.runtime.sizes import Problem, problem, reduced
@@ -29,6 +30,7 @@ from looptune.tune.cut import SCREEN, WORTH_US, hopeless
 from looptune.tune.evaluate import Bench, Built, Plans, first_step, plans_of
 from looptune.tune.job import Job, Target
 from looptune.tune.lab import More
+from looptune.tune.referenced import text_of
 from looptune.tune.space import parse
 from looptune.tune.store import Row, Store
 
@@ -139,10 +141,11 @@ def measured(bench: Bench, plans: Plans, best: Best | None) -> Outcome:
 @pytest.fixture(scope="module")
 def baking(tmp_path_factory: pytest.TempPathFactory) -> Baking:
     cache = tmp_path_factory.mktemp("cache")
-    codelet = load(SUM).codelet
+    unit = load(SUM)
+    codelet, text = unit.codelet, text_of(unit, cache)[0]
     size = problem(codelet, {"n": 600, "m": 500})
     target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=True)
-    return Baking(Job(codelet, size, reduced(codelet, size), target, cache, screens=True))
+    return Baking(Job(codelet, size, reduced(codelet, size), target, cache, screens=True, text=text))
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +177,7 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
     """Timed first; what is slow is right at the user's sizes, and of the rest what fails at the odd ones is wrong."""
     bench = Bench(replace(baking.job, screens=False))
     good, bad = baking.plans(), baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
-    here = "against the original loops at the sizes timed"
+    here = f"against <source> compiled by {cc.version()} at the sizes timed"
     for best, where in (
         (None, f"{here} and at n=73 m=61"),
         (Best(1e9), f"{here} and at n=73 m=61"),
@@ -200,7 +203,7 @@ def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: B
     assert found.reduced_us is not None
     assert 0 < found.reduced_us < 1e6
     assert found.reduced_sizes == "n=73 m=61"
-    assert outcome.verified == "against the original loops at the sizes timed and at n=73 m=61"
+    assert outcome.verified.endswith(" at the sizes timed and at n=73 m=61")
     kept = Best(2.5, 7.125, "n=13", Pace("k in range(0, 4): S0, after nothing", (1.0, 1.0, 1.0, 1.0, 1.5, 2.5)))
     assert Best.of(Timed((2.5,), 2.5, 2.5, 2.5, "", kept.facts)) == kept
     assert Best.of(Timed((2.5,), 2.5, 2.5, 2.5, "")) == Best(2.5)

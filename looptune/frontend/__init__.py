@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageError
-from looptune.frontend import calls, select, survey
+from looptune.frontend import calls, excerpt, select, survey
 from looptune.frontend import syntax as s
 from looptune.frontend.c import parse
 from looptune.frontend.codelet import build
+from looptune.frontend.excerpt import Excerpt
 from looptune.frontend.group import Member, unite
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.identity import Variables, keys
@@ -41,6 +42,9 @@ class _Program:
     defines: Mapping[str, str]
     given: Mapping[str, int | float]
     target: str | None
+    macros: Mapping[str, str]
+    folders: tuple[Path, ...]
+    dtype: str | None
 
 
 def load(
@@ -119,7 +123,10 @@ def _program(
         file = parse(prepared, dtype, select.needed(prepared, kernel))
     except ParseError as error:
         raise _hinted(error, prepared) from None
-    return _Program(prepared, file, path, Options(float_literals, prepared.macros), given, values, target)
+    return _Program(
+        prepared, file, path, Options(float_literals, prepared.macros), given, values, target, macros, tuple(folders),
+        dtype,
+    )  # fmt: skip
 
 
 def _read(source: str | Path) -> tuple[str, str]:
@@ -181,9 +188,11 @@ def _single(program: _Program, chosen: Chosen) -> Unit:
     part = _part(program, chosen, region)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
+    run = excerpt.Run(chosen.function, codelet, region, part.path, part.body)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
-                sources=program.source.sources, given=program.given)  # fmt: skip
+                sources=program.source.sources, given=program.given,
+                excerpt=_excerpt(program, [run], codelet))  # fmt: skip
 
 
 def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -> Unit:
@@ -208,8 +217,26 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     )  # fmt: skip
     path = parts[0].path
     known = _of_params(codelet, {**values, **program.given})
+    runs_ = [
+        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name][0], None, part.path, part.body, s.params,
+                    s.elements)
+        for s, part in zip(shares, parts, strict=True)
+    ]  # fmt: skip
     return Unit(codelet, known, path, program.source.sources[path], parts, program.defines,
-                sources=program.source.sources, given=program.given)  # fmt: skip
+                sources=program.source.sources, given=program.given,
+                excerpt=_excerpt(program, runs_, codelet))  # fmt: skip
+
+
+def _excerpt(program: _Program, parts: Sequence[excerpt.Run], codelet: Codelet) -> Excerpt | None:
+    source, options = program.source, program.options
+    texts = excerpt.files(source, program.file.globals, parts, codelet)
+    if texts is None:
+        return None
+    folders = tuple(str(folder.resolve()) for folder in program.folders)
+    scalars, arrays = excerpt.parameters(codelet)
+    return Excerpt(
+        texts, program.macros, folders, scalars, arrays, source.skipped, program.dtype, options.float_literals
+    )  # fmt: skip
 
 
 def _name(program: _Program, order: Sequence[Run], label: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from pycparser import c_ast
+from pycparser.c_generator import CGenerator
 from pycparser.c_lexer import CLexer
 from pycparser.c_parser import CParser
 from pycparser.c_parser import ParseError as SyntaxProblem
@@ -78,6 +80,7 @@ class _Reader:
             name: s.Basic(known) if known else s.Other(name) for name, known in assumed.items()
         }
         self.constants: list[s.Declare] = []
+        self.inner: list[str] = []
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -153,6 +156,7 @@ class _Reader:
             raise ParseError(
                 f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
             )
+        self.inner = []
         result = self.type(declaration.type)
         outer, self.constants = self.constants, []
         with self.scope():
@@ -161,7 +165,7 @@ class _Reader:
         self.constants = outer
         opening, closing = self.braces(node.body)
         span = self.span(node.decl)
-        return s.Function(node.decl.name, params, result, body, marks, opening, closing, span=span)
+        return s.Function(node.decl.name, params, result, body, marks, opening, closing, tuple(self.inner), span=span)
 
     def parameter(self, node: Any) -> tuple[s.Declare, ...]:
         match node:
@@ -173,7 +177,7 @@ class _Reader:
                 if kind == s.Basic("void"):
                     return ()
                 name = node.name if node.name is not None else ""
-                return (s.Declare(name, kind, const="const" in node.quals, span=self.span(node)),)
+                return (s.Declare(name, kind, const="const" in node.quals, c=_written(node), span=self.span(node)),)
 
     def braces(self, body: Any) -> tuple[Span, Span]:
         first = self.token(body)
@@ -189,11 +193,12 @@ class _Reader:
     def declare(self, node: Any) -> tuple[s.Declare, ...]:
         kind = self.type(node.type)
         if node.name is None:
+            self.inner.append(CGenerator().visit(node))
             return ()
         init = None if node.init is None else self.initialiser(node.init)
         static = "static" in node.storage
         const = "const" in node.quals or "constexpr" in node.storage
-        return (s.Declare(node.name, kind, init, static, const, span=self.span(node)),)
+        return (s.Declare(node.name, kind, init, static, const, _written(node), span=self.span(node)),)
 
     def initialiser(self, node: Any) -> s.Expr | s.Braces:
         if isinstance(node, c_ast.InitList):
@@ -290,6 +295,7 @@ class _Reader:
                 return tuple(d for n in node.decls for d in self.item(n))
             case c_ast.Typedef():
                 self.types[node.name] = self.type(node.type)
+                self.inner.append(CGenerator().visit(node))
                 return ()
             case c_ast.EmptyStatement():
                 return ()
@@ -394,6 +400,17 @@ class _Reader:
                 return s.Strange("a call through a pointer", "the function's name", span=span)
             case _:
                 return s.Strange("this expression", "plain arithmetic", span=span)
+
+
+def _written(node: Any) -> tuple[str, str]:
+    """A declaration as C has it: as that of a parameter, an array being a pointer, and with its initial value."""
+    if not isinstance(node, c_ast.Decl):
+        return "", ""
+    whole, param = copy(node), copy(node)
+    whole.storage, param.storage, param.init = [], [], None
+    if isinstance(node.type, c_ast.ArrayDecl):
+        param.type = c_ast.PtrDecl([], node.type.type)
+    return CGenerator().visit(param), CGenerator().visit(whole)
 
 
 def _with_operator(span: Span, op: str) -> Span:

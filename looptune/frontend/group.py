@@ -57,12 +57,16 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one member has of the group: its statements, its own names, and why it cannot be written back."""
+    """What one member has of the group: its statements, its own names, and why it cannot be written back; ``params``:
+    the group's names of its own parameters, ``elements`` those that are an element of an array of the group, which is
+    named where it is the first."""
 
     run: Run
     statements: frozenset[str]
     names: Mapping[str, str]
     apart: str
+    params: Mapping[str, str]
+    elements: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -306,4 +310,5 @@ def _share(
         apart = f"the codelets declare {flat} with different extents"
     elif handed:
         apart = f"{min(handed)} is computed by a codelet before this one"
-    return Share(m.run, names, back, apart)
+    elements = {name: "" if any(e.indices) else e.slot.name for name, e in handed.items()}
+    return Share(m.run, names, back, apart, dict(rename), elements)

@@ -132,11 +132,15 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Declare(Syntax):
+    """``c`` is its text after preprocessing, without storage class: as that of a parameter, an array being a pointer,
+    and with its initial value."""
+
     name: str
     type: Type
     init: Expr | Braces | None = None
     static: bool = False
     const: bool = False
+    c: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,8 @@ class Mark(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Function(Syntax):
-    """``marks`` are the pragmas in front of it; ``open`` and ``close`` the places of its braces."""
+    """``marks`` are the pragmas in front of it; ``open`` and ``close`` the places of its braces; ``types`` the text of
+    the types that are declared inside."""
 
     name: str
     params: tuple[Declare, ...]
@@ -202,6 +207,7 @@ class Function(Syntax):
     marks: tuple[Pragma, ...] = ()
     open: Span = NOWHERE
     close: Span = NOWHERE
+    types: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from looptune.frontend.excerpt import Excerpt
 from looptune.ir import Codelet, Directive, Loop, Node, While
 from looptune.rewrite import rewrite, walk
 from looptune.source import Span
@@ -48,7 +49,7 @@ class Unit:
     in ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one,
     or every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a
     message with its line and caret. ``sources`` are all files read, by path; ``given`` those of ``defines`` that are
-    values of parameters, not macros.
+    values of parameters, not macros. ``excerpt``: the text as it can be compiled and called.
     """
 
     codelet: Codelet
@@ -61,6 +62,7 @@ class Unit:
     warnings: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, int | float] = field(default_factory=dict)
+    excerpt: Excerpt | None = field(default=None, compare=False, repr=False)
 
     @property
     def body(self) -> tuple[int, int]:

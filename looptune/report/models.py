@@ -12,8 +12,8 @@ from looptune.report.tables import ratio_text, time_text
 HEADINGS = ("kernel", "sizes", "device", "default", "hand-written", "tuned", "speed-up tuned", "versions", "directives")
 
 NOTE = """\
-Every version was verified and measured on each model; times are medians of paired rounds on one device of the model. A
-speed-up is the default's time over the tuned version's, both on that model.
+Every version was compared with the original loops and measured on each model; times are medians of paired rounds on one
+device of the model. A speed-up is the default's time over the tuned version's, both on that model.
 """
 
 

@@ -39,7 +39,7 @@ def versions(result: Result, times_us: Sequence[float], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     ordered = sorted(times_us)
-    label = f"{len(ordered)} versions, each verified"
+    label = f"{len(ordered)} versions"
     axes.plot(range(1, len(ordered) + 1), ordered, ".", color=BLUE, markersize=4, label=label)
     for name, colour, style in (("default", GREY, "--"), ("hand-written", ORANGE, "-."), ("tuned", GREEN, "-")):
         median = result.median_us(name)

@@ -28,7 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 
 NOTE = """\
-Times are medians of paired rounds, transfers not included; every version was verified against the original loops. A
+Times are medians of paired rounds, transfers not included; every version was compared with the original loops. A
 speed-up is the default's time over the version's. The geometric means are over the kernels that have both times.
 """
 

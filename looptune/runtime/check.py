@@ -23,12 +23,14 @@ class Judge:
     """``compare`` with one ``expected`` for many results: where all is well, one pass over each array.
 
     ``doubt`` is asked for when a result first fails, for it costs two more runs of the original loops; from then on
-    results are compared with what it allows.
+    results are compared with what it allows. ``against``: what ran the original loops, "" where that was nothing
+    independent of what is judged.
     """
 
     expected: Mapping[str, np.ndarray]
     terms: int
     doubt: Callable[[], Doubt]
+    against: str = ""
     _known: Doubt | None = field(default=None, init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 

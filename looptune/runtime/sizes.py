@@ -80,6 +80,11 @@ class Problem:
             return {p.name: held[p.name] for p in codelet.params if isinstance(p, Array)}
 
 
+def shown(at: Problem) -> str:
+    """The sizes, as ``ni=257 nj=263``."""
+    return " ".join(f"{n}={v}" for n, v in at.values.items() if isinstance(v, int))
+
+
 def problem(codelet: Codelet, known: Mapping[str, int | float]) -> Problem:
     """The problem at the sizes ``known``; UsageError naming an integer parameter that has none, or a bad extent.
 

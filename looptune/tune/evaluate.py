@@ -5,9 +5,10 @@
     measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | More
                         run at odd sizes between canaries, compare          WrongResult | CutOff | Timed | More
 
-Everything is compared with the original loops. Where sizes are baked in, these are two steps, each with a plan of its
-own. At the user's sizes comes first, and the promising are checked at odd ones; where slow versions take long it is the
-other way round, and the hopeless go no further. What is slow beyond doubt is not measured to its end: see ``cut``.
+Everything is compared with the original loops (``original``). Where sizes are baked in, these are two steps, each with
+a plan of its own. At the user's sizes comes first, and the promising are checked at odd ones; where slow versions take
+long it is the other way round, and the hopeless go no further. What is slow beyond doubt is not measured to its end
+(``cut``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from looptune.ir import Codelet
 from looptune.mapping import plan
 from looptune.plans import Plan, count, repeats
 from looptune.runtime import peak
+from looptune.runtime.check import Judge
 from looptune.runtime.compare import Comparison
 from looptune.runtime.disturbance import Watch
 from looptune.runtime.machine import Machine, Run
@@ -45,12 +47,25 @@ from looptune.tune.lab import More, Prepared
 from looptune.tune.limits import exceeded
 from looptune.tune.odd import OddRun, OddSizes
 from looptune.tune.original import Original
+from looptune.tune.referenced import NOT_INDEPENDENTLY
 from looptune.tune.serving import Sealed, seal
 from looptune.tune.space import Configuration
 from looptune.tune.store import Context
 from looptune.tune.workers import Setup
 
-VERIFIED = "against the original loops at the sizes timed"
+
+def verified(judge: Judge, odd: Judge | None = None, sizes: str = "") -> str:
+    """What a version was compared with: by ``judge`` at the sizes timed, by ``odd`` at ``sizes``, where it was."""
+    elsewhere = odd is not None and odd.against and sizes
+    if judge.against:
+        if odd is None or not elsewhere:
+            return f"against {judge.against} at the sizes timed"
+        if odd.against == judge.against:
+            return f"against {judge.against} at the sizes timed and at {sizes}"
+        return f"against {judge.against} at the sizes timed, and {odd.against} at {sizes}"
+    if odd is not None and elsewhere:
+        return f"against {odd.against} at {sizes}; at the sizes timed {NOT_INDEPENDENTLY}"
+    return NOT_INDEPENDENTLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +254,7 @@ class Bench:
         """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
         step = built.step
         if step.timed is not None:
-            return _verified(step.timed, checked)
+            return self._verified(step.timed, checked)
         if against is not None and checked.us is not None and hopeless(checked.us, checked.sizes, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
@@ -266,7 +281,17 @@ class Bench:
             return WrongResult(bad)
         own = Best(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
-        return _verified(Timed(times, s.median_us, s.q1_us, s.q3_us, VERIFIED, facts), checked)
+        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
+
+    def _verified(self, outcome: Timed, checked: OddRun) -> Timed:
+        """What it was compared with; and the seconds at odd sizes, where it was run at any."""
+        judge = self.comparison.judge
+        if not checked.sizes or self.odd is None:
+            return replace(outcome, verified=verified(judge))
+        took = {"verify_s": checked.took_s}
+        facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
+        said = verified(judge, self.odd.comparison.judge, checked.sizes)
+        return replace(outcome, verified=said, facts=facts)
 
     def timed(
         self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
@@ -358,15 +383,6 @@ class Bench:
     def pairs(self) -> dict[str, tuple[Any, Any]]:
         """The arrays to put back before a run, each with its original contents."""
         return {name: (self.arrays[name], source) for name, source in self.originals.items()}
-
-
-def _verified(outcome: Timed, checked: OddRun) -> Timed:
-    """At odd sizes as well, where it was run at any."""
-    if not checked.sizes:
-        return outcome
-    took = {"verify_s": checked.took_s}
-    facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
-    return replace(outcome, verified=f"{outcome.verified} and at {checked.sizes}", facts=facts)
 
 
 def _took(verify_s: float, measure_s: float) -> tuple[Fact, ...]:

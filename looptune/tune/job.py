@@ -9,6 +9,7 @@ from pathlib import Path
 from looptune.backends.base import Backend
 from looptune.defaults import FINALS_S
 from looptune.ir import Codelet
+from looptune.runtime.c_reference import CReference
 from looptune.runtime.machine import Machine
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.sizes import Problem
@@ -50,3 +51,4 @@ class Job:
     cuts: bool = True
     threads: int | None = None
     finals_s: float = FINALS_S
+    text: CReference | None = None

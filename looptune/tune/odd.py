@@ -16,7 +16,7 @@ from looptune.backends.base import Backend, Program
 from looptune.runtime.check import Padded, padded
 from looptune.runtime.compare import Comparison
 from looptune.runtime.machine import Machine
-from looptune.runtime.sizes import Problem, affordable
+from looptune.runtime.sizes import Problem, shown
 from looptune.tune.cut import LONG_US
 from looptune.tune.job import Job
 from looptune.tune.original import Original
@@ -52,7 +52,7 @@ class OddSizes:
     originals: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        original = Original(self.job, self.at, self.job.seed + 1, interpreted=affordable(self.job.codelet, self.at))
+        original = Original(self.job, self.at, self.job.seed + 1)
         host = original.inputs()
         self.comparison = Comparison(self.machine, self.backend, original.judge(host))
         for name, array in host.items():
@@ -65,7 +65,7 @@ class OddSizes:
 
     @property
     def sizes(self) -> str:
-        return " ".join(f"{n}={v}" for n, v in self.at.values.items() if isinstance(v, int))
+        return shown(self.at)
 
     def run(self, program: Program) -> OddRun:
         """A first run may include what the driver loads, or what the host was late with: the faster of two counts."""

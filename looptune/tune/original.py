@@ -1,14 +1,18 @@
 """The original loops at one size: what they are given, what they leave, and how far from that a version may be.
 
-few statements    run by the interpreter, which is the meaning of the loops
-many              the same loops compiled without reassociation, on the CPU, see rowwise; the result is kept in a file
+the text       the file's own, compiled by the C compiler: no stage of looptune that a version came through
+interpreter    the loops as the front end read them, one statement at a time: where there is no text and few statements
+generated      the loops compiled by looptune for the CPU, without reassociation: what a version may have a fault in
+               common with, so that it counts as not independent
+
+What was compiled is run once; the result is kept in a file.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -21,8 +25,9 @@ from looptune.ir import Array, Codelet, Loop, Scalar
 from looptune.mapping import plan
 from looptune.rewrite import walk
 from looptune.runtime import archives
+from looptune.runtime.c_reference import CReference, NoReference, Ran
 from looptune.runtime.check import Judge, widened
-from looptune.runtime.sizes import Problem, integers
+from looptune.runtime.sizes import Problem, affordable, integers
 from looptune.runtime.tolerance import Doubt, nudged
 from looptune.simplify import is_integer
 from looptune.tune.job import Job
@@ -31,19 +36,19 @@ from looptune.tune.serving import own_work
 
 Arrays = Mapping[str, np.ndarray]
 
-LONG_FLOPS = 3e10
+LONG_FLOPS = 3e9
 """Loops of which three more runs take a core longer than it takes to start a kernel's processes: whether they are in
 doubt is looked at when a version differs, which few do."""
+INTERPRETER = "the interpreter"
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """``seed``: of the inputs, where they are random; ``interpreted``: the loops are run by the interpreter."""
+    """``seed``: of the inputs, where they are random."""
 
     job: Job
     at: Problem
     seed: int
-    interpreted: bool = False
 
     def inputs(self) -> dict[str, np.ndarray]:
         """New arrays, the same at each call."""
@@ -52,57 +57,118 @@ class Original:
     def judge(self, given: Arrays) -> Judge:
         """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked
         out beforehand, while they have it, unless that takes long."""
-        expected, doubt = self._left(self.job.codelet, given), cache(self._doubt)
+        expected, against = self._expected(given)
+        doubt = cache(lambda: self._doubt(against))
         if self.job.threads is not None and not self._is_long():
             doubt()
-        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt)
+        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
+
+    def text_us(self, given: Arrays) -> float | None:
+        """What one run of the text takes, where it runs at these sizes."""
+        text = self.job.text
+        if text is None:
+            return None
+        try:
+            return self._by_text(text, self.job.codelet, given, "").times_us[0]
+        except NoReference:
+            return None
+
+    def _expected(self, given: Arrays) -> tuple[dict[str, np.ndarray], str]:
+        """What the loops leave, and what ran them; "" where that was nothing independent."""
+        codelet, text = self.job.codelet, self.job.text
+        if text is not None:
+            with suppress(NoReference):
+                left = self._by_text(text, codelet, given, "").arrays
+                # Arrays that only the text writes are a mistake in what is made of it.
+                names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
+                return {name: left[name] for name in sorted(names)}, text.says
+        if affordable(codelet, self.at):
+            return self._interpreted(codelet, given), INTERPRETER
+        return self._generated(codelet, given, ""), ""
 
     def _is_long(self) -> bool:
         work = flops.count(self.job.codelet.body, integers(self.job.codelet, self.at.values))
         return work is None or work > LONG_FLOPS
 
-    def _doubt(self) -> Doubt:
-        """The time it takes is no version's."""
+    def _doubt(self, against: str) -> Doubt:
+        """The same loops, run by the same means; the time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
         wide = widened(codelet)
         with own_work():
-            wider = {} if wide == codelet else self._left(wide, _cast(wide, given), "wider")
-            return Doubt(self._left(codelet, nudged(given, self.job.seed), "moved"), wider)
+            moved = self._again(against, codelet, nudged(given, self.job.seed), "moved")
+            wider = {} if wide == codelet else self._again(against, wide, _cast(wide, given), "wider")
+            return Doubt(moved, wider)
 
-    def _left(self, codelet: Codelet, inputs: Arrays, how: str = "") -> dict[str, np.ndarray]:
-        """What the original loops, or ``codelet`` made of them, leave of ``inputs``; ``how`` tells these apart."""
-        if not self.interpreted:
-            return self._compiled(codelet, inputs, how)
-        whole = {name: a.copy() for name, a in inputs.items()}
+    def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
+        """Nothing where the text has no results in these types."""
+        text = self.job.text
+        if against == INTERPRETER:
+            return self._interpreted(codelet, given)
+        if not against or text is None:
+            return self._generated(codelet, given, how)
+        try:
+            return self._by_text(text if how == "moved" else text.wider(), codelet, given, how).arrays
+        except NoReference:
+            return {}
+
+    def _interpreted(self, codelet: Codelet, given: Arrays) -> dict[str, np.ndarray]:
+        whole = {name: a.copy() for name, a in given.items()}
         interp.run(codelet, whole, self.at.values)
         return {name: whole[name] for name in outputs(codelet)}
 
-    def _compiled(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
-        """Kept in a file: a restarted worker need not run them again."""
-        folder, at = self.job.cache, self.at
+    def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> Ran:
+        def run() -> dict[str, np.ndarray]:
+            names = [p.name for p in codelet.params if isinstance(p, Array)]
+            ran = text.run(self.job.cache, given, self.at.values, names)
+            return {**ran.arrays, _TIMES: np.array(ran.times_us)}
+
+        found = self._kept((text.key, how), given, {**given, _TIMES: np.zeros(1)}, run)
+        return Ran({name: a for name, a in found.items() if name != _TIMES}, tuple(map(float, found[_TIMES])))
+
+    def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
         backend = self.job.target.reference(threads=self.job.threads)
         loops, turned = laid_out(codelet)
         plain = plan(loops)
+
+        def run() -> dict[str, np.ndarray]:
+            arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}
+            backend.load(backend.build(plain)).run(arrays, self.at.values)
+            return {name: arrays[name] for name in sorted(outputs(codelet))}
+
+        wanted = {n: inputs[n].T if n in turned else inputs[n] for n in outputs(codelet)}
+        return self._kept((backend.emit(plain), how), inputs, wanted, run)
+
+    def _kept(
+        self, made_by: tuple[str, ...], inputs: Arrays, like: Arrays, run: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """In a file: a restarted worker need not run them again. One that is damaged, or has not arrays ``like`` these,
+        is made again."""
+        at, wanted = self.at, _shapes(like)
         facts = (
-            backend.emit(plain),
+            *made_by,
             sorted(at.values.items()),
             sorted((n, a.shape) for n, a in inputs.items()),
-            (self.seed if at.data is None else at.data.name, how),
+            self.seed if at.data is None else at.data.name,
         )
-        path = folder / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
-        wanted = {n: inputs[n].T if n in turned else inputs[n] for n in outputs(codelet)}
+        path = self.job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
         with _alone(path):
             with suppress(archives.Damaged):
                 before = archives.read(path)
-                if isinstance(before, dict) and _shapes(before) == _shapes(wanted):
+                if isinstance(before, dict) and wanted.items() <= _shapes(before).items():
                     return before
-            arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}
-            backend.load(backend.build(plain)).run(arrays, at.values)
-            written = {name: arrays[name] for name in sorted(outputs(codelet))}
+            written = run()
             # Another machine may share the folder, and not the lock; where there is no room it is worked out again.
             with suppress(OSError):
                 archives.write(path, written)
             return written
+
+
+_TIMES = "microseconds of each run"
+"""Beside the arrays in a file: no array has this name."""
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
 
 
 @contextmanager

@@ -1,0 +1,72 @@
+"""The C compiler of this machine: which it is, and how it is called."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+COMPILE_S = 300.0
+"""Nothing that looptune can read takes a C compiler this long."""
+
+OPTIMISED = ("-O3", "-fwrapv", "-fno-strict-aliasing")
+"""Of the original loops: none of these changes what they compute."""
+
+
+def floating(contracts: bool, machine: str = platform.machine()) -> tuple[str, ...]:
+    """Vectors as this processor has them, with products contracted with sums or not."""
+    native = ("-march=native",) if machine in ("x86_64", "AMD64") else ()
+    return (*native, f"-ffp-contract={'fast' if contracts else 'off'}")
+
+
+@cache
+def compiler() -> tuple[str, ...]:
+    """The command: CC, else cc, gcc or clang; () where there is none."""
+    given = os.environ.get("CC", "").split()
+    commands = ([given] if given else []) + [["cc"], ["gcc"], ["clang"]]
+    return next((tuple(command) for command in commands if shutil.which(command[0]) is not None), ())
+
+
+@cache
+def version() -> str:
+    """The command with the compiler's version, as ``cc 12.2.0``; "" where there is none."""
+    command = compiler()
+    if not command:
+        return ""
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run([*command, "-dumpfullversion", "-dumpversion"], capture_output=True, timeout=COMPILE_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return name
+    words = done.stdout.decode(errors="replace").split()
+    return f"{name} {words[0]}" if done.returncode == 0 and words else name
+
+
+def complaint(arguments: Sequence[str]) -> str | None:
+    """None where the compiler succeeds, else its first error or all it says, in English."""
+    command = compiler()
+    if not command:
+        return "there is no C compiler"
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(["env", "LC_ALL=C", *command, *arguments], capture_output=True, timeout=COMPILE_S)
+    except subprocess.TimeoutExpired:
+        return f"{name} took more than {COMPILE_S:g} s"
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    errors = [line for line in said if "error: " in line]
+    return (errors + said + [f"{name} ended with {done.returncode}"])[0]
+
+
+def undefined_allowed() -> tuple[str, ...]:
+    """Linker flags for a program of which one function is called: what the others need may be missing."""
+    if sys.platform == "darwin":
+        return ("-Wl,-undefined,dynamic_lookup",)
+    # At a place of its own choice a program is refused by the loader.
+    return ("-no-pie", "-Wl,--unresolved-symbols=ignore-all")

@@ -1,0 +1,285 @@
+"""What versions are compared with is the program's own text, compiled by the C compiler, and nothing of looptune's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from looptune import interp
+from looptune.analysis import Analysis
+from looptune.backends.numba_cpu import NumbaCpu
+from looptune.floats import STRICT
+from looptune.frontend import Unit, expr, load
+from looptune.frontend.excerpt import directives
+from looptune.ir import Array, Const
+from looptune.runtime import cc
+from looptune.runtime.c_reference import CReference, NoReference
+from looptune.runtime.machine import Cpu
+from looptune.runtime.outcome import Timed, WrongResult
+from looptune.runtime.sizes import Problem, problem
+from looptune.schedule import schedule
+from looptune.tune.evaluate import Bench, Built, first_step, plans_of
+from looptune.tune.job import Job, Target
+from looptune.tune.original import INTERPRETER, Original, outputs
+from looptune.tune.referenced import said, text_of
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@dataclass(frozen=True)
+class Program:
+    """``files`` beside the text; ``options`` of load."""
+
+    text: str
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+PROGRAMS = {
+    "static-with-vla": Program("""
+        #include <math.h>
+        #define SQUARE(x) ((x) * (x))
+        static void f(int n, int m, double A[n][m], double (*B)[m], float *x) {
+          for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] += SQUARE(B[i][j]) * sqrtf(x[i]);
+        }""", {"n": 5, "m": 7}),
+    "globals": Program("""
+        #define N 6
+        static double A[N][N], *p; int n = 5; extern void elsewhere(void);
+        void unused(void) { elsewhere(); }
+        void f(double b) { for (int i = 0; i < n; i++) for (int j = 0; j < N; j++) A[i][j] = b * A[i][j] + j; }
+        """, {"b": 0.5}),
+    "scop-in-main": Program("""
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(void) {
+          typedef short number; enum { STEPS = 3 };
+          int i, j, n = 8; number s = 2; double x = atof("3.5");
+          double A[8][8];
+          double (*B)[n] = malloc(n * n * sizeof(double));
+          for (i = 0; i < n; i++) for (j = 0; j < n; j++) A[i][j] = B[i][j] = i;
+        #define SCALE x /* of
+          two lines */
+        #pragma scop
+          for (i = 1; i < n; i++) for (j = 0; j < n; j++) A[i][j] = A[i - 1][j] * SCALE + B[i][j] * s + STEPS;
+        #pragma endscop
+          #undef SCALE
+          printf("%g", A[3][4]);
+        }"""),
+    "scop-among-conditions": Program("""
+        void use(double *);
+        void f(int n, double *out) {
+          unsigned lo = 2; double t[16];
+        #ifdef NEVER
+          for (int i = 0; i < 3; i++) { {
+        #else
+          for (int step = 0; step < 3; step++) {
+        #endif
+        #pragma scop
+            for (unsigned i = lo; i < n; i++) { t[i % 16] = out[i]; out[i] = t[i % 16] * 2; }
+        #pragma endscop
+          }
+          use(out);
+        }""", {"n": 9}),
+    "group": Program("""
+        #pragma hmpp one codelet
+        void first(int n, float A[n], float t[n]) { for (int i = 0; i < n; i++) t[i] = A[i] * 2; }
+        #pragma hmpp two codelet
+        void second(int m, float t[m], float B[m]) { for (int i = 0; i < m; i++) B[i] += t[i]; }
+        int main() { float A[9], B[9], t[9];
+        #pragma hmpp one callsite
+          first(9, A, t);
+        #pragma hmpp two callsite
+          second(9, t, B); }""", {"n": 9}),
+    "other-type": Program("""
+        #include <math.h>
+        void f(int n, double A[n], double s) { for (int i = 0; i < n; i++) A[i] = (double)A[i] * s + sqrt(A[i]); }
+        """, {"n": 6, "s": 1.25}, {"dtype": "float32"}),
+    "wider-type": Program(
+        "void f(int n, float A[n]) {\n for (int i = 0; i < n; i++) { float t = A[i] / 3; A[i] = t * t; } }",
+        {"n": 6}, {"dtype": "float64"}),
+    "float-literals": Program(
+        "void f(int n, float A[n]) {\n for (int i = 0; i < n; i++) A[i] = A[i] * 0.1 + 1e8; }",
+        {"n": 6}, {"float_literals": True}),
+    "macros-by-option": Program("""
+        #define STEP 1
+        #define SIZE 4
+        void f(double A[SIZE]) { for (int i = 0; i < SIZE; i += STEP) A[i] = SIZE; }
+        """, {}, {"defines": {"SIZE": 7, "STEP": "2"}}),
+    "headers": Program(
+        '#include "sizes.h"\nvoid f(int n, real A[n]) { for (int i = 0; i < n; i++) A[i] = HALF(A[i]); }',
+        {"n": 5}, {}, {"sizes.h": '#include "deep.h"\n#define HALF(x) ((x) / 2)\n', "deep.h": "typedef float real;\n"}),
+    "without-headers": Program(
+        "void f(int n, double A[n], size_t k) {\n for (int i = 0; i < n; i++) A[i] = fabs(A[i]) * M_PI + k; }",
+        {"n": 5, "k": 2}),
+}  # fmt: skip
+
+
+def unit_of(program: Program, folder: Path) -> Unit:
+    for name, text in {**program.files, "f.c": program.text}.items():
+        (folder / name).write_text(text)
+    return load(folder / "f.c", **program.options)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_text_leaves_what_the_interpreter_does(name: str, tmp_path: Path) -> None:
+    """Whatever form a codelet has, its text is called with the parameters that the loops have."""
+    unit = unit_of(PROGRAMS[name], tmp_path)
+    assert unit.excerpt is not None
+    at = problem(unit.codelet, {**unit.values, **PROGRAMS[name].sizes})
+    given = at.arrays(unit.codelet, 0)
+    ran = CReference(unit.excerpt).run(tmp_path, given, at.values, sorted(given))
+    interp.run(unit.codelet, given, at.values)
+    assert any(a.size for a in given.values())
+    for array, want in given.items():
+        np.testing.assert_array_equal(ran.arrays[array], want, err_msg=array)
+        assert ran.arrays[array].dtype == want.dtype
+
+
+# -- faults of looptune's own ---------------------------------------------------------------------------
+
+PASS = "void f(int n, float x[n], float y[n]) {\n  for (int i = 0; i < n; i++) y[i] = x[i] * 3 - y[i];\n}\n"
+LARGE = {"n": 200_000}
+
+
+def job_of(unit: Unit, at: Problem, cache: Path) -> Job:
+    target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=False)
+    return Job(unit.codelet, at, None, target, cache, text=text_of(unit, cache)[0])
+
+
+def outcome(unit: Unit, cache: Path) -> Any:
+    """Of the default version, at a size that no interpreter runs."""
+    job = job_of(unit, problem(unit.codelet, LARGE), cache)
+    plans = plans_of(job, schedule(Analysis(job.codelet)).codelet, "")
+    bench = Bench(job)
+    return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)
+
+
+def test_a_fault_of_the_front_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that are not the text's give a wrong default, at sizes that only compiled code runs."""
+    right = outcome(load(PASS), tmp_path)
+    assert isinstance(right, Timed)
+    assert right.verified == f"against <source> compiled by {cc.version()} at the sizes timed"
+    number = expr.number
+
+    def misread(*given: Any) -> Const:
+        found = number(*given)
+        return replace(found, value=4) if found.value == 3 else found
+
+    monkeypatch.setattr(expr, "number", misread)
+    assert isinstance(outcome(load(PASS), tmp_path), WrongResult)
+
+
+def test_a_fault_of_the_generator_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code that compiles versions for the CPU takes no part in what they are compared with."""
+    module = NumbaCpu._module
+
+    def planted(self: NumbaCpu, plan: Any, *, stops: bool) -> str:
+        return module(self, plan, stops=stops).replace(") - y[", ") + y[")
+
+    monkeypatch.setattr(NumbaCpu, "_module", planted)
+    assert isinstance(outcome(load(PASS), tmp_path), WrongResult)
+
+
+def test_arrays_that_only_the_text_writes_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that the loops have lost shows, though they write nothing to its array."""
+    unit = load("void f(int n, int x[n], int y[n]) {\n for (int i = 0; i < n; i++) { x[i] = y[i]; y[i] = 7; } }")
+    lost = replace(
+        unit, codelet=load("void f(int n, int x[n], int y[n]) {\n for (int i = 0; i < n; i++) x[i] = y[i]; }").codelet
+    )
+    assert outputs(lost.codelet) == {"x"}
+    assert isinstance(outcome(lost, tmp_path), WrongResult)
+
+
+# -- where there is no text -----------------------------------------------------------------------------
+
+
+def test_what_is_not_verified_independently_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a C compiler the interpreter is the reference at sizes that it can do, and nothing is at others."""
+    unit, large = load(PASS), Path(tmp_path)
+    monkeypatch.setattr(cc, "compiler", tuple)
+    text, why = text_of(unit, large)
+    assert (text, why) == (None, "there is no C compiler here")
+    small, wide = problem(unit.codelet, {"n": 5}), problem(unit.codelet, LARGE)
+    job = job_of(unit, wide, large)
+    assert said(job, why) == f"none, not verified independently: {why}"
+    assert said(replace(job, problem=small), why) == f"the interpreter, for {why}"
+    assert said(replace(job, odd=small), why) == (
+        f"the interpreter at n=5; at the sizes timed not verified independently, for {why}"
+    )
+    for at, against in ((small, INTERPRETER), (wide, "")):
+        original = Original(replace(job, problem=at), at, 0)
+        assert original.judge(original.inputs()).against == against
+    found = outcome(unit, large)
+    assert isinstance(found, Timed)
+    assert found.verified == "not verified independently"
+
+
+def test_a_text_that_does_not_compile_says_why(tmp_path: Path) -> None:
+    """The compiler's own complaint is the reason."""
+    program = Program("#include <no_such_header.h>\nvoid f(int n, int x[n]) { for (int i = 0; i < n; i++) x[i] = 1; }")
+    text, why = text_of(unit_of(program, tmp_path), tmp_path)
+    assert text is None
+    assert "does not compile the text" in why
+    assert "no_such_header.h" in why
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [("x[i + 8] = 1", "write outside x"), ("x[i * 100000000] = 1", "crashes at these sizes (SIGSEGV)")],
+)
+def test_a_text_that_leaves_its_arrays_is_no_reference(statement: str, why: str, tmp_path: Path) -> None:
+    """It costs its own process, and nothing that it has left is used."""
+    unit = load(f"void f(int n, long x[n]) {{\n  for (long i = 0; i < n; i++) {statement};\n}}")
+    assert unit.excerpt is not None
+    with pytest.raises(NoReference) as refused:
+        CReference(unit.excerpt).run(tmp_path, {"x": np.zeros(16, np.int64)}, {"n": 16}, ["x"])
+    assert why in str(refused.value)
+
+
+def test_a_damaged_program_is_compiled_again(tmp_path: Path) -> None:
+    """What is in the cache is used where it is what was put there; results that were cut short are made again."""
+    unit = load(PASS)
+    assert unit.excerpt is not None
+    text = CReference(unit.excerpt)
+    made = text.program(tmp_path)
+    whole = made.read_bytes()
+    assert text.program(tmp_path) == made
+    made.write_bytes(whole[: len(whole) // 2])
+    assert text.program(tmp_path).read_bytes()[:4] == whole[:4]
+    original = Original(job_of(unit, problem(unit.codelet, {"n": 9}), tmp_path), problem(unit.codelet, {"n": 9}), 0)
+    first = original.judge(original.inputs()).expected
+    for kept in tmp_path.glob("reference-*.npz"):
+        kept.write_bytes(kept.read_bytes()[:100])
+    again = original.judge(original.inputs()).expected
+    np.testing.assert_array_equal(first["y"], again["y"])
+
+
+def test_tolerances_come_from_the_text_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the generator cannot widen what is allowed: both further runs are the text's, one with double."""
+    unit = load("void f(int n, float x[n], float y[n]) {\n  for (int i = 0; i < n; i++) y[0] += x[i] * x[i];\n}\n")
+    at = problem(unit.codelet, {"n": 20_000})
+    monkeypatch.setattr(NumbaCpu, "build", lambda self, plan: pytest.fail("the generator has no part in it"))
+    original = Original(job_of(unit, at, tmp_path), at, 0)
+    given = original.inputs()
+    doubt = original.judge(given).doubt()
+    assert doubt.wider["y"].dtype == np.float64
+    exact = float(given["y"][0]) + float(np.sum(given["x"].astype(np.float64) ** 2))
+    assert doubt.wider["y"][0] == pytest.approx(exact, rel=1e-12)
+    assert doubt.moved["y"][0] == pytest.approx(exact, rel=1e-3)
+    assert {p.name for p in unit.codelet.params if isinstance(p, Array)} <= doubt.moved.keys()
+
+
+def test_only_lines_that_are_preprocessor_directives_are_taken() -> None:
+    """Comments and strings hold none; a directive goes on where its line ends in a backslash."""
+    text = (
+        'int i; /*\n#define NO 1\n*/ char *s = "#define NO";\n  # define YES 1 \\\n  + 2 // #if\n#pragma omp\n#endif\n'
+    )
+    assert directives(text) == "  # define YES 1 \\\n  + 2  \n#endif\n"
