@@ -23,6 +23,7 @@ from looptune.defaults import DATABASE
 from looptune.deploy.best import Best, Chosen
 from looptune.deploy.measured import measured
 from looptune.deploy.runtime.lookup import Device, Match
+from looptune.deploy.runtime.reach import Reach, reached, too_short
 from looptune.errors import UsageError
 from looptune.floats import USUAL, Floats, chosen
 from looptune.frontend import Unit, load
@@ -30,6 +31,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Scalar
 from looptune.mapping import plan
 from looptune.plans import Plan, value
+from looptune.reached import accesses
 from looptune.runtime.machine import Machine, on_gpu
 from looptune.runtime.sizes import integers
 from looptune.schedule import Scheduled
@@ -69,6 +71,7 @@ class Kernel:
     match: Match | None = None
     reordered: tuple[str, ...] = ()
     _best: Best | None = field(default=None, repr=False)
+    _reached: dict[tuple[int, ...], dict[str, Reach]] = field(default_factory=dict, repr=False)
 
     @property
     def asserted(self) -> tuple[str, ...]:
@@ -84,6 +87,7 @@ class Kernel:
         given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
         placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
         _check_apart(tuple(given.values()))
+        self._check_reach(given, integers(self.codelet, scalars))
         if self._best is not None:
             self._take(self._best.at(integers(self.codelet, scalars)))
         self._program.run({name: held for name, (held, _) in placed.items()}, scalars)
@@ -91,6 +95,17 @@ class Kernel:
             held, copied = placed[name]
             if copied and p.io != "in":
                 array[...] = self._machine.fetch(held).reshape(array.shape)
+
+    def _check_reach(self, given: Mapping[str, tuple[Array, Any]], sizes: Mapping[str, int]) -> None:
+        """UsageError where an array surely has not what the loops reach at these sizes."""
+        key = tuple(sizes.values())
+        if key not in self._reached:
+            self._reached.clear()
+            self._reached[key] = reached(accesses(self.codelet), sizes)
+        for name, (_, array) in given.items():
+            wrong = too_short(name, math.prod(array.shape), self._reached[key].get(name))
+            if wrong is not None:
+                raise UsageError(wrong)
 
     def _take(self, chosen: Chosen) -> None:
         """Run this from now on."""

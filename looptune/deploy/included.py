@@ -15,7 +15,13 @@ from pathlib import Path
 
 WIDTH = 120
 RUNTIME = "looptune.deploy.runtime"
-COMMON = ("looptune.runtime.tolerance", f"{RUNTIME}.lookup", f"{RUNTIME}.arguments", f"{RUNTIME}.function")
+COMMON = (
+    "looptune.runtime.tolerance",
+    f"{RUNTIME}.lookup",
+    f"{RUNTIME}.arguments",
+    f"{RUNTIME}.reach",
+    f"{RUNTIME}.function",
+)
 CUDA = (
     *COMMON,
     "looptune.backends.driver",

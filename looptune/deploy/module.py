@@ -25,6 +25,7 @@ from looptune.escape import docstring
 from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
+from looptune.reached import accesses
 from looptune.simplify import is_integer
 from looptune.version import __version__, lowering
 
@@ -84,6 +85,7 @@ def text(request: Request) -> str:
         runtime.text,
         f"# -- the function {'-' * 96}\n\n{assembly.signatures()}\n{assembly.table()}",
         _extents(codelet),
+        _accesses(codelet),
         _function(unit, name, default, original, gpu=gpu),
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
@@ -202,6 +204,11 @@ def _extents(codelet: Codelet) -> str:
 '''
 
 
+def _accesses(codelet: Codelet) -> str:
+    said = "What the loops reach: of an array that is shorter a call says so."
+    return f'ACCESSES = {quoted(accesses(codelet))}\n"""{said}"""\n'
+
+
 def _params(codelet: Codelet) -> list[str]:
     """C's parameters as the function names them."""
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
@@ -231,7 +238,9 @@ def original(*given):
     {original}()(*given, 1)
 
 
-TUNED = Tuned({quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original)
+TUNED = Tuned(
+    {quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original, ACCESSES
+)
 CALL = {made}
 
 

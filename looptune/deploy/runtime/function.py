@@ -10,6 +10,7 @@ import numpy as np
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
+from looptune.deploy.runtime.reach import Reach, reached, too_short
 from looptune.runtime.tolerance import Doubt, compare, nudged
 
 
@@ -27,7 +28,8 @@ class Plan(NamedTuple):
 
 class Tuned(NamedTuple):
     """All that a module knows of its function. ``shapes``: of its arrays, by its integer parameters; ``signatures``:
-    the types of each kernel's parameters; ``original``: the loops as they were, on NumPy arrays."""
+    the types of each kernel's parameters; ``original``: the loops as they were, on NumPy arrays; ``accesses``: what
+    they reach, see ``reach``."""
 
     name: str
     params: tuple[Parameter, ...]
@@ -37,6 +39,7 @@ class Tuned(NamedTuple):
     plans: Mapping[str, Plan]
     signatures: Mapping[Any, tuple[str, ...]]
     original: Callable[..., None]
+    accesses: Sequence[Any] = ()
 
 
 class Function(ABC):
@@ -87,6 +90,26 @@ class Function(ABC):
             if any(n is not None and n < 0 for n in shape):
                 raise ValueError(f"{p.name} cannot have the shape {list(shape)}: no extent is negative")
         return shapes
+
+    def reach(self, values: tuple[int, ...]) -> tuple[Reach | None, ...]:
+        """Of each array, at these sizes."""
+        found = reached(self.tuned.accesses, self.named(values))
+        return tuple(found.get(p.name) for p in self.arrays)
+
+    def check_memory(self, reach: Sequence[Reach | None], places: Sequence[tuple[int, int]]) -> None:
+        """``places``: the address and the number of items of each array. ValueError where one is too short for the
+        loops, and where one that is written overlaps another."""
+        ends = []
+        for p, mine, (start, items) in zip(self.arrays, reach, places, strict=True):
+            wrong = too_short(p.name, items, mine)
+            if wrong is not None:
+                raise ValueError(wrong)
+            ends.append((start, start + items * np.dtype(p.dtype).itemsize, p))
+        for k, (start, end, p) in enumerate(ends):
+            for first, last, q in ends[:k]:
+                if (p.written or q.written) and start < last and first < end:
+                    one, other = (p, q) if p.written else (q, p)
+                    raise ValueError(f"{one.name}, which is written, overlaps {other.name}: pass a copy of one of them")
 
     def look_up(self, device: Device, values: tuple[int, ...]) -> Match:
         return look_up(self.tuned.table, self.tuned.default, device, self.named(values))

@@ -46,6 +46,7 @@ from looptune.deploy.runtime.devices import (
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.launching import Bound, Given, TooLarge
 from looptune.deploy.runtime.lookup import Device, Match
+from looptune.deploy.runtime.reach import Reach
 
 BOUND = 64
 """Sets of sizes, streams and contexts that a thread keeps ready."""
@@ -62,7 +63,8 @@ Stage = tuple[Parameter, Any, Place]
 
 class Ready(NamedTuple):
     """What a call needs to know at its sizes. ``wanted``: of each array; ``counts``: their elements; ``wide``: the
-    numbers of those read WIDE bytes at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it."""
+    numbers of those read WIDE bytes at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it;
+    ``reach``: what the loops access."""
 
     bound: Bound
     wanted: tuple[Want, ...]
@@ -70,6 +72,7 @@ class Ready(NamedTuple):
     wide: tuple[int, ...]
     ordinal: int
     known: set[int]
+    reach: tuple[Reach | None, ...] = ()
 
 
 class Gpu(Function):
@@ -136,10 +139,12 @@ class Gpu(Function):
         return tuple(p.pointer for p in places), tuple(p.items for p in places), tuple(lasts), tuple(stages)
 
     def _checked(self, ready: Ready, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
-        """ValueError where an array is on another device than the call, or begins where it cannot be read."""
+        """ValueError where an array is on another device than the call, begins where it cannot be read, is too short
+        for the loops or overlaps another."""
         for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
             if pointer not in ready.known:
                 _known(p, pointer, items, ready)
+        self.check_memory(ready.reach, tuple(zip(pointers, counts, strict=True)))
         for k in ready.wide:
             if pointers[k] % WIDE:
                 raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
@@ -190,7 +195,7 @@ class Gpu(Function):
         wide = self.tuned.plans[match.plan].wide
         wanted = tuple(want(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
         numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
-        return Ready(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set())
+        return Ready(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
 
     def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
         whole = iter(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,10 +14,13 @@ from numba import get_num_threads
 from looptune.deploy.runtime.arguments import Parameter, Shape, number, on_host
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.lookup import Device
+from looptune.deploy.runtime.reach import Reach
 from looptune.runtime.processor import cpu_name
 
 KNOWN_SIZES = 1024
 """Sets of sizes that are remembered."""
+
+Ready = tuple["tuple[Shape, ...]", "Callable[..., None]", "tuple[Reach | None, ...]"]
 
 
 class Host(Function):
@@ -25,15 +28,21 @@ class Host(Function):
 
     def __init__(self, tuned: Tuned) -> None:
         super().__init__(tuned)
-        self.known: dict[tuple[int, ...], tuple[tuple[Shape, ...], Callable[..., None]]] = {}
+        self.known: dict[tuple[int, ...], Ready] = {}
+        self.seen: tuple[tuple[int, ...], tuple[tuple[int, int], ...]] | None = None
 
     def __call__(
         self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
     ) -> None:
         values = self.values(ints)
-        shapes, function = self.known[values] if values in self.known else self.ready(values)
+        shapes, function, reach = self.known[values] if values in self.known else self.ready(values)
         hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, shapes, strict=True)]
         used = [_usable(host, shape) for host, shape in zip(hosts, shapes, strict=True)]
+        places = tuple((a.ctypes.data, a.size) for a in used)
+        if self.seen != (values, places):
+            self.check_memory(reach, places)
+            self.check_gaps(hosts, used)
+            self.seen = (values, places)
         whole, held = iter(values), iter(used)
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])
         params = [next(held if p.array else whole if "float" not in p.dtype else real) for p in self.tuned.params]
@@ -42,14 +51,22 @@ class Host(Function):
             if p.written and host is not array and not np.shares_memory(host, array):
                 host[...] = array.reshape(host.shape)
 
-    def ready(self, values: tuple[int, ...]) -> tuple[tuple[Shape, ...], Callable[..., None]]:
-        """The shapes of the arrays at these sizes, and what runs there, compiled."""
+    def check_gaps(self, hosts: Sequence[np.ndarray], used: Sequence[np.ndarray]) -> None:
+        """ValueError where an array that was copied, for it has gaps, shares memory with another that is written."""
+        for k, (p, mine) in enumerate(zip(self.arrays, hosts, strict=True)):
+            for q, other, copy in zip(self.arrays, hosts, used, strict=True):
+                copied = q is not p and copy is not other and (p.written or q.written)
+                if copied and used[k] is not copy and np.shares_memory(mine, other):
+                    raise ValueError(f"{p.name} overlaps {q.name}, and one of them is written: pass a copy of one")
+
+    def ready(self, values: tuple[int, ...]) -> Ready:
+        """The shapes of the arrays at these sizes, what runs there, compiled, and what the loops reach."""
         shapes, device = self.shapes(values), self.device()
         match = self.look_up(device, values)
         self.warn(match, device, values, 4)
         if len(self.known) > KNOWN_SIZES:
             self.known.clear()
-        self.known[values] = (shapes, self.tuned.plans[match.plan].launches())
+        self.known[values] = (shapes, self.tuned.plans[match.plan].launches(), self.reach(values))
         return self.known[values]
 
     def device(self) -> Device:

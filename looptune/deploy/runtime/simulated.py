@@ -19,6 +19,7 @@ class Simulated(Function):
     ) -> None:
         values = self.values(ints)
         hosts = [on_host(p, a, s) for p, a, s in zip(self.arrays, arrays, self.shapes(values), strict=True)]
+        self.check_memory(self.reach(values), [(host.ctypes.data, host.size) for host in hosts])
         placed = [cuda.to_device(np.array(host, order="C").reshape(-1)) for host in hosts]
         whole, held = iter(values), iter(placed)
         real = iter([number(p, value) for p, value in zip(self.floats, floats, strict=True)])

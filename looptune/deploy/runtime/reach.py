@@ -1,0 +1,124 @@
+"""The elements that loops surely reach at the sizes of a call, so that an array too short for them is told before.
+
+    for i in 0..n: x[2*i + 1]          ("for", "i", 0, "n", 1, (("at", "x", ("+", "int32", ("*", ...), 1)),))
+
+Loops are run through at their ends alone: what is looked at there is really accessed. So an array that is refused is
+too short; one that is too short only for an iteration in the middle, or for one that data decide, is not found.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Reach(NamedTuple):
+    """The first and the last element, counted from the beginning of the array."""
+
+    least: int
+    most: int
+
+
+class Unsure(Exception):
+    """What it is cannot be told from the sizes."""
+
+
+LOOKED_AT = 20_000
+"""Accesses: then what was found is what there is."""
+ENDS = 3
+"""Loops in loops to run through at two iterations of each end; more are at one."""
+
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max, "&": operator.and_,
+    "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def reached(loops: Sequence[Any], sizes: Mapping[str, int]) -> dict[str, Reach]:
+    """By array, of those that are surely accessed at all."""
+    found: dict[str, Reach] = {}
+    for k, (name, at) in enumerate(_accesses(loops, dict(sizes), 0)):
+        if k >= LOOKED_AT:
+            break
+        least, most = found.get(name, (at, at))
+        found[name] = Reach(min(least, at), max(most, at))
+    return found
+
+
+def too_short(name: str, items: int, reach: Reach | None) -> str | None:
+    """What to say of an array that has not what the loops reach."""
+    if reach is None or 0 <= reach.least <= reach.most < items:
+        return None
+    if reach.least < 0:
+        return f"{name} begins too late: at these sizes the loops reach element {reach.least}"
+    return f"{name} is too short: it has {items} elements, and at these sizes the loops reach element {reach.most}"
+
+
+def _accesses(body: Sequence[Any], env: dict[str, int], depth: int) -> Iterator[tuple[str, int]]:
+    for kind, *parts in body:
+        try:
+            if kind == "at":
+                name, offset = parts
+                yield name, computed(offset, env)
+            elif kind == "if":
+                cond, then, other = parts
+                yield from _accesses(then if computed(cond, env) else other, env, depth)
+            else:
+                var, lo, hi, step, inner = parts
+                ends = _ends(computed(lo, env), computed(hi, env), step, depth)
+                for value in ends:
+                    yield from _accesses(inner, {**env, var: value}, depth + 1)
+        except Unsure:
+            continue
+
+
+def _ends(lo: int, hi: int, step: int, depth: int) -> Sequence[int]:
+    count = max(0, -(-(hi - lo) // step))
+    last = lo + (count - 1) * step
+    some = (lo, lo + step, last - step, last) if depth < ENDS else (lo, last)
+    return sorted({v for v in some if lo <= v <= last}, reverse=True)
+
+
+def computed(e: Any, env: Mapping[str, int]) -> int:
+    """Unsure where it is made of more than sizes, or does not fit its type."""
+    if isinstance(e, int):
+        return e
+    if isinstance(e, str):
+        if e not in env:
+            raise Unsure
+        return env[e]
+    op, dtype, *args = e
+    return _fitting(_value(op, args, env), dtype)
+
+
+def _value(op: str, args: Sequence[Any], env: Mapping[str, int]) -> int:
+    if op == "?:":
+        return computed(args[1] if computed(args[0], env) else args[2], env)
+    if op in ("&&", "||"):
+        first = bool(computed(args[0], env))
+        return int(bool(computed(args[1], env)) if first == (op == "&&") else first)
+    values = [computed(a, env) for a in args]
+    if len(values) == 1:
+        return {"cast": values[0], "-": -values[0], "!": int(not values[0]), "~": ~values[0]}[op]
+    a, b = values
+    if op in OPERATIONS:
+        return int(OPERATIONS[op](a, b))
+    if op in ("<<", ">>") and 0 <= b < 64:
+        return a << b if op == "<<" else a >> b
+    if op in ("/", "%") and b:
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return quotient if op == "/" else a - b * quotient
+    raise Unsure
+
+
+def _fitting(value: int, dtype: str) -> int:
+    """What wraps is not told."""
+    if not dtype:
+        return value
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    least, beyond = (0, 1 << bits) if dtype.startswith("u") else (-(1 << (bits - 1)), 1 << (bits - 1))
+    if not least <= value < beyond:
+        raise Unsure
+    return value
