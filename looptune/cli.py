@@ -118,7 +118,7 @@ def transform(
     lines = (*directives, *configured(config))
     floats = STRICT if strict_float else USUAL
     text = source_to_source.transform(file, lines, floats=floats, defines=defines, warn=warn, note=note, **options)
-    deliver(text, output)
+    deliver(source_to_source.encoded(file, text), output)
     return 0
 
 

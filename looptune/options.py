@@ -126,17 +126,17 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def deliver(text: str, output: Path | None) -> None:
-    """To a file, or to standard output."""
+def deliver(text: str | bytes, output: Path | None) -> None:
+    """To a file, or to standard output; bytes as they are."""
     if output is None:
         click.echo(text, nl=False)
     else:
         write(output, text)
 
 
-def write(output: Path, text: str) -> None:
+def write(output: Path, text: str | bytes) -> None:
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
 

@@ -7,38 +7,66 @@ Every statement says which of the original it is an instance of, and so which fu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from looptune import pretty
 from looptune.errors import UnsupportedError, UsageError
 from looptune.frontend import Part, Unit
-from looptune.ir import Assign, Codelet, Load, Loop, Node, Stmt, Var
+from looptune.ir import Assign, Codelet, If, Load, Loop, Node, Stmt, Var
 from looptune.rewrite import rewrite, walk
 from looptune.scope import names
+from looptune.source import Span
+from looptune.splice import Annotations, Edit, Version, edits, unchanged
+
+Warn = Callable[[Span, str], object]
 
 
-def written_back(unit: Unit, codelet: Codelet) -> list[tuple[Part, str]]:
-    """The text of each function's body, once for each function.
+def written_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> tuple[Edit, ...]:
+    """The changes of the file's text that make each function what the schedule makes of it.
 
-    UnsupportedError where a loop holds statements of two functions, where their order has changed, and where a
-    function that runs twice has become two; UsageError where a function stands in another file.
+    ``usual`` is how loops run without the directives that were given from outside. UnsupportedError where a loop holds
+    statements of two functions, where their order has changed, and where a function that runs twice has become two;
+    UsageError where a function stands in another file.
     """
-    if len(unit.parts) == 1:
-        return [(unit.parts[0], pretty.body(codelet, pragmas=True))]
-    found: dict[str, tuple[Part, str]] = {}
-    for part, stmts in zip(unit.parts, _split(unit, codelet), strict=True):
-        if part.apart:
+    found: dict[str, tuple[Edit, ...]] = {}
+    for part, before, after in _versions(unit, codelet):
+        if part.apart and not unchanged(before, after, usual):
             raise UnsupportedError(f"{part.function} cannot be written back: {part.apart}; transform it alone with "
                                    f"--kernel {part.function}", unit.codelet.span)  # fmt: skip
-        if part.path != unit.path:
+        defined = unit.prepared.defined if unit.prepared is not None else ()
+        made = () if part.apart else edits(part, unit.layout(part), before, after, usual, defined, warn)
+        if made and part.path != unit.path:
             raise UsageError(f"{part.function} stands in {part.path}: transform it alone with --kernel {part.function}")
-        body = _body(part, codelet, stmts)
-        before = found.setdefault(part.function, (part, body))
-        if before[1] != body:
+        if found.setdefault(part.function, made) != made:
             raise UnsupportedError(f"{part.function} runs twice and its two runs are transformed differently: give "
                                    "both the same directives", unit.codelet.span)  # fmt: skip
-    return list(found.values())
+    return tuple(edit for made in found.values() for edit in made)
+
+
+def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[Part, Version, Version]]:
+    """Each function, its statements, and what the schedule makes of them."""
+    if len(unit.parts) == 1:
+        yield unit.parts[0], _version(unit.codelet), _version(codelet)
+        return
+    for part, before, after in zip(unit.parts, _split(unit, unit.codelet), _split(unit, codelet), strict=True):
+        yield part, _renamed(part, unit.codelet, before), _renamed(part, codelet, after)
+
+
+def _version(codelet: Codelet) -> Version:
+    return Version(_computing(codelet.body), {v.name: v for v in codelet.locals})
+
+
+def _computing(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Without loops and conditions that hold no statement: schedules leave them out."""
+
+    def rule(n: Node) -> Node | tuple[Node, ...] | None:
+        match n:
+            case Loop(body=()) | If(then=(), other=()):
+                return ()
+        return None
+
+    kept: tuple[Stmt, ...] = rewrite(rule, stmts)
+    return kept
 
 
 def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
@@ -58,7 +86,7 @@ def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
     return [tuple(stmts) for stmts in split]
 
 
-def _body(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> str:
+def _renamed(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> Version:
     """The statements under the function's own names."""
     used = names(stmts)
     rename = dict(_clear(part.names, used)) | dict(part.names)
@@ -77,7 +105,7 @@ def _body(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> str:
                 return replace(n, own=tuple(rename.get(a, a) for a in arrays))
         return None
 
-    return pretty.statements(rewrite(rule, stmts), locals_, pragmas=True)
+    return Version(_computing(rewrite(rule, stmts)), locals_)
 
 
 def _clear(back: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from looptune import targets
@@ -11,9 +13,13 @@ from looptune.api import CACHE, scheduled
 from looptune.escape import comment_lines
 from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit, load
+from looptune.frontend.preprocess import as_written, encoding, read_source
 from looptune.mapping import plan
 from looptune.parts import written_back
+from looptune.rewrite import walk
 from looptune.schedule import Scheduled
+from looptune.source import caret
+from looptune.splice import Edit, how
 
 Warn = Callable[[str], object]
 
@@ -34,30 +40,55 @@ def transform(
     warn: Warn = _silent,
     note: Warn = _silent,
 ) -> str:
-    """The whole C file with each codelet's body rewritten; what was given with -D stands at its top. ``note`` is told
-    which sums of floats the directives add up in another order."""
+    """The whole C file with the loops that the directives change rewritten, and not a byte of it where there are none;
+    what was given with -D stands at its top. ``note`` is told which sums of floats the directives add up in another
+    order."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats)
     for turned in done.sums:
         note(f"{turned.span}: the directives add up {turned.called} in another order, so that it rounds otherwise; "
              "--strict-float refuses them")  # fmt: skip
-    bodies = written_back(unit, done.codelet)
+    if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
+        done = replace(done, codelet=unit.codelet)
+    usual = how(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
+    edits = written_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
     macros = [name for name in unit.defines if name not in unit.given]
-    text, at = _head(unit, lines, done), 0
-    for part, body in sorted(bodies, key=lambda item: item[0].body):
-        start, end = part.body
-        # a scop's own block too: what its statements need is declared in it, whatever the function around it declares
-        whole = f"{{\n{body}\n}}" + ("" if unit.text[start] == "{" else "\n")
-        text += _undefined(unit.text[at:start], macros) + whole
-        at = end
-    return text + _undefined(unit.text[at:], macros)
+    gone = [e for e in _undefined(unit.text, macros) if not any(x.start <= e.start < x.end for x in edits)]
+    return _applied(unit, [*edits, *gone], _head(unit, lines, done) if edits or macros else "")
 
 
-def _undefined(text: str, macros: Sequence[str]) -> str:
-    """Without the text's own definitions of ``macros``, which -D replaces."""
-    for name in macros:
-        text = re.sub(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*\n", "", text, flags=re.MULTILINE)
-    return text
+def encoded(file: Path, text: str) -> bytes:
+    """What ``transform`` gives in the encoding of the file that it was given."""
+    return text.encode(encoding(read_source(file)), errors="backslashreplace")
+
+
+def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
+    """The file with the edits made: what they leave alone is as it was, line ends included."""
+    raw = as_written(read_source(Path(unit.path))) if unit.path != "<source>" else unit.text
+    mark = "\ufeff" if raw.startswith("\ufeff") else ""
+    raw = raw.removeprefix(mark)
+    ends = "\r\n" if "\r\n" in raw else "\n"
+    returns = [m.start() - k for k, m in enumerate(re.finditer("\r\n", raw))]
+
+    def place(offset: int) -> int:
+        return offset + bisect_left(returns, offset)
+
+    text, at = head.replace("\n", ends), 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        text += raw[place(at) : place(edit.start)] + edit.text.replace("\n", ends)
+        at = edit.end
+    return mark + text + raw[place(at) :]
+
+
+def _undefined(text: str, macros: Sequence[str]) -> list[Edit]:
+    """The text's own lines about ``macros``, whose values -D gives, left out."""
+    return [
+        Edit(m.start(), m.end(), "")
+        for name in macros
+        for m in re.finditer(
+            rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*(?:\n|$)", text, flags=re.MULTILINE
+        )
+    ]
 
 
 def _loaded(

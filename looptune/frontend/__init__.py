@@ -11,7 +11,7 @@ from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageEr
 from looptune.frontend import calls, excerpt, select, survey
 from looptune.frontend import syntax as s
 from looptune.frontend.c import parse
-from looptune.frontend.codelet import build
+from looptune.frontend.codelet import Built, build
 from looptune.frontend.excerpt import Excerpt
 from looptune.frontend.group import Member, unite
 from looptune.frontend.hmpp import size_of
@@ -182,16 +182,17 @@ def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[s
 
 
 def _single(program: _Program, chosen: Chosen) -> Unit:
-    codelet, region = _built(program, chosen)
+    built = _built(program, chosen)
+    codelet = built.codelet
     values = _file_values(program, chosen, codelet)
     values |= calls.known(program.file, chosen.function, program.options, program.given)
-    part = _part(program, chosen, region)
+    part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
-    run = excerpt.Run(chosen.function, codelet, region, part.path, part.body)
+    run = excerpt.Run(chosen.function, codelet, built.region, part.path, part.body)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
-                sources=program.source.sources, given=program.given,
+                sources=program.source.sources, given=program.given, prepared=program.source,
                 excerpt=_excerpt(program, [run], codelet))  # fmt: skip
 
 
@@ -200,7 +201,7 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     around = callers(program.file, chosen)
     order = runs(around, chosen, warnings)
     built = {r.chosen.function.name: _built(program, r.chosen) for r in order}
-    codelets = [built[r.chosen.function.name][0] for r in order]
+    codelets = [built[r.chosen.function.name].codelet for r in order]
     variables = Variables(program.file, around, order)
     keyed = keys(order, codelets, variables, survey.maps(program.file))
     members = [
@@ -211,19 +212,19 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     label = groups[0] if len(groups) == 1 else ""
     codelet, values, shares = unite(members, _name(program, order, label), label)
     parts = tuple(
-        replace(_part(program, s.run.chosen, built[s.run.chosen.function.name][1]),
+        replace(_part(program, s.run.chosen, built[s.run.chosen.function.name]),
                 statements=s.statements, names=s.names, apart=s.apart)
         for s in shares
     )  # fmt: skip
     path = parts[0].path
     known = _of_params(codelet, {**values, **program.given})
     runs_ = [
-        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name][0], None, part.path, part.body, s.params,
+        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body, s.params,
                     s.elements)
         for s, part in zip(shares, parts, strict=True)
     ]  # fmt: skip
     return Unit(codelet, known, path, program.source.sources[path], parts, program.defines,
-                sources=program.source.sources, given=program.given,
+                sources=program.source.sources, given=program.given, prepared=program.source,
                 excerpt=_excerpt(program, runs_, codelet))  # fmt: skip
 
 
@@ -247,15 +248,20 @@ def _name(program: _Program, order: Sequence[Run], label: str) -> str:
     return label if label else "_".join(dict.fromkeys(r.chosen.function.name for r in order))
 
 
-def _built(program: _Program, chosen: Chosen) -> tuple[Codelet, Region | None]:
-    codelet, region = build(program.file, chosen, program.options)
-    return (codelet if program.target is None else _for_target(codelet, program.target)), region
+def _built(program: _Program, chosen: Chosen) -> Built:
+    built = build(program.file, chosen, program.options)
+    target = program.target
+    return built if target is None else replace(built, codelet=_for_target(built.codelet, target))
 
 
-def _part(program: _Program, chosen: Chosen, region: Region | None) -> Part:
-    path = chosen.function.open.file
-    body = _extent(program.source, path, chosen.function, region)
-    return Part(chosen.function.name, path, body, frozenset(), {})
+def _part(program: _Program, chosen: Chosen, built: Built) -> Part:
+    function, region = chosen.function, built.region
+    path = function.open.file
+    body = _extent(program.source, path, function, region)
+    return Part(
+        function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
+        variables=built.variables, held=built.held,
+    )  # fmt: skip
 
 
 def _file_values(program: _Program, chosen: Chosen, codelet: Codelet) -> dict[str, int | float]:

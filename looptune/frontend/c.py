@@ -71,7 +71,8 @@ class _Lexer(CLexer):
 
 class _Reader:
     """pycparser's tree to ours. ``types`` holds the typedefs that are visible at the place being read, and under
-    ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet."""
+    ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet;
+    ``targets`` the labels that the function's jumps name."""
 
     def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
         self.source = source
@@ -81,6 +82,7 @@ class _Reader:
         }
         self.constants: list[s.Declare] = []
         self.inner: list[str] = []
+        self.targets: frozenset[str] = frozenset()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -159,6 +161,7 @@ class _Reader:
         self.inner = []
         result = self.type(declaration.type)
         outer, self.constants = self.constants, []
+        self.targets = frozenset(_targets(node.body))
         with self.scope():
             params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
             body = self.block(node.body)
@@ -315,9 +318,14 @@ class _Reader:
             case c_ast.Continue() | c_ast.Break() | c_ast.Goto():
                 return (s.Jump(type(node).__name__.lower(), span=span),)
             case c_ast.Switch():
-                return (s.Strange("switch", "if … else if …", span=span),)
-            case c_ast.Label() | c_ast.Case() | c_ast.Default():
-                return (s.Strange("a label", "a loop or an if", span=span),)
+                parts = (s.Evaluate(self.expr(node.cond)), self.block(node.stmt))
+                return (s.Strange("switch", "if … else if …", parts, span=span),)
+            case c_ast.Label() if node.name not in self.targets:
+                return self.item(node.stmt)
+            case c_ast.Label():
+                return (s.Strange("a label", "a loop or an if", (self.block(node.stmt),), span=span),)
+            case c_ast.Case() | c_ast.Default():
+                return (s.Strange("a label", "a loop or an if", self.items(node.stmts or []), span=span),)
             case _:
                 expr = self.expr(node)
                 return (s.Evaluate(expr, span=expr.span),)
@@ -391,15 +399,36 @@ class _Reader:
 
     def strange(self, node: Any) -> s.Strange:
         span = self.span(node)
+        parts = tuple(self.within(node))
         match node:
             case c_ast.StructRef():
-                return s.Strange("a struct", "one array or scalar parameter per field", span=span)
+                return s.Strange("a struct", "one array or scalar parameter per field", parts, span=span)
             case c_ast.CompoundLiteral():
-                return s.Strange("a compound literal", "a declared array", span=span)
+                return s.Strange("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():
-                return s.Strange("a call through a pointer", "the function's name", span=span)
+                return s.Strange("a call through a pointer", "the function's name", parts, span=span)
             case _:
-                return s.Strange("this expression", "plain arithmetic", span=span)
+                return s.Strange("this expression", "plain arithmetic", parts, span=span)
+
+    def within(self, node: Any) -> Iterator[s.Expr]:
+        """The variables that are named in something that is not read further."""
+        for _, child in node.children():
+            match child:
+                case c_ast.ID():
+                    yield self.expr(child)
+                case c_ast.Assignment() | c_ast.UnaryOp() | c_ast.FuncCall() | c_ast.ArrayRef() | c_ast.StructRef():
+                    yield self.expr(child)
+                case _:
+                    yield from self.within(child)
+
+
+def _targets(node: Any) -> Iterator[str]:
+    """The labels that a ``goto`` names, all of them where one is computed."""
+    match node:
+        case c_ast.Goto():
+            yield node.name
+    for _, child in node.children():
+        yield from _targets(child)
 
 
 def _written(node: Any) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from looptune.errors import UnsupportedError
@@ -12,24 +12,35 @@ from looptune.frontend import syntax as s
 from looptune.frontend.directive import parse_pragma
 from looptune.frontend.expr import ABSOLUTE, MATH, Expressions
 from looptune.frontend.jumps import without_return
+from looptune.frontend.liveness import live_after, live_before, pointed, repeats
 from looptune.frontend.lower import Statements
 from looptune.frontend.names import always_starred, assigned, base, resolve, used, written_once
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.scope import Options, Scope, Storage, layout
 from looptune.frontend.select import Chosen, Region, region
 from looptune.frontend.tidy import FINAL, direction, live, named, numbered, scalars_in, without_empty
-from looptune.ir import Array, Assign, Codelet, Const, Expr, Local, Scalar, Stmt, Var
+from looptune.ir import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.simplify import is_integer
 from looptune.verify import verify
 
 
-def build(file: s.File, chosen: Chosen, options: Options) -> tuple[Codelet, Region | None]:
-    """The codelet, and the scop it is where the function has one.
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A codelet, and the scop it is where the function has one. ``variables`` are the text's names of the locals that
+    stand in it, ``held`` those of the variables that the codelet has as arrays of one element."""
 
-    Raises ParseError and UnsupportedError at the place in the C text.
-    """
+    codelet: Codelet
+    region: Region | None
+    variables: Mapping[str, str]
+    held: Mapping[str, str]
+
+
+def build(file: s.File, chosen: Chosen, options: Options) -> Built:
+    """Raises ParseError and UnsupportedError at the place in the C text."""
     builder = _Builder(file, chosen, options)
-    return builder.codelet(), builder.region
+    codelet = builder.codelet()
+    held = {p.name: base(name) for name, p in builder.results.items()}
+    return Built(codelet, builder.region, builder.variables, held)
 
 
 class _Builder:
@@ -47,6 +58,40 @@ class _Builder:
         self.items = without_return(self.body.items) if self.region is None else self.region.items
         self.starred = always_starred((self.body,))
         self.outer: dict[str, Array | Scalar] = {}
+        self.results = self.leaving()
+        self.variables: Mapping[str, str] = {}
+
+    def leaving(self) -> dict[str, Array]:
+        """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element:
+        under its own name, or that of a loop's variable or of a parameter with ``_last`` after it."""
+        region = self.region
+        items = self.items if region is None else region.items
+        kinds: dict[str, s.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
+        if region is not None:
+            kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
+            kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
+        read = self.read_after(kinds) & assigned(items)
+        counting = {n for f in s.every(s.Block(items)) if isinstance(f, s.For) for n in assigned((*f.init, f.next))}
+        found: dict[str, Array] = {}
+        for name, d in kinds.items():
+            if name in read and isinstance(d.type, s.Basic) and d.type.dtype != "void":
+                shown = f"{base(name)}_last" if name in counting or name.endswith("#0") else base(name)
+                found[name] = Array(shown, d.type.dtype, (Const(1),), span=d.span)
+        return found
+
+    def read_after(self, kinds: Mapping[str, s.Declare]) -> frozenset[str]:
+        """The scalars that may be read once the codelet has run."""
+        others = [f for f in self.file.functions if f.name != self.function.name]
+        at_file = {n for n in kinds if n.endswith("#0") and n[:-2] not in {p.name for p in self.function.params}}
+        by_others = frozenset(n for n in at_file if any(n[:-2] in live_before(f) for f in others)) if at_file else None
+        if self.region is None:
+            return by_others if by_others is not None else frozenset()
+        statics = frozenset(name for name, d in kinds.items() if d.static) | at_file
+        return (
+            live_after(self.body, self.region.items, statics | (by_others or frozenset()))
+            | (by_others or frozenset())
+            | pointed(self.region.outside)
+        )
 
     def is_copied(self, p: s.Declare) -> bool:
         return isinstance(p.type, s.Basic) and p.name in self.written
@@ -64,10 +109,10 @@ class _Builder:
         statements = Statements(self.scope, written_once(self.body))
         own = statements.block(self.items)
         tables = [stmt for d in self.scope.tables.values() for stmt in statements.declare_array(d, *_layout(d))]
-        body, _ = live((*prologue, *tables, *own), frozenset())
+        body, _ = live((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
         body = without_empty(body)
-        every = (*params, *self.borrowed(), *self.outside_scalars(body))
-        stmts, locals_ = named(body, self.scope.locals, (p.name for p in every))
+        every = (*self.needed(params, body), *self.borrowed(), *self.outside_scalars(body), *self.results.values())
+        stmts, locals_, self.variables = named(body, self.scope.locals, (p.name for p in every))
         stmts = numbered(stmts)
         directives = tuple(parse_pragma(p) for p in self.function.marks if p.family in LOOP_FAMILIES)
         codelet = Codelet(
@@ -171,19 +216,20 @@ class _Builder:
         written_outside = assigned(_without_declarations(self.region.outside.items))
         mentioned_outside = used((self.region.outside,))
         statements = Statements(self.scope, written_once(self.body))
+        changed = assigned(self.region.items)
         stored = any(_writes_memory(n) for n in s.every(self.region.outside))
         for d in (d for d in self.region.declared if d.name in wanted):
             dtype, extents = layout(d.type, base(d.name), d.span)
             opaque = d.init is not None and (
                 _is_opaque(d.init) or bool(set(used((d.init,))) & written_outside) or (stored and _reads_memory(d.init))
             )
-            if extents and (d.name in mentioned_outside or isinstance(d.type, s.Pointer)):
+            stays = (d.static and not d.const) or (d.name in changed and repeats(self.body, self.region.items, d.name))
+            if extents and (stays or d.name in mentioned_outside or isinstance(d.type, s.Pointer)):
                 self.outer[d.name] = self.array(d.name, d, dtype, extents)
-            elif not extents and (opaque or d.name in written_outside):
+            elif not extents and (stays or opaque or d.name in written_outside):
                 prologue += self.enters(d, dtype)
             else:
                 prologue += statements.declare(d)
-        self.check_results()
         return prologue
 
     def enter_counters(self) -> None:
@@ -197,6 +243,11 @@ class _Builder:
         """A scalar with a value of its own when the scop begins."""
         assert self.region is not None, "only a scop has surroundings"
         name = base(d.name)
+        if d.name in self.results:
+            self.scope.scalars[d.name] = dtype
+            self.scope.locals[d.name] = Local(d.name, dtype, span=d.span)
+            first = Load(self.results[d.name].name, (Const(0),), dtype, span=d.span)
+            return [Assign(Var(d.name, dtype), first, name=FINAL, span=d.span)]
         self.outer[d.name] = Scalar(name, dtype, span=d.span)
         if d.name not in assigned(self.region.items):
             self.scope.bound[d.name] = Var(name, dtype, span=d.span)
@@ -206,20 +257,25 @@ class _Builder:
         self.scope.locals[d.name] = Local(d.name, dtype, span=d.span)
         return [Assign(Var(d.name, dtype), Var(name, dtype), name=FINAL, span=d.span)]
 
+    def needed(self, params: list[Array | Scalar], body: tuple[Stmt, ...]) -> list[Array | Scalar]:
+        """The parameters; of those of ``main`` only what the codelet uses, as nobody calls it with them."""
+        if self.region is None or self.function.name != "main":
+            return params
+        read = scalars_in(body, *(p.shape for p in (*params, *self.outer.values()) if isinstance(p, Array)))
+        return [p for p in params if isinstance(p, Array) or p.name in read]
+
     def outside_scalars(self, body: tuple[Stmt, ...]) -> list[Scalar]:
         """Those scalars around the scop whose value the scop needs."""
         read = scalars_in(body)
         return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
 
-    def check_results(self) -> None:
-        """A scalar that leaves the scop would be lost: the codelet's results are its arrays."""
-        assert self.region is not None, "only a scop has surroundings"
-        kept = assigned(_without_headers(self.region.items))
-        for d in self.region.declared:
-            if d.name in kept and isinstance(d.type, s.Basic) and _reads_first(d.name, self.region.after):
-                place = next(n.span for n in s.every(s.Block(self.region.after)) if _names(n, d.name))
-                message = f"{base(d.name)} is computed in the scop and read after it: write it to an array element"
-                raise UnsupportedError(message, place)
+    def epilogue(self, statements: Statements) -> list[Stmt]:
+        """What leaves the codelet is stored."""
+        made: list[Stmt] = []
+        for name, result in self.results.items():
+            value = statements.exprs.value(s.Name(name, span=result.span))
+            made.append(Assign(Load(result.name, (Const(0),), result.dtype), value, span=result.span))
+        return made
 
 
 def _layout(d: s.Declare) -> tuple[str, tuple[s.Expr | None, ...]]:
@@ -269,19 +325,3 @@ def _writes_memory(node: Any) -> bool:
             return name not in MATH | ABSOLUTE.keys()
         case _:
             return False
-
-
-def _names(node: Any, name: str) -> bool:
-    return isinstance(node, s.Name) and node.name == name
-
-
-def _reads_first(name: str, items: Iterable[s.Item]) -> bool:
-    """The first thing the statements do with the variable is to read it."""
-    for item in items:
-        for node in s.every(item):
-            match node:
-                case s.Store("", s.Name(own), value) if own == name:
-                    return name in used((value,))
-                case s.Name(own) if own == name:
-                    return True
-    return False

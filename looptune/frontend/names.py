@@ -50,7 +50,7 @@ class _Resolver:
                 self.count[name] = self.count.get(name, 0) + 1
                 env[name] = f"{name}#{self.count[name]}"
                 return replace(new, name=env[name])
-            case s.Strange() | s.Number() | s.Mark():
+            case s.Number() | s.Mark():
                 return node
             case _:
                 return s.mapped(lambda part: self.node(part, env), node)

@@ -95,15 +95,25 @@ def read_source(path: Path) -> bytes:
     return data
 
 
-def decode(data: bytes, path: str) -> str:
-    """The text of a source file: UTF-8, or Latin-1 as in older published files; lines end in one newline."""
+def encoding(data: bytes) -> str:
+    """How the bytes of a source file are to be read: UTF-8, or Latin-1 as in older published files."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", errors="replace")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("latin-1")
+        return "utf-16"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def as_written(data: bytes) -> str:
+    """The text of a source file to the letter, a byte order mark and line ends included."""
+    return data.decode(encoding(data), errors="replace")
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of a source file; lines end in one newline."""
+    text = as_written(data).removeprefix("\ufeff")
     if "\0" in text:
         raise UsageError(f"not a text file: {path}")
     return normalised(text)

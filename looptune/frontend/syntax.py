@@ -100,10 +100,11 @@ class Braces(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Strange(Syntax):
-    """``what`` names the construct, ``instead`` what to write in its place."""
+    """``what`` names the construct, ``instead`` what to write in its place, ``parts`` what it is made of."""
 
     what: str
     instead: str = ""
+    parts: tuple[Expr | Item, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

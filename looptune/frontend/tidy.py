@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -94,8 +95,9 @@ class _Namer:
 
 def named(
     stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str]
-) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
-    """The statements and the locals they use, under the names the user knows them by."""
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
+    """The statements and the locals they use, under the names the user knows them by; and those of the text's own
+    variables among the locals, by their new names."""
     used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
     namer = _Namer(set(params), {})
     # loops choose first, so that directives reach them by the user's names
@@ -117,7 +119,8 @@ def named(
         return None
 
     kept = tuple(replace(local, name=namer.renamed[name]) for name, local in locals_.items() if name in used)
-    return rewrite(rule, stmts), kept
+    own = {namer.renamed[name]: base(name) for name in locals_ if name in used and re.fullmatch(r"\w+#\d+", name)}
+    return rewrite(rule, stmts), kept, own
 
 
 @dataclass(slots=True)

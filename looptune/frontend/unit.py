@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from looptune.frontend.excerpt import Excerpt
+from looptune.frontend.layout import Layout, layout
+from looptune.frontend.preprocess import Preprocessed
 from looptune.ir import Codelet, Directive, Loop, Node, While
 from looptune.rewrite import rewrite, walk
-from looptune.source import Span
+from looptune.source import NOWHERE, Span
 
 CHOICE = "{}"
 """The name of a directive whose text holds choices in braces: its one argument is the text."""
@@ -21,7 +23,9 @@ class Part:
     ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the
     ``#pragma scop`` and ``#pragma endscop`` lines. ``statements`` are those the codelet has of it; ``names`` are the
     function's own names for the codelet's, where they differ; ``apart`` says why the codelet's statements cannot be
-    written back under these names, where they cannot.
+    written back under these names, where they cannot. ``open`` is the place of the function's brace, and ``region``
+    says whether the codelet is a part of it. ``variables`` are the text's names of the codelet's locals that stand in
+    it; ``held`` those of variables that the codelet has as arrays of one element, by the array.
     """
 
     function: str
@@ -30,6 +34,10 @@ class Part:
     statements: frozenset[str]
     names: Mapping[str, str]
     apart: str = ""
+    open: Span = NOWHERE
+    region: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,8 @@ class Unit:
     in ("<source>" for text), unpreprocessed; ``parts`` are the functions it is made of, in the order they run: one,
     or every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a
     message with its line and caret. ``sources`` are all files read, by path; ``given`` those of ``defines`` that are
-    values of parameters, not macros. ``excerpt``: the text as it can be compiled and called.
+    values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is the text
+    after the preprocessor.
     """
 
     codelet: Codelet
@@ -63,11 +72,19 @@ class Unit:
     sources: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, int | float] = field(default_factory=dict)
     excerpt: Excerpt | None = field(default=None, compare=False, repr=False)
+    prepared: Preprocessed | None = field(default=None, repr=False, compare=False)
 
     @property
     def body(self) -> tuple[int, int]:
         """Where the first part's body stands in ``text``."""
         return self.parts[0].body
+
+    def layout(self, part: Part) -> Layout | None:
+        """Where the statements of a part stand; None where a macro or another file makes them."""
+        if self.prepared is None:
+            return None
+        within = part.body if part.region else None
+        return layout(part.path, self.sources[part.path], self.prepared.tokens, part.open, within)
 
 
 def choices_of(codelet: Codelet) -> tuple[Codelet, tuple[Choices, ...]]:

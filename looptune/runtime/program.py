@@ -98,6 +98,7 @@ class _Hook:
     parts: tuple[int, ...]
     scalars: Mapping[str, str]
     arrays: tuple[str, ...]
+    held: Mapping[str, str]
 
 
 Sizes = Callable[[Mapping[str, Number]], Mapping[str, tuple[int, ...]]]
@@ -162,7 +163,8 @@ def _hooks(unit: Unit, taken: Sequence[Mapping[str, str]]) -> tuple[_Hook, ...]:
         parts = tuple(k for k, part in enumerate(unit.parts) if (part.path, part.body[0]) == (path, at))
         params = {own: types[name] for k in parts for own, name in taken[k].items()}
         scalars = {own: p.dtype for own, p in params.items() if isinstance(p, Scalar)}
-        found.append(_Hook(path, at, parts, scalars, tuple(own for own in params if own not in scalars)))
+        held = {array: variable for k in parts for array, variable in unit.parts[k].held.items()}
+        found.append(_Hook(path, at, parts, scalars, tuple(own for own in params if own not in scalars), held))
     return tuple(found)
 
 
@@ -311,7 +313,7 @@ def _call(number: int, hook: _Hook) -> str:
     sizes = "".join(f"{np.dtype(dtype).itemsize}," for dtype in hook.scalars.values())
     # a copy, because a parameter may be a register variable
     addresses = "".join(f"&({C_TYPES[dtype]}){{{own}}}," for own, dtype in hook.scalars.items())
-    addresses += "".join(f"{own}," for own in hook.arrays)
+    addresses += "".join(f"&{hook.held[own]}," if own in hook.held else f"{own}," for own in hook.arrays)
     return (
         "{extern void looptune_hook(int,int,const unsigned long long*,int,const void*const*);"
         f"looptune_hook({number},{len(hook.scalars)},(const unsigned long long[]){{{sizes}0}},"
