@@ -14,7 +14,7 @@ from looptune.frontend.expr import ABSOLUTE, MATH, Expressions
 from looptune.frontend.jumps import without_return
 from looptune.frontend.liveness import live_after, live_before, pointed, repeats
 from looptune.frontend.lower import Statements
-from looptune.frontend.names import always_starred, assigned, base, resolve, used, written_once
+from looptune.frontend.names import always_starred, assigned, base, plainly_used, resolve, used, written_once
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.scope import Options, Scope, Storage, layout
 from looptune.frontend.select import Chosen, Region, region
@@ -128,7 +128,7 @@ class _Builder:
         """The function's parameters, and the copies of those it writes."""
         shapes: list[tuple[s.Declare, str, tuple[s.Expr | None, ...]]] = []
         prologue: list[Stmt] = []
-        mentioned = used((self.body,))
+        mentioned = plainly_used(self.items)
         for p in self.function.params:
             try:
                 dtype, extents = layout(p.type, p.name, p.span)

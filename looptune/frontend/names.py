@@ -88,6 +88,19 @@ def used(nodes: Iterable[Any]) -> frozenset[str]:
     return frozenset(n.name for top in nodes for n in s.every(top) if isinstance(n, s.Name))
 
 
+def plainly_used(nodes: Iterable[Any]) -> frozenset[str]:
+    """Every name in the nodes, but for those inside of what is refused as a whole."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case s.Name(name):
+                found.add(name)
+            case s.Strange():
+                continue
+        found |= plainly_used(s.children(node))
+    return frozenset(found)
+
+
 def always_starred(nodes: Iterable[Any]) -> frozenset[str]:
     """Names that occur as ``*x`` only: such a pointer is the thing it points to."""
     starred: set[str] = set()
