@@ -219,8 +219,8 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     path = parts[0].path
     known = _of_params(codelet, {**values, **program.given})
     runs_ = [
-        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body, s.params,
-                    s.elements)
+        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body,
+                    s.params, s.elements)
         for s, part in zip(shares, parts, strict=True)
     ]  # fmt: skip
     return Unit(codelet, known, path, program.source.sources[path], parts, program.defines,
