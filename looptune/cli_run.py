@@ -233,11 +233,14 @@ def _report(db: Path, reports: Path) -> str:
 def _failed(prepared: Any, result: Any) -> list[str]:
     """The command that lists what failed, where anything did."""
     from looptune.report.failures import FAILED
+    from looptune.runtime.outcome import WrongResult
 
     db = prepared.request.db
     command = ["looptune", "failures", "--kernel", prepared.unit.codelet.name]
     command += [] if db == DATABASE else ["--db", str(db)]
-    return [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
+    hint = prepared.job.stricter if result.versions.get(WrongResult.status) else ""
+    failed = [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
+    return [*failed, *([f"if what is wrong is rounding: {hint}"] if hint else [])]
 
 
 def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:

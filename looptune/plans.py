@@ -39,6 +39,7 @@ class Kernel:
     accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
     they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
     ``backends.block_order``. ``packing``: the grid as it is launched where that leaves out idle blocks.
+    ``products_apart``: its compiler must not contract products of floats with sums, see ``backends.contraction``.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Kernel:
     steps: tuple[Step, ...] = ()
     raster: int = 0
     packing: Packed | None = None
+    products_apart: bool = False
 
     @property
     def launch_bounds(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 from looptune import plugins
 from looptune.backends import cuda_c_text, opencl_text
 from looptune.backends.base import Backend, Resources
+from looptune.backends.contraction import contracted
 from looptune.backends.kernel_text import check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
@@ -69,8 +70,10 @@ def target(
     if name == "numba-cpu":
         return Target(name, partial(NumbaCpu, cache, here), strict, Cpu, bakes=False)
     if name == "opencl":
-        return Target(name, _opencl().OpenCl, strict, _opencl_device().OpenClDevice, bakes=True)
-    made = partial(_cuda(name), facts.arch, cache=cache)
+        return Target(
+            name, partial(_opencl().OpenCl, floats.contract), strict, _opencl_device().OpenClDevice, bakes=True
+        )
+    made = partial(_cuda(name), facts.arch, floats.contract, cache=cache)
     first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
     return Target(name, made, strict, first, bakes=True, others=tuple(others))
 
@@ -215,7 +218,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
     if name not in written:
         return backend(name, cache, arch, floats).emit(plan)
     check_limits(plan)
-    return written[name](plan)
+    return written[name](contracted(plan, floats.contract))
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
@@ -227,11 +230,11 @@ def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = U
     if name == "numba-cpu":
         return NumbaCpu(cache, floats)
     if name == "opencl":
-        own: Backend = _opencl().OpenCl()
+        own: Backend = _opencl().OpenCl(floats.contract)
         return own
     kind = _cuda(name)
     _check_arch(arch)
-    made: Backend = kind(arch, cache=cache)
+    made: Backend = kind(arch, floats.contract, cache=cache)
     return made
 
 
@@ -264,7 +267,7 @@ def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
         raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
     kind = _cuda(name)
     _check_arch(arch)
-    text: str = kind(arch).ptx(plan)
+    text: str = kind(arch, floats.contract).ptx(plan)
     return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
 
 

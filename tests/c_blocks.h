@@ -39,6 +39,9 @@ static inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 static inline float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
 static inline double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits, 8); return x; }
 
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline double __dmul_rn(double a, double b) { return a * b; }
+
 struct Copy { void *to; const void *from; int width; };
 struct Thread {
     ucontext_t context;

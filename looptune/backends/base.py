@@ -102,6 +102,10 @@ class Backend(ABC):
     @abstractmethod
     def load(self, binary: Binary) -> Program: ...
 
+    def measuring(self) -> Backend:
+        """What a device's peaks are measured with: the same, free to contract and to reorder sums."""
+        return self
+
 
 def header(plan: Plan, target: str) -> str:
     """The docstring an emitted module opens with: what it is and the schedule that made it."""

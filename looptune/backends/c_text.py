@@ -36,6 +36,8 @@ class CWriter(CValues):
     leave = "return;"
     block_flag: ClassVar[str] = ""
     """What a kernel declares for ``any_thread``."""
+    apart: ClassVar[str] = ""
+    """What a kernel opens with whose products are not to be contracted, where that is no matter of each product."""
 
     def __init__(self, plan: Plan, unsigned: Iterable[str] = ()) -> None:
         self.plan = plan
@@ -81,7 +83,8 @@ class CWriter(CValues):
         variables = self.assigned | {v.name: v.dtype for v in scalar}
         own = {name: dtype for name, dtype in variables.items() if name not in kinds}
         flag = [f"    {self.block_flag}"] if self.asks and self.block_flag else []
-        yield from (*flag, *self._declared(own), *body)
+        apart = [f"    {self.apart}"] if self.apart and kernel.products_apart else []
+        yield from (*apart, *flag, *self._declared(own), *body)
 
     def _declared(self, own: Mapping[str, str]) -> Iterator[str]:
         """The thread's own variables, those of a type in a line."""

@@ -14,9 +14,11 @@ from cuda.bindings import nvrtc
 
 from looptune.backends import cubin
 from looptune.backends.base import Backend, Binary
+from looptune.backends.contraction import contracted
 from looptune.backends.cuda_c_text import NAME, file_text, kernel_text
 from looptune.backends.cuda_program import DATA, Convention, CudaProgram
 from looptune.backends.kernel_text import check_capability, check_limits
+from looptune.floats import Contract
 from looptune.plans import Kernel, Plan
 from looptune.version import toolchain
 
@@ -27,19 +29,23 @@ ENTRY = "kernel_of_looptune"
 class CudaC(Backend):
     name = NAME
 
-    def __init__(self, arch: str = "sm_90", fastmath: bool = False, cache: Path | None = None) -> None:
+    def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
         """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""
         self.arch = arch
-        self.fastmath = fastmath
+        self.contract = contract
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        return file_text(plan)
+        return file_text(contracted(plan, self.contract))
+
+    def measuring(self) -> Backend:
+        return CudaC(self.arch, "fast", self.cache)
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
         check_limits(plan)
         check_capability(plan, self.arch)
+        plan = contracted(plan, self.contract)
         built = {k.name: self._cubin(plan, k) for k in plan.launched}
         used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
         objects = {name: code for name, (code, _) in built.items()}
@@ -47,6 +53,7 @@ class CudaC(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
+        plan = contracted(plan, self.contract)
         return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.launched)
 
     def load(self, binary: Binary) -> CudaProgram:
@@ -54,13 +61,13 @@ class CudaC(Backend):
 
     def _cubin(self, plan: Plan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))
-        facts = (text, self.arch, self.fastmath, _toolchain())
+        facts = (text, self.arch, _toolchain())
         return cubin.kept(self.cache, facts, lambda: cubin.linked(self._ptx(text, kernel.name), self.arch))
 
     def _ptx(self, text: str, name: str) -> str:
-        """Numba's settings: products are contracted with sums, everything else is rounded as IEEE 754 says."""
+        """Numba's settings: products are contracted with sums unless they are written otherwise, everything else is
+        rounded as IEEE 754 says."""
         options = [f"--gpu-architecture=compute_{self.arch.removeprefix('sm_')}", "--std=c++17", "--fmad=true"]
-        options += ["--use_fast_math"] if self.fastmath else []
         program = _check(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
         try:
             compiled = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])

@@ -16,11 +16,12 @@ from looptune.backends.base import made_of
 from looptune.backends.c_host import host_writer, steps
 from looptune.backends.c_names import CUDA_NAMES, plain
 from looptune.backends.c_text import CWriter, braced, listed
+from looptune.backends.contraction import is_product
 from looptune.backends.cuda_meeting import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.cuda_vectors import aligned
 from looptune.backends.parameters import extent_names, scalar_type
 from looptune.escape import comment
-from looptune.ir import Array
+from looptune.ir import Array, Bin, Expr
 from looptune.plans import ARRIVED, Dimension, Kernel, Plan
 
 _SPECIAL = MappingProxyType({
@@ -65,6 +66,12 @@ class CudaC(CWriter):
 
     def name(self, name: str) -> str:
         return plain(name, CUDA_NAMES)
+
+    def value(self, e: Expr, level: int = 0) -> str:
+        if self.products_apart and isinstance(e, Bin) and is_product(e):
+            name = "__fmul_rn" if e.dtype == "float32" else "__dmul_rn"
+            return f"{name}({self.value(e.lhs)}, {self.value(e.rhs)})"
+        return super().value(e, level)
 
     def opening(self, kernel: Kernel) -> str:
         limit = f" __maxnreg__({kernel.registers})" if kernel.registers else ""

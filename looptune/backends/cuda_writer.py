@@ -9,10 +9,12 @@ negative keeps 64 signed bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
-from looptune.backends import cuda_ahead, cuda_copy, cuda_meeting, cuda_vectors
+from looptune.backends import cuda_ahead, cuda_copy, cuda_meeting, cuda_products, cuda_vectors
+from looptune.backends.contraction import is_product
 from looptune.backends.kernel_writer import KernelWriter, Within
-from looptune.backends.text import HELPERS, LEVEL, UNLIMITED, Writer, enclosed, ident, never_negative, typed
+from looptune.backends.text import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, enclosed, ident, never_negative, typed
 from looptune.ir import Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.plans import Dimension, Plan
 
@@ -119,6 +121,7 @@ class NumbaSpelling(KernelWriter):
 
 class CudaWriter(Writer, NumbaSpelling):
     minima = True
+    spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})"}
 
     def __init__(self, plan: Plan, unsigned: set[str]) -> None:
         Writer.__init__(self, unsigned)
@@ -128,6 +131,11 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)
+
+    def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
+        if self.products_apart and isinstance(e, Bin) and is_product(e):
+            return f"{cuda_products.PRODUCT}({self.value(e.lhs)}, {self.value(e.rhs)})"
+        return super().value(e, exact, level)
 
     def element(self, load: Load) -> str:
         if load.array in self.tiles:

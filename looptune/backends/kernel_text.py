@@ -38,6 +38,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most = set(), {}
+    writer.products_apart = kernel.products_apart
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     if kernel.vectors:
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))

@@ -157,6 +157,8 @@ class KernelWriter(Spelling):
     """What some of these are at most."""
     tiles: frozenset[str] = frozenset()
     """The arrays in shared memory, which have one subscript."""
+    products_apart: bool = False
+    """Products of floats are written so that no compiler contracts them with a sum."""
     made: int = 0
     taken: frozenset[str] = frozenset()
     """Names in use, which no new variable may have."""

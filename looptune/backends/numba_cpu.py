@@ -153,6 +153,9 @@ class NumbaCpu(Backend):
         ]
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
+    def measuring(self) -> Backend:
+        return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
+
     def build(self, plan: Plan) -> Binary:
         """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
         source, start = self.emit(plan), time.perf_counter()

@@ -17,10 +17,12 @@ from typing import Any
 from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
-from looptune.backends import cubin, cuda_ahead, cuda_meeting, tiles
+from looptune.backends import cubin, cuda_ahead, cuda_meeting, cuda_products, tiles
 from looptune.backends.base import Backend, Binary, header
 from looptune.backends.canonical import canonical
+from looptune.backends.contraction import contracted
 from looptune.backends.cuda_copy import COPY, COPY_TEXT
+from looptune.backends.cuda_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.cuda_program import CudaProgram, argument_types
 from looptune.backends.cuda_vectors import ALIGNED, ALIGNED_TEXT, aligned, unaligned
 from looptune.backends.cuda_writer import CudaWriter, HostWriter, host_helper
@@ -30,6 +32,7 @@ from looptune.backends.parameters import extent_names, scalar_type
 from looptune.backends.persistent_text import persistent_lines
 from looptune.backends.readonly import readonly_apart, reads
 from looptune.backends.text import HELPERS, LEVEL, ident, imported
+from looptune.floats import Contract
 from looptune.ir import Array, Local, Loop
 from looptune.plans import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
 from looptune.version import toolchain
@@ -64,8 +67,9 @@ class Parts:
     wide: tuple[str, ...]
 
 
-def parts(plan: Plan) -> Parts:
+def parts(plan: Plan, contract: Contract = "cc") -> Parts:
     check_limits(plan)
+    plan = contracted(plan, contract)
     imports, helpers, kernels = _kernels(plan)
     types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.launched}
     writer = HostWriter(plan, set())
@@ -91,13 +95,14 @@ def _named(kind: Any) -> str:
 class NumbaCuda(Backend):
     name = "numba-cuda"
 
-    def __init__(self, arch: str = "sm_90", fastmath: bool = False, cache: Path | None = None) -> None:
+    def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
         """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""
         self.arch = arch
-        self.fastmath = fastmath
+        self.contract = contract
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
+        plan = contracted(plan, self.contract)
         return self._module(plan, *_texts(plan))
 
     def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
@@ -107,10 +112,14 @@ class NumbaCuda(Backend):
         helpers += [_AT_ONCE] if any(k.steps for k in plan.launched) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
+    def measuring(self) -> Backend:
+        return NumbaCuda(self.arch, "fast", self.cache)
+
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
         check_limits(plan)
         check_capability(plan, self.arch)
+        plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
         built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.launched}
@@ -121,6 +130,7 @@ class NumbaCuda(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of every kernel; needs no GPU."""
+        plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.launched)
 
@@ -128,9 +138,9 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with hastened(self.fastmath), readonly_apart():
+        with hastened(None), readonly_apart():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
-                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=self.fastmath,
+                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
                 launch_bounds=kernel.launch_bounds, opt=True,
             )  # fmt: skip
         return str(text)
@@ -138,7 +148,7 @@ class NumbaCuda(Backend):
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
         """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
-        facts = (source, str(argument_types(plan, kernel)), self.arch, self.fastmath, _toolchain())
+        facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
         return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch, kernel.registers))
 
@@ -160,6 +170,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
     copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
     copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
+    copying += [PRODUCT_TEXT] if any(f"{PRODUCT}(" in text for text in kernels.values()) else []
     copying += cuda_ahead.helpers(kernels.values())
     meeting = [cuda_meeting.NUMBA] if any(k.steps for k in plan.launched) else []
     imports = [
@@ -167,6 +178,7 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
         *(cuda_ahead.IMPORTS if copying or meeting else ()),
     ]
     imports += [cuda_meeting.IMPORT] if meeting else []
+    imports += [cuda_products.IMPORT] if PRODUCT_TEXT in copying else []
     return tuple(imports), (*copying, *meeting, *helpers), kernels
 
 

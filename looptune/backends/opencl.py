@@ -18,6 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran, Resources
+from looptune.backends.contraction import contracted
 from looptune.backends.kernel_text import shared_bytes
 from looptune.backends.marks import course
 from looptune.backends.opencl_text import NAME, device_text, file_text
@@ -25,6 +26,7 @@ from looptune.backends.parameters import scalar_type
 from looptune.backends.stopping import stopped
 from looptune.backends.tiles import WIDE
 from looptune.errors import ResourceError, TargetError
+from looptune.floats import Contract
 from looptune.ir import Loop, Scalar
 from looptune.plans import Kernel, Plan, apart, count, launches, sized, value
 from looptune.rewrite import walk
@@ -99,12 +101,18 @@ def _reason(error: Any) -> str:
 class OpenCl(Backend):
     name = NAME
 
+    def __init__(self, contract: Contract = "cc") -> None:
+        self.contract = contract
+
     def emit(self, plan: Plan) -> str:
-        return file_text(plan)
+        return file_text(contracted(plan, self.contract))
+
+    def measuring(self) -> Backend:
+        return OpenCl("fast")
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = apart(plan)
+        plan = contracted(apart(plan), self.contract)
         self._check(plan)
         try:
             program = _compiled(context(), device(), device_text(plan))

@@ -59,6 +59,8 @@ _WIDE = MappingProxyType({4: "uint", 8: "uint2", 16: "uint4"})
 class OpenClC(CWriter):
     """Copies ahead are made at once: what is filled for a later iteration is there before its barrier."""
 
+    apart = "#pragma OPENCL FP_CONTRACT OFF"
+
     barrier = _BARRIER
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "char", "int16": "short", "int32": "int", "int64": "long",

@@ -17,6 +17,7 @@ from looptune import escape
 from looptune.backends import numba_cpu
 from looptune.backends.canonical import canonical
 from looptune.backends.text import ident, imported
+from looptune.floats import Contract
 from looptune.plans import Plan
 
 
@@ -98,9 +99,10 @@ class Cuda(Assembly):
     """For a GPU: kernels as Numba compiles them, and functions that launch them. ``params``: of every plan."""
 
     params: tuple[str, ...] = ()
+    contract: Contract = "cc"
 
     def add(self, plan: Plan, note: str) -> str:
-        parts = importlib.import_module("looptune.backends.numba_cuda").parts(plan)
+        parts = importlib.import_module("looptune.backends.numba_cuda").parts(plan, self.contract)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), *(pair for line in parts.imports for pair in _pairs(line))}
         used = {

@@ -56,7 +56,9 @@ def text(request: Request) -> str:
     runtime = included.included(included.CUDA if gpu else included.CPU)
     compiled = included.included(() if gpu else included.COMPILED)
     assembly: Assembly = (
-        Cuda(runtime.names) if gpu else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
+        Cuda(runtime.names, contract=request.floats.contract)
+        if gpu
+        else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
     )
     analysis = Analysis(codelet, request.floats.reorder)
     default = assembly.add(plans.default(analysis), "no directives, any sizes")

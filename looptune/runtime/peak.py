@@ -144,7 +144,8 @@ def _cpu_fma(machine: Machine, dtype: FloatType) -> Rate:
 def _runs(machine: Machine, backend: Backend, text: str, amount: int, **sizes: int) -> Iterator[float]:
     """10^9 of ``amount`` a second, run after run."""
     built = planned(text, **sizes)
-    program = backend.load(backend.build(built))
+    own = backend.measuring()
+    program = own.load(own.build(built))
     arrays: dict[str, Any] = {}
     for p in built.codelet.params:
         match p:

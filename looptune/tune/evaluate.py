@@ -241,7 +241,7 @@ class Bench:
         if self.odd is not None and (step.odd or step.plans.codelet is None):
             checked = self.odd.run(self.backend.load(built.binary))
             if checked.wrong is not None:
-                return WrongResult(checked.wrong)
+                return self.refuted(checked.wrong)
         if step.odd and checked is not None:
             return self.continued(built, checked, against)
         outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
@@ -272,7 +272,7 @@ class Bench:
         first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
         if wrong is not None:
-            return WrongResult(wrong)
+            return self.refuted(wrong)
         verified = time.monotonic()
         times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
         s = summary(times)
@@ -301,6 +301,10 @@ class Bench:
             return screen(sample, best_us)
         # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
         return (sample(),) if apart and self.machine.asynchronous else (first_us,)
+
+    def refuted(self, wrong: str) -> WrongResult:
+        """The difference, and below it what to try where rounding may be why."""
+        return WrongResult("\n".join(line for line in (wrong, self.job.stricter) if line))
 
     def ran_within(self, allowed: Limit, program: Program) -> Ran:
         """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.

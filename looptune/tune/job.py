@@ -9,6 +9,7 @@ from pathlib import Path
 from looptune.backends.base import Backend
 from looptune.defaults import FINALS_S
 from looptune.ir import Codelet
+from looptune.rewrite import walk
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.machine import Machine
 from looptune.runtime.roofline import Ceiling
@@ -26,6 +27,10 @@ class Target:
     machine: Callable[[], Machine]
     bakes: bool
     others: tuple[Callable[[], Machine], ...] = ()
+
+
+STRICTER = "--strict-float rounds every operation on floats as C does it: in its order, nothing contracted"
+"""What a version that is wrong is told, where rounding may be why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +57,9 @@ class Job:
     threads: int | None = None
     finals_s: float = FINALS_S
     text: CReference | None = None
+
+    @property
+    def stricter(self) -> str:
+        """How to have floats rounded as C does it; "" where they are, or there are none."""
+        nodes = walk((self.codelet.params, self.codelet.locals, self.codelet.body))
+        return STRICTER if self.reassociate and any("float" in getattr(n, "dtype", "") for n in nodes) else ""
