@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import islpy as isl
 
@@ -142,7 +142,7 @@ def settled(model: Model, effort: Effort) -> Model:
     while effort.left > 0:
         space = model.space
         try:
-            space.remembered(("dependences",), lambda space=space: dependences(space, effort=effort))
+            space.remembered(("dependences",), partial(dependences, space, effort=effort))
         except TooInvolved as reason:
             names = {n for n in reason.between if model.statements[n].domain}
             if not names:
