@@ -10,11 +10,14 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from looptune import deep
 from looptune.cli_build import build
 from looptune.cli_db import database, failures
 from looptune.cli_export import export
@@ -273,14 +276,45 @@ for command in (
     cli.add_command(command)
 
 
+def _system(error: OSError | MemoryError | RecursionError) -> str:
+    """What the system refused, in a sentence."""
+    match error:
+        case RecursionError():
+            return deep.TOO_DEEP
+        case MemoryError():
+            return f"this takes more memory than there is{f' ({error})' if str(error) else ''}: choose smaller sizes"
+        case OSError(filename=str() | bytes() as name):
+            return f"{os.fsdecode(name)}: {error.strerror}"
+    return f"the system refused: {error.strerror if error.strerror else error}"
+
+
+def _fail(message: str) -> NoReturn:
+    """Say it and end; what standard output still holds is not tried again, where that is what failed."""
+    with suppress(OSError):
+        click.echo(f"error: {message}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(2)
+
+
 def main() -> None:
     """The program ``looptune``. A request to end (SIGTERM) ends it as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # Names of files may be bytes that are no text, and a terminal may know less than Unicode.
+            stream.reconfigure(errors="backslashreplace")
+    deep.allow()
     try:
         code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
     except LooptuneError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        _fail(str(error))
+    except (OSError, MemoryError, RecursionError) as error:
+        _fail(_system(error))
     except click.exceptions.Abort:
         click.echo(RESUMES, err=True)
         # Where Ctrl-C came within an exec (a dataclass is made by one), Python would end by the signal all the same.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from looptune import deep
 from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageError
 from looptune.frontend import calls, excerpt, select, survey
 from looptune.frontend import syntax as s
@@ -23,7 +25,7 @@ from looptune.frontend.sites import Run, callers, runs
 from looptune.frontend.unit import Choices, Part, Unit, choices_of
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.rewrite import rewrite, walk
-from looptune.simplify import is_integer
+from looptune.simplify import is_integer, wrap
 from looptune.source import Span, caret
 
 __all__ = ["Choices", "Part", "Unit", "load"]
@@ -67,7 +69,11 @@ def load(
 
     Raises UsageError for a file, option or codelet that is not there, ParseError and UnsupportedError for the C.
     """
-    program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
+    deep.allow()
+    try:
+        program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
+    except RecursionError as error:
+        raise UnsupportedError(deep.TOO_DEEP) from error
     warnings = [caret(span, f"{name} is not found, and left out: add its folder with -I")
                 for name, span in program.source.missing]  # fmt: skip
     try:
@@ -294,10 +300,19 @@ def _of_params(codelet: Codelet, values: Mapping[str, int | float]) -> dict[str,
 def _typed(param: Scalar, value: int | float) -> int | float:
     """A value as its parameter holds it; only -D can give an integer a value that is none."""
     if not is_integer(param.dtype):
-        return float(value)
-    if int(value) != value:
+        return _real(param.name, value)
+    if not math.isfinite(value) or int(value) != value:
         raise UsageError(f"{param.name} is an integer, not {value}")
+    if wrap(int(value), param.dtype) != value:
+        raise UsageError(f"{param.name} is an {param.dtype}, which {value} does not fit")
     return int(value)
+
+
+def _real(name: str, value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(f"{name} is a floating-point number: its value has too many digits") from None
 
 
 def _for_target(codelet: Codelet, target: str) -> Codelet:
@@ -326,7 +341,7 @@ def _sizes(codelet: Codelet, chosen: Chosen) -> dict[str, int]:
         sizes = size_of(clauses, position, param.name)
         if isinstance(param, Array) and len(sizes) == len(param.shape):
             for extent, text in zip(param.shape, sizes, strict=True):
-                if isinstance(extent, Var) and text.isdigit():
+                if isinstance(extent, Var) and text.isdecimal() and len(text) < 19:
                     found[extent.name] = int(text)
     return found
 

@@ -190,7 +190,7 @@ class _Builder:
 
     def size(self, text: str) -> Expr | None:
         """The extent a clause names, where it is a number or a parameter."""
-        if text.isdigit():
+        if text.isdecimal() and len(text) < 19:
             return Const(int(text))
         dtype = self.scope.scalars.get(text)
         return Var(text, dtype) if dtype is not None and text in self.scope.fixed and is_integer(dtype) else None

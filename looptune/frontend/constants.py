@@ -15,6 +15,8 @@ from looptune.source import Span
 
 MOST_DIGITS = 4000
 """Of a constant; Python reads a few more."""
+_LONGEST = 400
+"""Characters of an integer constant, zeros in front of it too."""
 _CHARACTER = re.compile(r"(L|u8|u|U)?'(.*)'", re.DOTALL)
 _PREFIXED = {"L": "int32", "u8": "uint8", "u": "uint16", "U": "uint32"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]+)|([0-7]{1,3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|(.)", re.DOTALL)
@@ -56,6 +58,8 @@ def integer(text: str, span: Span) -> Const:
     if found is None:
         raise ParseError(f"{text} is no constant", span)
     body, suffix = found[1], found[2].lower()
+    if len(body) > _LONGEST:
+        raise ParseError(f"{_short(text)} fits no integer type", span)
     base = _BASE.get(body[:2], 8 if body[0] == "0" else 10)
     value = int(body[2:] if base in (2, 16) else body, base)
     types = ["int32", "uint32", "int64", "uint64"]

@@ -24,6 +24,8 @@ KEYWORDS = frozenset({
     "reduce", "trust", "sizes", "inline", "min", "max", "parallel", "noparallel", "cut", "team", "off",
 })  # fmt: skip
 
+_DIGITS = 18
+"""Of a number: what 64 bits hold."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
     r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&]))'
@@ -158,6 +160,8 @@ class _Parser:
         return tuple(found)
 
     def values_of(self, token: _Token) -> tuple[int | str, ...]:
+        if any(len(number) > _DIGITS for number in re.findall(r"\d+", token.text)):
+            raise self.error(f"a number here has at most {_DIGITS} digits", token.span)
         match token.kind:
             case "int":
                 return (int(token.text),)

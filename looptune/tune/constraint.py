@@ -12,12 +12,14 @@ ParseError says which part is outside of it, or which operands have no order.
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from looptune import transforms
 from looptune.errors import ParseError
 from looptune.frontend.placed import Placed, inside
 from looptune.ir import Arg
@@ -109,6 +111,15 @@ def _names(tree: ast.expr) -> Iterator[tuple[str, str]]:
                 yield name.lower(), _loop(argument)
 
 
+def _check_named(name: str, span: Span) -> None:
+    """ParseError, with the nearest, where there is no directive of that name: it would be 1 everywhere."""
+    known = ("blocksize", *transforms.names())
+    if name.lower() in known:
+        return
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    raise ParseError(f"unknown directive '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""), span)
+
+
 def _check(tree: ast.expr, span: Span) -> None:
     """Refuse what ``_Meaning`` has no rule for, before any configuration is looked at."""
     nodes = list(ast.walk(tree))
@@ -116,8 +127,8 @@ def _check(tree: ast.expr, span: Span) -> None:
         raise ParseError(f"a condition has at most {_LARGEST} parts; write several `where` lines", span)
     for node in nodes:
         match node:
-            case ast.Call(ast.Name(), [ast.Name() | ast.Constant(int() | str())], []):
-                pass
+            case ast.Call(ast.Name(name), [ast.Name() | ast.Constant(int() | str())], []):
+                _check_named(name, _span(node, span))
             case ast.Call():
                 raise ParseError("a call is directive(loop), such as unroll(i) or blocksize(0)", _span(node, span))
             case ast.Constant(int() | str()) | ast.Compare() | ast.BoolOp() | ast.BinOp() | ast.Name() | ast.Load():

@@ -19,6 +19,8 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
+from looptune import deep
+
 READY = "ready"
 BROKEN = "broken"
 OWN_WORK = "own work"
@@ -79,6 +81,7 @@ def own_work() -> Iterator[None]:
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
     """The main function of a worker; what it and its libraries print goes to the file ``log``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deep.allow()
     _die_with_parent()
     _redirect(log)
     faulthandler.enable(all_threads=False)
