@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from blocks import Thread
-from numba import cuda
+from numba import cuda, types
 from oracle import Emitted
 
 from looptune.interp import FUNCTIONS
@@ -60,6 +60,15 @@ class Ahead:
         copies: dict[str, object] = {"arrays_are_aligned": lambda: None}
         copies |= {f"copy_{width}_bytes_ahead": self.copy(width) for width in (4, 8, 16)}
         return {**copies, "begin_copies": self.begin, **{f"await_copies_{n}": self.awaited(n) for n in range(4)}}
+
+
+def wrapped(self: types.Integer, value: object) -> np.integer:
+    """``uint32(value)`` as a GPU converts; NumPy raises where a Python integer does not fit."""
+    number = int(value) % 2**self.bitwidth  # type: ignore[call-overload]
+    return np.array(number, f"uint{self.bitwidth}").astype(self.name)[()]
+
+
+types.Integer.cast_python_value = wrapped
 
 
 def run(program: Emitted) -> dict[str, np.ndarray]:

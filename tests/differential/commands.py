@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import functools
 import random
+import signal
+import sys
 import time
 from collections.abc import Sequence
 
@@ -26,6 +28,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--plant", choices=tuple(planted.BUGS), help="a known mistake, to see whether it is found")
     parser.add_argument("--device", choices=("gpu",), help="run on the GPU that there is, not in Numba's simulator")
     given = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
     if given.plant:
         planted.BUGS[given.plant].plant()
     seed = random.SystemRandom().randrange(10**9) if given.seed is None else given.seed
@@ -40,4 +43,7 @@ def main(words: Sequence[str]) -> int:
     print(running.summary(report))
     print(f"{len(report.failures)} failures in {time.monotonic() - start:.0f} s", flush=True)
     running.minimised(seed, report.failures, say, given.shrink, given.seconds)
+    if given.device and not any(report.counts[f"compared: {t}"] for t in ON_GPU):
+        print("nothing ran on a GPU")
+        return 2
     return 1 if report.failures else 0

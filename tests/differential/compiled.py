@@ -8,10 +8,13 @@ Sanitized, each array is a block of its own that the address sanitizer watches.
 
 from __future__ import annotations
 
+import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +47,7 @@ _MAIN = r"""
 #include <unistd.h>
 
 #ifdef SANITIZED
-#define TAKE(at, bytes) memcpy(malloc((bytes) ? (bytes) : 1), base + (at), bytes)
+#define TAKE(at, bytes) ((bytes) ? memcpy(malloc(bytes), base + (at), bytes) : (char *)malloc(16) + 16)
 #define GIVE(to, from, bytes) memcpy(base + (to), from, bytes)
 #else
 #define TAKE(at, bytes) (base + (at))
@@ -125,6 +128,19 @@ def run(texts: Sequence[Text], folder: Path, flags: Sequence[str]) -> list[str |
         assert isinstance(results, dict)
         results[number] = _read(left, image, at)
     return found
+
+
+@cache
+def usable() -> bool:
+    """There is a gcc with its sanitizers."""
+    if shutil.which("gcc") is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["gcc", *SANITIZED, "-x", "c", "-", "-o", "a"]
+        done = subprocess.run(
+            command, cwd=folder, input=b"int main(void) { return 0; }", capture_output=True, check=False
+        )
+        return done.returncode == 0
 
 
 def _objects(texts: Sequence[Text], folder: Path, flags: Sequence[str]) -> list[str]:

@@ -38,7 +38,7 @@ def _unroll(s: Site) -> str:
         f"{s.number()}" if r.random() < 0.75 or len(s.nest) < 2 else ", ".join(f"{v}:{s.number()}" for v in s.some(2))
     )
     scheme = r.choice(("", "", ", contiguous", ", split", ", split, runs 2"))
-    rest = r.choice(("", "", ", remainder", ", guarded", ", guarded", ", noremainder" if r.random() < 0.2 else ""))
+    rest = r.choice(("", "", ", remainder", ", guarded", ", guarded"))  # noremainder is the user's word
     return f"unroll {factors}{scheme}{rest}{r.choice(('', '', ', jam', ', noJam'))}"
 
 

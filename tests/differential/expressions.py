@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from differential.tree import Tree, expression
 from differential.types import (
-    BOOL,
     DOUBLE,
     FLOAT,
     INT,
@@ -23,9 +22,6 @@ from differential.types import (
     common,
     promoted,
 )  # fmt: skip
-
-LEFT_OUT = frozenset({"bool", "numeric escapes"})
-"""What programs do not have, as looptune is known to be wrong there; to be empty."""
 
 INFINITE = 10**30
 """The bounds of a float of which nothing is known."""
@@ -43,8 +39,6 @@ class Value:
     def __str__(self) -> str:
         return str(self.tree)
 
-
-OFFERED = tuple(t for t in INTEGERS if t is not BOOL or "bool" not in LEFT_OUT)
 
 Leaf = Callable[[], Value]
 
@@ -117,7 +111,7 @@ class Expressions:
         if r.random() < 0.12:
             plain = (("'a'", 97), ("'\\n'", 10), ("'\\0'", 0), ("'\\''", 39), ("' '", 32))
             numeric = (("'\\x41'", 65), ("'\\101'", 65), ("'\\xff'", -1), ("'\\007'", 7))
-            text, number = r.choice(plain if "numeric escapes" in LEFT_OUT else (*plain, *numeric))
+            text, number = r.choice((*plain, *numeric))
             return Value(expression(text), INT, number, number)
         if r.random() < 0.15:
             text, t, number = r.choice((
@@ -157,7 +151,7 @@ class Expressions:
             case "select":
                 return self.select(self.condition(leaves, depth - 1), a, b)
             case "cast":
-                return cast(a, r.choice(OFFERED if want == "integer" or r.random() < 0.8 else (FLOAT, DOUBLE)))
+                return cast(a, r.choice(INTEGERS if want == "integer" or r.random() < 0.8 else (FLOAT, DOUBLE)))
         return self.arithmetic("+", a, b)
 
     def _float(self, leaves: Sequence[Leaf], depth: int) -> Value:

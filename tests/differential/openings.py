@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from differential import types
-from differential.expressions import OFFERED, Expressions, Value, cast, full
+from differential.expressions import Expressions, Value, cast, full
 from differential.names import Names
 from differential.programs import Extent, Sizes, Variable
 from differential.tree import Tree, expression
@@ -75,7 +75,7 @@ class Opening:
     def _widths(self) -> tuple[Type, ...]:
         """The types of elements; a program has a few."""
         r = self.rng
-        return (*r.sample(OFFERED, 2), r.choice((INT, INT, UINT, LONG)), r.choice((FLOAT, DOUBLE)), DOUBLE)
+        return (*r.sample(types.INTEGERS, 2), r.choice((INT, INT, UINT, LONG)), r.choice((FLOAT, DOUBLE)), DOUBLE)
 
     def _calls(self) -> tuple[Sizes, ...]:
         """Sizes: none, one, odd ones, the largest."""

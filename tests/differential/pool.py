@@ -78,6 +78,7 @@ def _start(work: Work) -> tuple[int, _Child]:
         return pid, _Child(work, folder)
     status = 1
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT)
         os.dup2(said, 2)
         os.dup2(said, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -84,6 +85,23 @@ def numba_cpu(plan: Plan, cache_: Path, *, threads: bool) -> Callable[[Between],
     finally:
         sharing.sharer = usual
     return lambda held: program.run(held.arrays, held.scalars)
+
+
+def built(text: str, path: Path, codelet: Codelet) -> Callable[[Between], None]:
+    """A module that ``looptune build`` writes, called as its users call it."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, ident(codelet.name))
+
+    def run(held: Between) -> None:
+        given = {**held.arrays, **held.scalars}
+        function(*(given[p.name] for p in codelet.params))
+
+    return run
 
 
 def on_device(target: str, plan: Plan, cache_: Path) -> Callable[[Between], None]:

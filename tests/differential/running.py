@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Iterator, Sequence
 
 from differential import cases, pool, texts
-from differential.batch import EVERY, HEAVY
+from differential.batch import EVERY
 from differential.cases import Case
 from differential.outcomes import Failure, Report
 from differential.pool import Work
 from differential.shrinking import shrunk
 
-BATCH = 20
+BATCH = 10
 Say = Callable[[str], object]
 
 
@@ -20,14 +21,14 @@ def rotation(targets: Sequence[str], *, every: bool) -> Callable[[int], Sequence
     """Which targets a case has: all, or those that cost little and one of the others."""
     if every:
         return lambda index: targets
-    light = [t for t in targets if t not in HEAVY]
-    heavy = [t for t in targets if t in HEAVY]
+    light = [t for t in targets if t in ("front", "transform")]
+    heavy = [t for t in targets if t not in light]
     # A Numba kernel takes a second to compile, so that fewer cases have one.
-    often = {"numba-cpu": 1, "opencl": 1, "simulator": 2, "cuda-c": 3}
-    dealt = [t for t in heavy for _ in range(often[t])]
+    often = {"numba-cpu": 1, "opencl": 1, "simulator": 2, "cuda-c": 3, "built": 1, "built-c": 2, "interpreter": 2}
+    dealt = [t for t in heavy for _ in range(often.get(t, 1))]
 
     def of(index: int) -> Sequence[str]:
-        return [*light, *([dealt[index % len(dealt)]] if dealt else [])]
+        return [*light, *([random.Random(index).choice(dealt)] if dealt else [])]
 
     return of
 
@@ -58,19 +59,21 @@ def _works(seed: int, numbers: Sequence[int], of: Callable[[int], Sequence[str]]
 
 def minimised(seed: int, failures: Sequence[Failure], say: Say, most: int, seconds: float) -> None:
     """Say each kind of failure once, as small as it can be made, the others as a count."""
-    groups: dict[tuple[str, str, str], list[Failure]] = {}
+    groups: dict[object, list[Failure]] = {}
     for f in failures:
-        groups.setdefault(f.signature, []).append(f)
-    for shown, (_, alike) in enumerate(sorted(groups.items(), key=lambda item: -len(item[1]))):
-        first = alike[0]
-        say(f"\n=== {first.target}: {first.kind}, {len(alike)} cases: {', '.join(str(f.index) for f in alike[:12])}")
+        groups.setdefault(f.signature if f.kind == "traceback" else f.index, []).append(f)
+    for shown, alike in enumerate(sorted(groups.values(), key=lambda group: -len(group))):
+        first = min(alike, key=lambda f: EVERY.index(f.target) if f.target in EVERY else -1)
+        where = ", ".join(dict.fromkeys(f.target for f in alike))
+        cases_ = ", ".join(dict.fromkeys(str(f.index) for f in alike))
+        say(f"\n=== case {cases_} on {where}: {first.kind}")
         if first.index < 0 or shown >= most:
             say(first.said)
             continue
         case = Case(first.index, texts.program(seed, first.index))
         small, failure = shrunk(seed, case, first, seconds)
         say(cases.shown(small, min(failure.number, len(small.program.sizes) - 1)))
-        say(f"--> {failure.said}")
+        say(f"--> {failure.target}: {failure.said}")
 
 
 def summary(report: Report) -> str:

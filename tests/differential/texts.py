@@ -66,7 +66,7 @@ class Maker(Opening):
                 self.opening.append(Tree((f"  {t.spelling} {name} = 0;\n",)))
         around = Around((), tuple(self.cells))
         made: list[Tree] = []
-        for _ in range(r.randint(1, 4)):
+        for _ in range(r.choice((1, 1, 1, 2, 2, 3, 4))):
             made.append(self._nest(around))
             if r.random() < 0.25:
                 made.append(self._assignment(around))
@@ -104,7 +104,7 @@ class Maker(Opening):
     def _inside(self, around: Around, depth: int, parallel: bool, indent: str) -> list[Tree]:
         r = self.rng
         made: list[Tree] = []
-        for _ in range(r.choice((1, 1, 1, 2, 3))):
+        for _ in range(r.choice((1, 1, 1, 1, 2, 2, 3))):
             if depth > 0 and around.trips <= self.limit:
                 made.append(self._loop(around, depth, parallel=parallel, indent=indent))
             if depth == 0 or r.random() < 0.35 or not made:
