@@ -160,7 +160,8 @@ def _binary(e: Bin, op: str, a: Meaning, b: Meaning) -> Meaning:
 
     def integer() -> int:
         x, y = a(), b()
-        value = evaluate(op, x, y)
+        # A count that C leaves undefined is taken modulo the bits of the type, as processors do.
+        value = evaluate(op, x, y % (64 if dtype in ("int64", "uint64") else 32) if op in ("<<", ">>") else y)
         assert value is not None, f"{x} {op} {y} is undefined in C"
         return wrap(value, dtype)
 

@@ -10,6 +10,7 @@ fit the integers that they become. Signed overflow wraps here, as gcc has it wit
 from __future__ import annotations
 
 import ctypes
+import random
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -204,3 +205,53 @@ def by_gcc(
     subprocess.run([*GCC, str(folder / "all.c"), "-o", str(folder / "all.so")], check=True, timeout=300)
     library = ctypes.CDLL(str(folder / "all.so"))
     return {t.name: called(library, codelets[t.name], t.arguments(most)) for t in found}
+
+
+_SOURCES = {"p": "bool", "q": "int8", "t": "uint8", "u": "int16", "v": "uint16", "w": "int32", "x": "uint32",
+            "y": "int64", "z": "uint64", "f": "float32", "g": "float64"}  # fmt: skip
+
+
+def random_table(seed: int, count: int = 40) -> Table:
+    """Random expressions over all types at once; floats are compared and chosen, and become bool, but no integer."""
+    rng = random.Random(seed)
+    size = 48
+    given = {name: _array(t, [rng.choice(values(t)) for _ in range(size)]) for name, t in _SOURCES.items()}
+    table = Table(f"random_{seed}", given)
+
+    def leaf() -> str:
+        name = rng.choice("pqtuvwxyz")
+        return (
+            f"{name}[i]" if rng.random() < 0.8 else rng.choice(["3", "-7", "0x80000000", "5ul", "'\\377'", "2l", "1u"])
+        )
+
+    def real() -> str:
+        return rng.choice(["f[i]", "g[i]", "0.1f", "-2.5", "w[i] * 0.5", "(float)y[i]", "(double)z[i]", "-f[i]"])
+
+    def whole(depth: int) -> str:
+        if depth == 0:
+            return leaf()
+        one, two = whole(depth - 1), whole(rng.randrange(depth))
+        match rng.randrange(14):
+            case 0:
+                return f"({one} {rng.choice('/%')} ({two} & 15 | 1))"
+            case 1:
+                return f"({one} {rng.choice(['<<', '>>'])} ({two} & 31))"
+            case 2:
+                return f"{rng.choice('-~!')}({one})"
+            case 3:
+                return f"({C_TYPES[rng.choice(INTEGERS)]})({one})"
+            case 4:
+                return f"({one} ? {two} : {leaf()})"
+            case 5:
+                return f"({real()} {rng.choice(['<', '<=', '==', '!='])} {real()} ? {one} : {two})"
+            case 6:
+                return f"({one} {rng.choice(['&&', '||'])} {rng.choice([two, real()])})"
+            case 7 | 8:
+                return f"({one} {rng.choice(['<', '<=', '>', '>=', '==', '!='])} {two})"
+        lhs, rhs = rng.choice([(one, two), (two, one)])
+        # Parentheses are left to precedence where C's is what it is.
+        return rng.choice(["{0} {2} {1}", "({0} {2} {1})"]).format(lhs, rhs, rng.choice("+-*&|^"))
+
+    for _ in range(count):
+        table.add(f"(long)({whole(rng.randint(2, 4))})", "int64")
+    return table

@@ -107,6 +107,21 @@ def test_opencl(step: int, tmp_path: Path) -> None:
     check(found, operators.by_gcc(found, tmp_path / "text"), got)
 
 
+@pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
+@pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.long)])
+def test_random_expressions(number: int, tmp_path: Path) -> None:
+    """Expressions of several operators and types, by gcc, the interpreter, as printed C and as CUDA C."""
+    found = tuple(map(operators.random_table, range(number)))
+    want = operators.by_gcc(found, tmp_path / "text")
+    check(found, want, operators.by_gcc(found, tmp_path / "printed", printed=True))
+    check(found, want, {t.name: oracle.interpreted(t.codelet, t.arguments()) for t in found})
+    check(
+        found,
+        want,
+        c_blocks.run([c_blocks.Case(t.name, planned(t), t.codelet, t.arguments()) for t in found], tmp_path),
+    )
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
