@@ -129,7 +129,7 @@ def transform(
 @click.argument("file", type=click.Path(path_type=Path))
 @file_options
 @directive_options
-@click.option("--target", default="numba-cuda", show_default=True, help="numba-cuda, cuda-c, opencl or numba-cpu.")
+@click.option("--target", help="numba-cuda (default where installed), cuda-c (else), opencl or numba-cpu.")
 @click.option("--arch", default="sm_90", show_default=True, help="The GPU architecture of --ptx.")
 @click.option("--ptx", is_flag=True, help="The PTX of every kernel; needs no GPU.")
 @float_options
@@ -138,7 +138,7 @@ def emit(
     file: Path,
     directives: tuple[str, ...],
     config: Path | None,
-    target: str,
+    target: str | None,
     arch: str,
     ptx: bool,
     strict_float: bool,
@@ -154,10 +154,21 @@ def emit(
     lines = (*directives, *configured(config))
     floats = chosen(strict=strict_float, contract=fp_contract)
     text = source_to_source.emit(
-        file, lines, target=target, arch=arch, ptx=ptx, floats=floats, defines=defines, warn=warn, **options
+        file, lines, target=_emitted(target, ptx), arch=arch, ptx=ptx, floats=floats, defines=defines, warn=warn,
+        **options,
     )  # fmt: skip
     deliver(text, output)
     return 0
+
+
+def _emitted(target: str | None, ptx: bool) -> str:
+    """What is emitted where no target is named: CUDA C, which needs no library, where numba-cuda is missing."""
+    from looptune.targets import cuda_installed
+
+    if target is not None or ptx or cuda_installed():
+        return target if target is not None else "numba-cuda"
+    warn("numba-cuda is not installed: this is CUDA C, as --target cuda-c gives")
+    return "cuda-c"
 
 
 @click.command()

@@ -63,6 +63,7 @@ print(f"{numba.get_num_threads()} threads, layer {numba.threading_layer()}")
 """
 
 _PTX = """
+import cuda.bindings, cuda.core, numba_cuda
 from numba import cuda, float32
 def scale(x):
     i = cuda.grid(1)

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from looptune.accumulators import quiet
+from looptune.frontend.signature import Head
 from looptune.ir import Assign, Bin, Call, Codelet, Const, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
+from looptune.pretty import body as body_of
 from looptune.pretty import function
 from looptune.rewrite import rewrite, walk
 from looptune.scope import declared, names, names_in, written
@@ -23,8 +25,9 @@ from looptune.simplify import is_integer
 from looptune.team import called
 
 
-def text(codelet: Codelet) -> str:
-    """The function, all of whose loops' modes are decided, after the headers that it needs."""
+def text(codelet: Codelet, head: Head | None = None) -> str:
+    """The function, all of whose loops' modes are decided, after the headers that it needs; ``head`` is how the file
+    declares it."""
     made: list[Local] = []
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
     body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
@@ -32,13 +35,18 @@ def text(codelet: Codelet) -> str:
     done = replace(codelet, body=body, locals=tuple(v for v in (*codelet.locals, *made) if v.name in used))
     shared = {id(loop) for loop in _shared(done.body)}
     scalars = {v.name for v in done.locals if not v.shape} | {p.name for p in done.params if isinstance(p, Scalar)}
-    headers = {_header(n) for n in walk(done.body)} - {""}
+    headers = ({_header(n) for n in walk(done.body)} - {""}) | set(head.headers if head is not None else ())
 
     def marks(loop: Loop, inside: Mapping[str, Local]) -> str:
         return _pragma(loop, inside, scalars) if id(loop) in shared else ""
 
     included = "".join(f"#include <{name}>\n" for name in sorted(headers))
-    return (f"{included}\n" if included else "") + function(done, marks=marks)
+    front = f"{included}\n" if included else ""
+    if head is None:
+        return front + function(done, marks=marks)
+    declared_ = "".join(f"{line}\n" for line in head.before)
+    end = f"  {head.end}\n" if head.end else ""
+    return f"{front}{declared_}{head.text}\n{{\n{body_of(done, marks=marks)}\n{end}}}\n"
 
 
 def _header(n: object) -> str:

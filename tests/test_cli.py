@@ -14,8 +14,10 @@ from pathlib import Path
 
 import oracle
 import pytest
+from click.testing import CliRunner
 from command import SMALL, Ran, alone, filled, looptune
 
+from looptune.cli import cli
 from looptune.report.result import SHARES, VERSIONS
 from looptune.report.tables import COLUMNS
 from looptune.tune.store import Store
@@ -270,3 +272,11 @@ def test_ctrl_c_before_anything_is_measured(here: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "stuck"], cwd=here, capture_output=True, text=True, timeout=60)
     assert done.returncode == 130
     assert done.stderr.strip() == "stopped; what was measured is kept, the same command goes on from here"
+
+
+def test_emit_without_a_target_prints_what_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA C, with a word, where numba-cuda is not installed; a target that was named is not another."""
+    monkeypatch.setattr("looptune.targets.cuda_installed", lambda: False)
+    done = CliRunner().invoke(cli, ["emit", str(here / "gemm.c")], catch_exceptions=False, standalone_mode=False)
+    assert "numba-cuda is not installed: this is CUDA C" in done.stderr
+    assert done.stdout.startswith("/* gemm for cuda-c")

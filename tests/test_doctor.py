@@ -96,3 +96,9 @@ def test_importing_the_doctor_is_light() -> None:
     code = "import sys, looptune.doctor; print(sorted({'numba', 'numpy', 'islpy'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "[]"
+
+
+def test_the_compiler_of_cuda_is_asked_for_with_what_emits_it() -> None:
+    """The probe imports what ``emit`` and ``run`` need, so that it is not "ok" where they would say what is missing."""
+    probe = next(p for p in doctor.PROBES if p.name == "CUDA compiler")
+    assert "import cuda.bindings, cuda.core, numba_cuda" in probe.program

@@ -15,9 +15,11 @@ from looptune.deploy import plans
 from looptune.deploy.measured import Measured
 from looptune.deploy.module import Request, said_of
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.errors import DirectiveError, IllegalTransform, UsageError
 from looptune.escape import comment_lines
+from looptune.frontend import Unit
 from looptune.frontend.placed import parse_lines
+from looptune.frontend.signature import Head
 from looptune.schedule import schedule
 from looptune.version import __version__
 
@@ -34,11 +36,26 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     except (DirectiveError, IllegalTransform) as error:
         said = [f"The best is for its own sizes only ({error.message}): this is the default."]
         best, done = None, schedule(analysis)
+    head, notes = _declared(unit)
     lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
-    lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
+    lines += [*notes, *said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(done.codelet)}"
+    return f"/* {comment}\n*/\n{openmp.text(done.codelet, head)}"
+
+
+def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
+    """How the file declares the function, and what is to be known of its parameters. UsageError where what is built
+    cannot be declared so."""
+    if isinstance(unit.head, str):
+        raise UsageError(unit.head)
+    name = Path(unit.path).name
+    assumed = ["Its arrays do not overlap, and hold what the loops reach.", ""]
+    if unit.head is None:
+        what = f"a part of {unit.parts[0].function}" if len(unit.parts) == 1 else "several functions"
+        return None, [f"A function of its own with parameters of its own: in {name} it is {what}.", *assumed]
+    hidden = [f"{v} is static in {name}: include this file there, in the function's place." for v in unit.head.static]
+    return unit.head, [f"It takes the place of the function of {name}.", *hidden, *assumed]
 
 
 def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int]) -> tuple[Match, Measured | None]:

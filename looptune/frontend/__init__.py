@@ -10,7 +10,7 @@ from pathlib import Path
 
 from looptune import deep
 from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageError
-from looptune.frontend import calls, excerpt, select, survey
+from looptune.frontend import calls, excerpt, select, signature, survey
 from looptune.frontend import syntax as s
 from looptune.frontend.c import parse
 from looptune.frontend.codelet import Built, build
@@ -21,6 +21,7 @@ from looptune.frontend.identity import Variables, keys
 from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
 from looptune.frontend.scope import Options
 from looptune.frontend.select import Chosen, Region
+from looptune.frontend.signature import Head
 from looptune.frontend.sites import Run, callers, runs
 from looptune.frontend.unit import Choices, Part, Unit, choices_of
 from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
@@ -196,10 +197,18 @@ def _single(program: _Program, chosen: Chosen) -> Unit:
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
     run = excerpt.Run(chosen.function, codelet, built.region, part.path, part.body)
+    head = None if built.region is not None else _head(program, chosen, codelet)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
                 sources=program.source.sources, given=program.given, prepared=program.source,
-                excerpt=_excerpt(program, [run], codelet))  # fmt: skip
+                excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
+
+
+def _head(program: _Program, chosen: Chosen, codelet: Codelet) -> Head | str:
+    try:
+        return signature.head(chosen.function, codelet, program.file)
+    except UsageError as error:
+        return error.message
 
 
 def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -> Unit:

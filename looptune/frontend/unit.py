@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from looptune.frontend.excerpt import Excerpt
 from looptune.frontend.layout import Layout, layout
 from looptune.frontend.preprocess import Preprocessed
+from looptune.frontend.signature import Head
 from looptune.ir import Codelet, Directive, Loop, Node, While
 from looptune.rewrite import rewrite, walk
 from looptune.source import NOWHERE, Span
@@ -58,7 +59,8 @@ class Unit:
     or every codelet of a group. ``warnings`` are what the file has wrong and looptune read all the same, each a
     message with its line and caret. ``sources`` are all files read, by path; ``given`` those of ``defines`` that are
     values of parameters, not macros. ``excerpt``: the text as it can be compiled and called. ``prepared`` is the text
-    after the preprocessor.
+    after the preprocessor. ``head`` declares the function that the codelet is, or says why it cannot; None where it is
+    a part of one, or several.
     """
 
     codelet: Codelet
@@ -73,6 +75,7 @@ class Unit:
     given: Mapping[str, int | float] = field(default_factory=dict)
     excerpt: Excerpt | None = field(default=None, compare=False, repr=False)
     prepared: Preprocessed | None = field(default=None, repr=False, compare=False)
+    head: Head | str | None = field(default=None, repr=False, compare=False)
 
     @property
     def body(self) -> tuple[int, int]:

@@ -1,0 +1,109 @@
+"""The function around a codelet as C declares it: what is built in its place takes what it takes.
+
+    void f(int n, const real *restrict x)   ─▶   typedef float real;  void f(int n, const real *restrict x)
+
+Variables at file scope that the codelet uses stay what they are, declared ``extern``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from looptune.errors import UsageError
+from looptune.frontend import syntax as s
+from looptune.frontend.type_names import HEADER_TYPES
+from looptune.ir import Array, Codelet
+from looptune.pretty import C_TYPES, declaration
+
+_WORDS = (
+    "signed",
+    "unsigned",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "void",
+    "enum",
+    "struct",
+    "union",
+    "_Bool",
+)
+_HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h", "bool": "stdbool.h",
+            "ssize_t": "sys/types.h", "time_t": "time.h", "clock_t": "time.h", "off_t": "sys/types.h"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """``text`` is the declaration without a semicolon, ``before`` what it needs in front of it, ``headers`` those of C;
+    ``end`` is the last statement; ``static`` the variables of the file that no other file can see."""
+
+    text: str
+    before: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    end: str = ""
+    static: tuple[str, ...] = ()
+
+
+def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
+    """UsageError where the codelet cannot be a function with this declaration."""
+    params = {p.name: p for p in codelet.params}
+    before: dict[str, None] = {}
+    headers: dict[str, None] = {}
+    for d in function.params:
+        p = params.get(d.name)
+        if not d.c[0] or isinstance(_leaf(d.type), s.Other):
+            raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
+        if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
+            raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "
+                             f"write double {d.name}[n][m] for double (*{d.name})[n][m]")  # fmt: skip
+        name = _typedef(d.c[0])
+        if name in HEADER_TYPES:
+            headers[_HEADERS.get(name, "stdint.h")] = None
+        elif name:
+            before[f"typedef {_c(d.type)} {name};"] = None
+    own = {d.name for d in function.params}
+    outside = [p for p in codelet.params if p.name not in own]
+    externs = tuple(f"extern {declaration(p)};" for p in outside)
+    hidden = tuple(p.name for p in outside if any(d.static and d.name == p.name for d in file.globals))
+    result = "void" if function.result == s.Basic("void") else _c(function.result)
+    listed = ", ".join(d.c[0] for d in function.params)
+    text = f"{result} {function.name}({listed if listed else 'void'})"
+    return Head(text, (*before, *externs), tuple(headers), _end(function), hidden)
+
+
+def _end(function: s.Function) -> str:
+    """The ``return`` of a function that gives one constant."""
+    values = {n.value.text for n in s.every(function.body) if isinstance(n, s.Return) and isinstance(n.value, s.Number)}
+    if len(values) > 1:
+        raise UsageError(f"{function.name} returns {' or '.join(sorted(values))}, which C that is built here does not: "
+                         "make it void")  # fmt: skip
+    return f"return {values.pop()};" if values else ""
+
+
+def _leaf(kind: s.Type) -> s.Type:
+    match kind:
+        case s.Pointer(inner) | s.ArrayOf(inner):
+            return _leaf(inner)
+    return kind
+
+
+def _rank(kind: s.Type) -> int:
+    match kind:
+        case s.Pointer(inner) | s.ArrayOf(inner):
+            return 1 + _rank(inner)
+    return 0
+
+
+def _c(kind: s.Type) -> str:
+    leaf = _leaf(kind)
+    return C_TYPES[leaf.dtype] if isinstance(leaf, s.Basic) and leaf.dtype != "void" else "void"
+
+
+def _typedef(text: str) -> str:
+    """The name that a parameter's text has for its type, "" where that is C's own."""
+    words = re.findall(r"[A-Za-z_]\w*", text)
+    first = next((w for w in words if w not in ("const", "volatile", "restrict", "register")), "")
+    return "" if first in _WORDS else first

@@ -1,0 +1,97 @@
+"""What ``looptune build --c`` makes is declared as the function of the file is, and links in its place."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from looptune.deploy import build
+from looptune.errors import UsageError
+from looptune.frontend import load
+
+MAIN = """#include <stdio.h>
+{before}
+{declared};
+int main(void) {{
+  for (int i = 0; i < 40; i++) {{ w[i] = i; x[i] = 3 * i; }}
+  {call};
+  double t = 0; for (int i = 0; i < 40; i++) t = t * 0.5 + x[i];
+  printf("%.9g\\n", t);
+  return 0;
+}}
+"""
+LOOP = "for (int i = 0; i < n; i++) x[i] += 2 * w[i];"
+CASES = {
+    "const and restrict": ("double w[40], x[40];", "void f(int n, const double *restrict w, double *restrict x)",
+                           "f(40, w, x)", "const double * restrict w"),
+    "parameters that nothing reads": ("double w[40], x[40];", "void f(char *name, int n, double unused, const double *w,"
+                                      " double x[n])", 'f("a", 40, 1.5, w, x)', "double unused"),
+    "types of the file and of headers": ("#include <stdint.h>\n#include <stddef.h>\ntypedef float real; real w[40]; "
+                                         "int16_t x[40];", "void f(const size_t n, const real *w, int16_t *x)",
+                                         "f(40, w, x)", "const size_t n"),
+    "arrays of two dimensions": ("double w[40], x[40];", "void f(int n, double x[restrict n], double (*w2)[40])",
+                                 "f(40, x, &w)", "double (*w2)[40]"),
+    "a constant that is returned": ("double w[40], x[40];", "int f(int n, double *w, double *x)", "f(40, w, x)",
+                                    "return 3;"),
+    "variables at file scope": ("double w[40], x[40]; int n;", "void f(void)", "n = 40, f()", "extern double x[40];"),
+}  # fmt: skip
+
+
+def unit_of(before: str, declared: str, folder: Path, *, end: str = "") -> str:
+    loop = LOOP.replace("w[i]", "w2[0][i]") if "w2" in declared else LOOP
+    file = folder / "f.c"
+    file.write_text(f"{before}\n{declared}\n{{ {loop} {end} }}\n".replace("{ for", "{\n  for"))
+    return build.as_c(load(file), folder / "none", "auto", "looptune build", default=True)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("name", CASES)
+def test_the_function_is_that_of_the_file(name: str, tmp_path: Path) -> None:
+    """gcc takes its definition after the file's own declaration, and the program computes the same with either."""
+    before, declared, call, said = CASES[name]
+    text = unit_of(before, declared, tmp_path, end="return 3;" if declared.startswith("int") else "")
+    assert said in text
+    assert "#pragma omp parallel for" in text
+    extern = before.replace("double w", "extern double w").replace("int n;", "extern int n;")
+    extern = extern.replace("real w", "extern real w").replace("int16_t x", "extern int16_t x")
+    (tmp_path / "made.c").write_text(text)
+    (tmp_path / "checked.c").write_text(f"{extern}\n{declared};\n{text}")
+    (tmp_path / "main.c").write_text(MAIN.format(before=before, declared=declared, call=call))
+    (tmp_path / "own.c").write_text((tmp_path / "f.c").read_text().replace(before, extern))
+    gcc = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fopenmp", "-ffp-contract=off"]
+    subprocess.run([*gcc, "-Wno-error", "-c", "checked.c", "-o", "c.o"], cwd=tmp_path, check=True, timeout=60)
+    printed = []
+    for file in ("made.c", "own.c"):
+        subprocess.run([*gcc, "-w", "main.c", file, "-o", "p"], cwd=tmp_path, check=True, timeout=60)
+        printed.append(subprocess.run(["./p"], cwd=tmp_path, capture_output=True, check=True, timeout=60).stdout)
+    assert printed[0] == printed[1]
+
+
+def test_what_no_other_file_can_see_is_said(tmp_path: Path) -> None:
+    """A static array stays ``extern``, so that linking the file by itself fails, and the comment says what to do."""
+    text = unit_of("static double w[40], x[40];", "void f(int n)", tmp_path)
+    assert "x is static in f.c: include this file there, in the function's place." in text
+    assert "extern double x[40];" in text
+
+
+def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
+    """One of several constants that are returned, a struct among the parameters."""
+    early = "int f(int n, double *w, double *x) { if (n < 0) return 1;"
+    (tmp_path / "g.c").write_text(f"{early} {LOOP} return 3; }}\n")
+    with pytest.raises(UsageError, match="f returns 1 or 3"):
+        build.as_c(load(tmp_path / "g.c"), tmp_path / "none", "auto", "", default=True)
+    with pytest.raises(UsageError, match="f takes s, whose type"):
+        unit_of("struct q { int x; };", "void f(int n, struct q s, double *w, double *x)", tmp_path)
+
+
+def test_a_scop_is_a_function_of_its_own(tmp_path: Path) -> None:
+    """The comment says so; what the loops assume stands in it too."""
+    (tmp_path / "h.c").write_text(
+        f"double w[40], x[40];\nvoid f(int n) {{\n#pragma scop\n{LOOP}\n#pragma endscop\n}}\n"
+    )
+    text = build.as_c(load(tmp_path / "h.c"), tmp_path / "none", "auto", "", default=True)
+    assert "in h.c it is a part of f." in text
+    assert "Its arrays do not overlap" in text
