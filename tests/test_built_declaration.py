@@ -27,7 +27,7 @@ LOOP = "for (int i = 0; i < n; i++) x[i] += 2 * w[i];"
 CASES = {
     "const and restrict": ("double w[40], x[40];", "void f(int n, const double *restrict w, double *restrict x)",
                            "f(40, w, x)", "const double * restrict w"),
-    "parameters that nothing reads": ("double w[40], x[40];", "void f(char *name, int n, double unused, const double *w,"
+    "unused parameters": ("double w[40], x[40];", "void f(char *name, int n, double unused, const double *w,"
                                       " double x[n])", 'f("a", 40, 1.5, w, x)', "double unused"),
     "types of the file and of headers": ("#include <stdint.h>\n#include <stddef.h>\ntypedef float real; real w[40]; "
                                          "int16_t x[40];", "void f(const size_t n, const real *w, int16_t *x)",
