@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from looptune import targets
+from looptune import cachefolder, targets
 from looptune.analysis import Analysis
 from looptune.backends.accumulating import vectorised
 from looptune.backends.base import Program
@@ -41,7 +41,7 @@ from looptune.tune.job import Target
 from looptune.tune.store import Store
 from looptune.tune.written import decided
 
-CACHE = Path.home() / ".cache" / "looptune"
+CACHE = cachefolder.chosen()[0]
 """Where compiled CPU code and reference results are kept."""
 
 

@@ -111,7 +111,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option("--quiet", is_flag=True, help="No progress, no table.")
 def run(files: tuple[Path, ...], **options: Any) -> int:
     """Measure each FILE, or its whole space: --sweep."""
-    from looptune import places, studies
+    from looptune import cachefolder, places, studies
     from looptune.experiment import dump_outputs, run_all, together
     from looptune.preparation import Request, prepare_all
     from looptune.report import tables
@@ -124,6 +124,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
     command = reproducible(sys.argv[1:])
     check_path(options["db"])
+    cachefolder.tidy(cachefolder.chosen()[0])
     tables.check_writable(reports)
     if len(files) > 1 and (options["data"] or options["dump"]):
         raise UsageError("--data and --dump are for one FILE")

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
+from looptune import cachefolder
 from looptune.errors import UsageError
 
 Contract = Literal["cc", "fast", "off"]
@@ -81,7 +82,7 @@ def _contracts(compiler: str, flags: str) -> bool:
         command = [*shlex.split(compiler), "-O2", *shlex.split(flags)]
     except ValueError:  # a quotation that has no end
         return False
-    with tempfile.TemporaryDirectory(prefix="looptune-") as folder:
+    with tempfile.TemporaryDirectory(prefix=cachefolder.mark()) as folder:
         source, program = Path(folder) / "probe.c", Path(folder) / "probe"
         source.write_text(_PROBE)
         try:

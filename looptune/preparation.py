@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from looptune import dump, finals, flops, plugins, spaces
+import numpy as np
+
+from looptune import cachefolder, dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.errors import LooptuneError, UsageError
@@ -15,8 +19,9 @@ from looptune.escape import printable
 from looptune.floats import Floats, chosen
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import Array, Scalar
+from looptune.ir import Array, Codelet, Expr, Scalar
 from looptune.places import HERE, Place
+from looptune.plans import value
 from looptune.report.study import Study
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
@@ -170,6 +175,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     target = models[0].target
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
+    _check_memory(unit.codelet, unit.values)
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
     place.require([path for path in needed if path is not None], target.name)
@@ -192,8 +198,45 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     first = Prepared(
         request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why)
     )
-    first = replace(first, notes=(*notes, *_missed(first), *_named_by_hand(first)))
+    first = replace(first, notes=(*notes, *_said(cachefolder.chosen()[1]), *_missed(first), *_named_by_hand(first)))
     return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _check_memory(codelet: Codelet, values: Mapping[str, int | float]) -> None:
+    """UsageError, with both numbers, where an array of these sizes, or all of them, cannot be held here."""
+    sizes, have = integers(codelet, values), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = 0
+    for p in (p for p in codelet.params if isinstance(p, Array)):
+        extents = [None if e is None else _extent(e, sizes) for e in p.shape]
+        if all(n is not None for n in extents):
+            needs = math.prod(max(0, n) for n in extents if n is not None) * np.dtype(p.dtype).itemsize
+            total += needs
+            what = f"{p.name} would need {_bytes(needs)}" if needs > have else f"the arrays would need {_bytes(total)}"
+            if total > have:
+                raise UsageError(f"{what}, this machine has {_bytes(have)}: choose smaller sizes with -D", p.span)
+
+
+def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
+    """None where it depends on what is not known."""
+    try:
+        return value(e, sizes)
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+def _bytes(number: int) -> str:
+    """
+    >>> _bytes(4 * 10**12), _bytes(24 * 10**9)
+    ('4 TB', '24 GB')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}" if number < 10**6 * size else f"{number / size:.2e} {unit}"
+    return f"{number / 1e6:.3g} MB"
+
+
+def _said(note: str) -> tuple[str, ...]:
+    return (note,) if note else ()
 
 
 def _by_hand(request: Request) -> Path | None:

@@ -16,7 +16,7 @@ from looptune.tune.space import parse
 ONE = "void f(int n, float A[n]) {{ for (int i = 0; i < n; i++) A[i] = {}; }}\n"
 REFUSED = {
     "parentheses": (ONE.format("(" * 5000 + "1" + ")" * 5000), "nested too deeply"),
-    "digits": (ONE.format("1" * 5000), "integer"),
+    "digits": (ONE.format("1" * 3000), "fits no integer type"),
     "directive": (ONE.format("1").replace("for", "\n#pragma looptune unroll " + "9" * 5000 + "\nfor"), "18 digits"),
 }
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "looptune"
 
 RANKS = {
-    "version": 0, "source": 0, "defaults": 0, "escape": 0, "deep": 0, "keeping": 0, "sound": 0,
+    "version": 0, "source": 0, "defaults": 0, "escape": 0, "cachefolder": 0, "deep": 0, "keeping": 0, "sound": 0,
     "errors": 1, "floats": 2, "plugins": 2, "pictures": 2, "ir": 2, "simplify": 3,
     "rewrite": 4, "scope": 5,
     "accumulators": 5, "interp": 5, "verify": 6, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7, "comparisons": 7,

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from looptune import cachefolder
 from looptune.frontend.excerpt import ENTRY, Excerpt
 from looptune.frontend.expr import MATH
 from looptune.runtime import cc
@@ -129,7 +130,7 @@ class CReference:
         path = cache / f"reference-{self.key}"
         if not _is_whole(path):
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix="looptune-") as folder:
+            with tempfile.TemporaryDirectory(prefix=cachefolder.mark()) as folder:
                 _keep(self._compiled(Path(folder)), path)
         return path
 

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from looptune import cachefolder
 from looptune.errors import UsageError
 from looptune.frontend import Part, Unit
 from looptune.ir import Array, Assign, Scalar
@@ -129,7 +130,7 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
 def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes) -> Recorded:
     taken = _taken(unit)
     hooks = _hooks(unit, taken)
-    with TemporaryDirectory(prefix="looptune-") as folder, Link(limit_s) as link:
+    with TemporaryDirectory(prefix=cachefolder.mark()) as folder, Link(limit_s) as link:
         program = _built(unit, hooks, include_dirs, Path(folder), link)
         # programs with large arrays on the stack are common, and need more than the usual 8 MiB
         link.start(["sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0"', str(program)])

@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
+from looptune import cachefolder
 from looptune.tune.allowance import Allowance
 from looptune.tune.serving import LET_GO, serve
 
@@ -111,7 +112,7 @@ def spawn(setup: Setup) -> Life:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    log, path = tempfile.mkstemp(prefix="looptune-worker-")
+    log, path = tempfile.mkstemp(prefix=f"{cachefolder.mark()}worker-")
     process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
     resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
     # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
