@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from looptune.bind import identity, path
 from looptune.errors import UnsupportedError
 from looptune.ir import Codelet, Loop, Stmt
-from looptune.poly.effort import QUESTION, Effort, TooInvolved, limited
+from looptune.poly.effort import JUDGEMENT, QUESTION, Effort, TooInvolved, limited
 from looptune.poly.flow import Flows
 from looptune.poly.graph import Graph, graph, lag
 from looptune.poly.legality import Refused, Verdict, judge, parallel
@@ -24,6 +25,10 @@ from looptune.rewrite import walk_stmts
 from looptune.source import NOWHERE
 from looptune.transforms.base import Reorder, only, statements
 
+MOST_STATEMENTS = 400
+"""On one array: 160,000 pairs."""
+MOST_LOOPS = 16
+"""Around one statement."""
 _Answer = TypeVar("_Answer")
 
 
@@ -46,15 +51,31 @@ class Analysis:
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
     def __post_init__(self) -> None:
-        self.model = settled(build(self.codelet), Effort())
+        model = build(self.codelet)
+        self._check_size(model)
+        self.model = settled(model, Effort())
 
-    def _asked(self, question: Callable[[Model], _Answer]) -> _Answer:
+    def _check_size(self, model: Model) -> None:
+        """UnsupportedError where there are more loops around one statement, or more pairs of statements to compare,
+        than take seconds."""
+        deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
+        if deepest is not None and len(deepest.loops) > MOST_LOOPS:
+            raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the most is {MOST_LOOPS}",
+                                   deepest.loops[MOST_LOOPS].span)  # fmt: skip
+        count = Counter(array for mine in model.space.accesses.values() for array in {a.array for a in mine})
+        array, most = max(count.items(), key=lambda item: item[1], default=("", 0))
+        if most > MOST_STATEMENTS:
+            last = next(reversed(model.statements.values())).assign.span
+            raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
+                                   f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
+
+    def _asked(self, question: Callable[[Model], _Answer], most: int = QUESTION) -> _Answer:
         """What it answers about the model, or, where that is too involved, about one of which less is known.
 
         Each question has a limit of its own, so that no answer depends on what was asked before.
         """
         try:
-            with limited(QUESTION):
+            with limited(most):
                 return question(self.model)
         except TooInvolved:
             return self._coarsely(question)
@@ -78,9 +99,10 @@ class Analysis:
         before = only(old, cut)
         key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
-            self._judged[key] = self._asked(lambda model: judge(
-                model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before
-            ))  # fmt: skip
+            self._judged[key] = self._asked(
+                lambda model: judge(model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before),
+                JUDGEMENT,
+            )
         return self._judged[key]
 
     def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
@@ -92,7 +114,7 @@ class Analysis:
             kept = judge(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
             return reordered(model, cut, before) if kept else ()
 
-        return self._asked(question)
+        return self._asked(question, JUDGEMENT)
 
     def sums(self, names: frozenset[str]) -> tuple[Sum, ...]:
         """Those that the statements of these names add to."""

@@ -327,7 +327,7 @@ def main() -> None:
     except (OSError, MemoryError, RecursionError) as error:
         _fail(_system(error))
     except click.exceptions.Abort:
-        click.echo(RESUMES, err=True)
+        click.echo(RESUMES if sys.argv[1:2] == ["run"] else "stopped", err=True)
         # Where Ctrl-C came within an exec (a dataclass is made by one), Python would end by the signal all the same.
         exec("")
         sys.exit(STOPPED)

@@ -20,7 +20,7 @@ from looptune import finished, transforms
 from looptune.analysis import Analysis, Ordered
 from looptune.bake import prune
 from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, UnsupportedError
 from looptune.frontend.placed import Placed
 from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.effort import TooInvolved
@@ -31,7 +31,7 @@ from looptune.reductions import restated
 from looptune.rewrite import rewrite_stmts, walk_stmts
 from looptune.source import Span
 from looptune.threads import check_owned, handed, in_order, own_arrays, torn
-from looptune.transforms.base import Change, Reorder, Site, spliced, statements
+from looptune.transforms.base import Change, Reorder, Site, spliced, statements, written_out
 from looptune.transforms.distribute import cuts, without_cuts
 from looptune.verify import verify
 from looptune.wording import explain, listed, shown, shown_name
@@ -208,11 +208,15 @@ class _Run:
     def apply(self, b: Bound) -> None:
         match self.find(b.loop):
             case Loop() as loop:
-                self._apply(b, loop)
+                try:
+                    self._apply(b, loop)
+                except UnsupportedError as reason:  # too involved
+                    raise DirectiveError(f"{shown(b.directive)}: {reason.message}", b.directive.span) from None
             case While():
                 self.steps.append(Step(shown(b.directive), "while", "", b.loop[0], b.directive))
 
     def _apply(self, b: Bound, loop: Loop) -> None:
+        written_out(b.transform, shown(b.directive), loop)
         site = self._site(loop, b.directive.span)
         proof, found = handed(b, loop, self.now)
         new = b.transform.schedule(site)

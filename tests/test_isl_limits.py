@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from looptune.analysis import Analysis
-from looptune.errors import DirectiveError
+from looptune.errors import DirectiveError, UnsupportedError
 from looptune.explain import explain
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
@@ -78,3 +78,40 @@ def test_within_a_limit_only_the_outermost_counts() -> None:
     model = build(unit(RECURRENCE).codelet)
     with pytest.raises(effort.TooInvolved), effort.limited(1), effort.limited(10**9):
         model.flows("a")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("loop k: unroll 100000", "unroll 100000 of loop k makes 100,000 copies, the most is 1,024"),
+        ("loop k: vectorize 99999999", "makes 99,999,999 copies, the most is 1,024"),
+        ("loop k: unroll 99999999, split", "makes 99,999,999 copies, the most is 1,024"),
+        ("codelet: grid blocksize 4096x4096", "a block of 16,777,216 threads: no device has more than 65,536"),
+    ],
+)
+def test_what_cannot_be_written_out_is_refused_at_once(line: str, message: str) -> None:
+    """Numbers of copies and threads that no device takes: with the number asked for and the most there may be."""
+    gemm = unit("void f(int n, float a[n][n]) {\n  for (int i = 0; i < n; i++)\n    for (int k = 0; k < n; k++)\n"
+                "      a[i][k] = a[i][k] + 1;\n}")  # fmt: skip
+    with pytest.raises(DirectiveError) as refused:
+        schedule(Analysis(gemm.codelet), parse_lines([line]))
+    assert message in refused.value.message
+
+
+def test_statements_and_loops_have_a_most() -> None:
+    """A thousand statements on one element, and a nest of forty loops: a message with the numbers."""
+    many = "\n".join(f"    a[0] = a[0] * 2 + {k};" for k in range(1000))
+    with pytest.raises(UnsupportedError, match=r"1,000 statements touch a: .* the most is 400"):
+        Analysis(unit(f"void f(int n, int a[n]) {{\n  for (int i = 0; i < n; i++) {{\n{many}\n  }}\n}}").codelet)
+    deep = "\n".join(f"for (int i{k} = 0; i{k} < n; i{k}++)" for k in range(40))
+    with pytest.raises(UnsupportedError, match="40 loops in each other: the most is 16"):
+        Analysis(unit(f"void f(int n, int a[n]) {{\n{deep}\na[i0] = 1;\n}}").codelet)
+
+
+@pytest.mark.parametrize("called", ["g{0}(x) + g{0}(x + 1)", "g{0}(g{0}(x))", "(g{0}(x) - 1) * 3 + g{0}(x)"])
+def test_functions_that_call_functions_do_not_grow_for_ever(called: str) -> None:
+    """Each calls the one before twice: the expression would have 2^30 operations."""
+    chain = "\n".join(f"static int g{k + 1}(int x) {{ return {called.format(k)}; }}" for k in range(29))
+    with pytest.raises(UnsupportedError, match="operations once the functions it calls are written out: the most is"):
+        unit(f"static int g0(int x) {{ return x * x; }}\n{chain}\n"
+             "void f(int n, int a[n]) { for (int i = 0; i < n; i++) a[i] = g29(i); }")  # fmt: skip

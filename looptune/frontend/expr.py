@@ -10,6 +10,7 @@ from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
 from looptune.frontend.compared import COUNTING, to
 from looptune.frontend.constants import number
+from looptune.frontend.growth import MOST_NODES, nodes
 from looptune.frontend.names import base, resolve, written_once
 from looptune.frontend.scope import Scope, Storage, layout, refuse
 from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Un, Var
@@ -334,6 +335,12 @@ class Expressions:
             self.bind(inner.scope, param, arg)
         body = resolve(function.body, {})
         value = inner.returned(body.items, written_once(body), e)
+        written = nodes(value, self.scope.sizes)
+        if written > MOST_NODES:
+            raise UnsupportedError(
+                f"{e.name} is an expression of {written:,} operations once the functions it calls are written out: "
+                f"the most is {MOST_NODES:,}", e.span,
+            )  # fmt: skip
         return cast(value, result)
 
     def bind(self, scope: Scope, param: s.Declare, arg: s.Expr) -> None:

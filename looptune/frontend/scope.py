@@ -37,7 +37,8 @@ class Storage:
 class Scope:
     """Filled while a codelet is lowered. ``bound`` holds names that stand for an expression: loop variables,
     variables assigned once, parameters of a function being inlined; ``fixed`` the scalars that never change;
-    ``counters`` what unsigned loop variables are in terms of the counter, before it is converted.
+    ``counters`` what unsigned loop variables are in terms of the counter, before it is converted; ``sizes`` how many
+    operations an expression is, by the expression's id.
     """
 
     file: s.File
@@ -51,12 +52,13 @@ class Scope:
     tables: dict[str, s.Declare] = field(default_factory=dict)
     inlining: tuple[str, ...] = ()
     counters: set[Expr] = field(default_factory=set)
+    sizes: dict[int, tuple[Expr, int]] = field(default_factory=dict)
 
     def inner(self, function: str) -> Scope:
         """The scope of a function that is inlined: nothing of the caller's is visible in it."""
         return Scope(
             self.file, self.options, borrowed=self.borrowed, tables=self.tables, fixed=self.fixed,
-            locals=self.locals, inlining=(*self.inlining, function), counters=self.counters,
+            locals=self.locals, inlining=(*self.inlining, function), counters=self.counters, sizes=self.sizes,
         )  # fmt: skip
 
     def variable(self, name: str) -> s.Declare | None:

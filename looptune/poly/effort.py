@@ -14,6 +14,8 @@ import islpy as isl
 
 QUESTION = 10**6
 """Operations of isl for one question about a codelet: a second or so."""
+JUDGEMENT = 5 * 10**6
+"""Operations for judging one order; of 64 copies, each with an order of its own, it takes three million."""
 CODELET = 5 * 10**6
 """Operations for all the dependences of one codelet."""
 _COUNTED = (10**4, 10**5, 10**6)

@@ -24,7 +24,7 @@ from looptune.poly.graph import Graph
 from looptune.poly.legality import Refused
 from looptune.poly.model import Order, Piece, name, text
 from looptune.poly.reach import Reach
-from looptune.rewrite import map_blocks, rewrite, substitute, walk_stmts
+from looptune.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.scope import names_in
 from looptune.simplify import add, div, mul, sub
 from looptune.source import Span
@@ -210,6 +210,11 @@ class Transform(ABC):
         """The directive to blame for an order that is refused, where it is another than this one."""
         return None
 
+    @property
+    def copies(self) -> int:
+        """How often it writes out the loop's body."""
+        return 1
+
     @abstractmethod
     def apply(self, site: Site) -> Change: ...
 
@@ -236,6 +241,24 @@ def covered(site: Site, **said: Any) -> Change:
         return replace(n, **said) if isinstance(n, Loop) else None
 
     return Change((rewrite(rule, site.loop),))
+
+
+MOST_COPIES = 1024
+"""Of one loop's body."""
+MOST_STATEMENTS = 8192
+"""A kernel of more statements compiles for minutes."""
+
+
+def written_out(transform: Transform, said: str, loop: Loop) -> None:
+    """DirectiveError where that is too much to be judged and compiled within minutes."""
+    copies, inside = transform.copies, sum(isinstance(s, Assign) for s in walk(loop.body))
+    many = ""
+    if copies > MOST_COPIES:
+        many = f"{copies:,} copies, the most is {MOST_COPIES:,}"
+    elif copies > 1 and copies * inside > MOST_STATEMENTS:
+        many = f"{copies * inside:,} statements out of {inside:,}, the most is {MOST_STATEMENTS:,}"
+    if many:
+        raise DirectiveError(f"{said} of loop {loop.var} makes {many}", transform.span)
 
 
 def positive(arg: Arg, what: str) -> int:

@@ -17,11 +17,9 @@ from looptune.ir import Assign, Bin, Const, Directive, Expr, If, Loop, Var
 from looptune.pretty import show
 from looptune.rewrite import substitute, walk
 from looptune.scope import names_in
-from looptune.transforms.base import Change, Example, Site, Transform, iteration, no_arguments, trips
+from looptune.transforms.base import MOST_STATEMENTS, Change, Example, Site, Transform, iteration, no_arguments, trips
 
 MOST_TRIPS = 256
-MOST_STATEMENTS = 8192
-"""A kernel of more statements compiles for minutes."""
 
 
 @dataclass(frozen=True)

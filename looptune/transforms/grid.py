@@ -9,11 +9,15 @@ Gain: coalescing (x a multiple of 32), occupancy, reuse in L1. Cost: idle thread
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, Self
 
 from looptune.errors import DirectiveError
 from looptune.ir import Arg, Directive
 from looptune.transforms.base import Change, Example, Site, Transform, covered, wrong
+
+MOST_THREADS = 65_536
+"""More than any device takes; what each takes it says when the kernel is made."""
 
 
 def block_of(arg: Arg) -> tuple[int, ...]:
@@ -21,6 +25,10 @@ def block_of(arg: Arg) -> tuple[int, ...]:
     sizes = [v for v in arg.values if isinstance(v, int)]
     if not 1 <= len(sizes) <= 2 or len(sizes) != len(arg.values) or min(sizes) < 1:
         raise DirectiveError("a block size is one or two positive numbers, such as 32x8", arg.span)
+    if prod(sizes) > MOST_THREADS:
+        raise DirectiveError(
+            f"a block of {prod(sizes):,} threads: no device has more than {MOST_THREADS:,}, most 1,024", arg.span
+        )
     return tuple(sizes)
 
 

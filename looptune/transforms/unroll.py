@@ -63,6 +63,10 @@ class Unroll(Transform):
     jam: bool = False
     runs: int = 1
 
+    @property
+    def copies(self) -> int:
+        return self.factor
+
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         given = [a for a in directive.args if a.values]
