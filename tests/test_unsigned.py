@@ -8,6 +8,7 @@ from looptune.ir import Bin, Const, Expr, Var
 from looptune.pretty import show
 from looptune.ranges import between
 from looptune.simplify import add, div, fold, mod, mul, sub
+from looptune.transforms.jam import implies
 
 U, J = Var("u", "uint32"), Var("i", "int32")
 
@@ -51,3 +52,9 @@ def test_a_range_that_wraps_is_not_known() -> None:
     assert between(sub(U, u(3)), {"u": (1, 9)}) is None
     assert between(sub(U, u(3)), {"u": (3, 9)}) == (0, 6)
     assert between(sub(J, Const(3)), {"i": (1, 9)}) == (-2, 6)
+
+
+def test_a_comparison_that_wraps_implies_no_other() -> None:
+    """i - 2u < 4u holds where i is 2, and i - 3u < 4u does not; of signed ones the one implies the other."""
+    assert not implies(Bin("<", sub(U, u(2)), u(4)), Bin("<", sub(U, u(3)), u(4)))
+    assert implies(Bin("<", sub(J, Const(2)), Const(4)), Bin("<", sub(J, Const(3)), Const(4)))

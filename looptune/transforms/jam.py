@@ -17,9 +17,10 @@ from functools import reduce
 from looptune.ir import Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.poly.bounds import signed
 from looptune.poly.rows import polynomial
+from looptune.ranges import never_wraps
 from looptune.rewrite import walk, walk_stmts
 from looptune.scope import names_in, written
-from looptune.simplify import is_integer, largest, mod, smallest, sub
+from looptune.simplify import largest, mod, smallest, sub
 from looptune.transforms.base import Site, first_from
 
 
@@ -127,9 +128,9 @@ def implies(a: Expr, b: Expr) -> bool:
 
 
 def _slack(e: Expr) -> Expr | None:
-    """What is not negative where the comparison of integers holds, and negative where it does not."""
+    """What is not negative where the comparison holds, and negative elsewhere; None where its sides may wrap."""
     match e:
-        case Bin(">=" | "<=" | ">" | "<" as op, lhs, rhs) if all(is_integer(x.dtype) for x in (lhs, rhs)):
+        case Bin(">=" | "<=" | ">" | "<" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
             more = sub(lhs, rhs) if op.startswith(">") else sub(rhs, lhs)
             return more if op.endswith("=") else sub(more, Const(1, more.dtype))
     return None
