@@ -17,7 +17,7 @@ from looptune import plugins
 from looptune.backends import cuda_c_text, opencl_text
 from looptune.backends.base import Backend, Resources
 from looptune.backends.contraction import contracted
-from looptune.backends.kernel_text import check_limits
+from looptune.backends.kernel_text import check_elements, check_limits
 from looptune.backends.numba_cpu import NumbaCpu
 from looptune.errors import TargetError, UsageError
 from looptune.floats import USUAL, Floats
@@ -216,7 +216,10 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
     check_name(name)
     written = {"cuda-c": cuda_c_text.file_text, "opencl": opencl_text.file_text}
     if name not in written:
-        return backend(name, cache, arch, floats).emit(plan)
+        made = backend(name, cache, arch, floats)
+        if made.name == "numba-cuda":
+            check_elements(plan)
+        return made.emit(plan)
     check_limits(plan)
     return written[name](contracted(plan, floats.contract))
 

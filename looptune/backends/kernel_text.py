@@ -20,7 +20,7 @@ from looptune.backends.speculation import speculated
 from looptune.backends.text import never_negative
 from looptune.errors import ResourceError
 from looptune.ir import Const, Loop, Var
-from looptune.plans import Dimension, Kernel, Plan, kernels_in, value
+from looptune.plans import Dimension, Kernel, Plan, device_arrays, kernels_in, value
 from looptune.rewrite import walk
 from looptune.scope import names
 
@@ -28,6 +28,8 @@ MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
 MAX_THREADS_AT_ONCE = 2048
 """A multiprocessor runs no more, whatever the GPU."""
+MOST_ELEMENTS = 2**31
+"""Of an array: places are counted in 32 bits, and what is added to them stays below as much again."""
 MAX_SHARED_BYTES = 48 * 1024
 """Per block, where a kernel does not ask for more."""
 
@@ -119,7 +121,8 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
 
 
 def check_limits(plan: Plan) -> None:
-    """ResourceError where a block has too many threads, or needs too much shared memory."""
+    """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
+    check_elements(plan)
     for k in plan.launched:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
         if k.steps and k.bounds * k.block[0] > MAX_THREADS_AT_ONCE:
@@ -127,6 +130,15 @@ def check_limits(plan: Plan) -> None:
             raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
                                 f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
         _check(k.name, shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+
+
+def check_elements(plan: Plan) -> None:
+    """ResourceError where an array of known extents has more elements than places in 32 bits tell apart."""
+    for array in device_arrays(plan.codelet, plan.resident):
+        extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
+        if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:
+            said = f"{array.name} has {prod(extents)} elements, the limit is {MOST_ELEMENTS}"
+            raise ResourceError(f"{said}: kernels for GPUs count places in 32 bits", array.span)
 
 
 def check_capability(plan: Plan, arch: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyopencl as cl
 
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran, Resources
 from looptune.backends.contraction import contracted
-from looptune.backends.kernel_text import shared_bytes
+from looptune.backends.kernel_text import MOST_ELEMENTS, shared_bytes
 from looptune.backends.marks import course
 from looptune.backends.opencl_text import NAME, device_text, file_text
 from looptune.backends.parameters import scalar_type
@@ -192,6 +193,9 @@ class OpenClProgram(Program):
 
     def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:
         """Put one launch after the other on the queue, one each time it is asked."""
+        for name, given in arrays.items():
+            if prod(given.shape) > MOST_ELEMENTS:
+                raise ResourceError(f"{name} has {prod(given.shape)} elements, the limit is {MOST_ELEMENTS}")
         # A kernel does not keep what it is called with alive.
         self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
         for kernel in self.plan.kernels:

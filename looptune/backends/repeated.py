@@ -88,7 +88,7 @@ def _split(e: Expr, nonnegative: Collection[str]) -> tuple[Expr, int]:
     if may_wrap(e, nonnegative):
         return e, 0
     terms, constant = linear(e)
-    below = (isinstance(term, Var) and not never_negative(term, nonnegative) for term in terms)
+    below = (not never_negative(term, nonnegative) for term in terms)
     if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
     base: Expr = Const(0)
