@@ -178,10 +178,12 @@ class _Dealing:
         begin, whole = list[Stmt](), list[Stmt]()
         for g in groups:
             sums = [self.accumulator(r, loops) for r in g.targets]
-            begin += _within(g.each, tuple(Assign(held[a.target], a.identity) for a in sums))
+            together = tuple(_together(sums, held, loops, g.each))
+            begins = (_under(c, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
+            begin += _within(g.each, tuple(s for made in begins for s in made))
             chained = (*chain, *g.each)
             team = len(chained) == 1 and first.parts >= SEVERAL
-            each = ((c, _added(some, held, every, team=team)) for c, some in _together(sums, held, loops))
+            each = ((c, _added(some, held, every, team=team)) for c, some in together)
             joined = tuple(s for c, some in each for s in _under(c, some))
             body = (*ahead, *_under(runs, joined), *behind)
             if team:
@@ -355,12 +357,12 @@ def _trips(loop: Loop) -> Expr:
 
 
 def _together(
-    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop]
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop], each: Sequence[Loop]
 ) -> Iterator[tuple[Expr | None, list[Accumulator]]]:
     """Those whose parts are in one array, which are next to each other, and under one condition."""
     found: dict[tuple[str, Expr | None], list[Accumulator]] = {}
     for a in sums:
-        found.setdefault((held[a.target].array, wanted(loops, a.target)), []).append(a)
+        found.setdefault((held[a.target].array, wanted(loops, a.target, each)), []).append(a)
     return ((condition, some) for (_, condition), some in found.items())
 
 

@@ -51,10 +51,11 @@ def by_loops(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[Told]:
     return [*(Told((each,), tuple(mine)) for each, mine in found.items()), *([Told((), rest)] if rest else [])]
 
 
-def wanted(loops: Sequence[Loop], target: Var | Load) -> Expr | None:
+def wanted(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Expr | None:
     """What holds, as far as the loops do not change it, wherever they accumulate into ``target``, which may be no
-    element elsewhere; None where nothing has to."""
+    element elsewhere; None where nothing has to. ``each``: loops inside that tell the target apart."""
     moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written(loops)
+    moving -= {f.var for f in each}
     found = [[c for c in conditions if not names_in(c) & moving] for conditions in _conditions(loops, target, ())]
     common = [c for c in found[0] if all(c in other for other in found[1:])] if found else []
     return reduce(lambda a, b: Bin("&&", a, b), dict.fromkeys(common)) if common else None
