@@ -38,9 +38,10 @@ def speculated(kernel: Kernel, plan: Plan) -> Kernel:
     env: dict[str, Range] = {}
     for axis in kernel.loops:
         env = inside(replace(axis, body=()), env)
-    made = _Speculation(plan, {name: given for name, given in only.items() if given})
-    body = made.block(kernel.body, (), env, staged, looped=False)
-    return replace(kernel, body=_cleared(body, {v.name: v for v in kernel.locals if v.name in made.free}))
+    made = _Speculation(plan, {name: given for name, given in only.items() if given}, frozenset(written(kernel.body)))
+    body = made.block(kernel.body, (), env, staged, ())
+    free = {v.name: (v, only[v.name]) for v in kernel.locals if v.name in made.free}
+    return replace(kernel, body=_cleared(body, free, ()))
 
 
 def _common(some: Collection[Given]) -> Given:
@@ -80,38 +81,46 @@ def _parts(cond: Expr) -> Given:
 
 @dataclass(slots=True)
 class _Speculation:
-    """``only``: the conditions under which alone each local is used. ``free``: those that are used in any case."""
+    """``only``: the conditions under which alone each local is used. ``changed``: what the kernel assigns. ``free``:
+    those locals that are used in any case."""
 
     plan: Plan
     only: Mapping[str, Given]
+    changed: frozenset[str]
     free: frozenset[str] = frozenset()
 
     def block(
-        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str], *, looped: bool
-    ) -> tuple[Stmt, ...]:
+        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str],
+        around: tuple[Loop, ...],
+    ) -> tuple[Stmt, ...]:  # fmt: skip
         out: list[Stmt] = []
         for stmt in body:
             match stmt:
-                case If(cond, then, ()) if looped and self.harmless(then, (*given, *_parts(cond)), env, staged):
+                case If(cond, then, ()) if around and self.harmless(then, (*given, *_parts(cond)), env, staged, around):
                     out += then
                     here = (*given, *_parts(cond))
                     self.free |= {name for name in names_in(then) if self.only.get(name) == here}
                 case If(cond, then, other):
-                    yes = self.block(then, (*given, *_parts(cond)), env, staged, looped=looped)
-                    no = self.block(other, (*given, Const(0)), env, staged, looped=looped)
+                    yes = self.block(then, (*given, *_parts(cond)), env, staged, around)
+                    no = self.block(other, (*given, Const(0)), env, staged, around)
                     out.append(replace(stmt, then=yes, other=no))
                 case Loop(body=inner):
                     tiled = staged | frozenset(stmt.staged)
-                    out.append(replace(stmt, body=self.block(inner, given, inside(stmt, env), tiled, looped=True)))
+                    made = self.block(inner, given, inside(stmt, env), tiled, (*around, stmt))
+                    out.append(replace(stmt, body=made))
                 case _:
                     out.append(stmt)
         return tuple(out)
 
-    def harmless(self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str]) -> bool:
-        return all(
+    def harmless(
+        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str],
+        around: tuple[Loop, ...],
+    ) -> bool:  # fmt: skip
+        return not names_in(given) & self.changed and all(
             isinstance(s, Assign)
             and isinstance(s.target, Var)
             and self.only.get(s.target.name) == given
+            and all(_anew(loop, s.target.name, given) for loop in around)
             and all(self.readable(n, env, staged) for n in walk(s.value))
             for s in body
         )
@@ -122,7 +131,10 @@ class _Speculation:
                 return True
             case Load(array, index):
                 shape = self.plan.array(array).shape
-                return all(e is not None and _within(i, e, env) for i, e in zip(index, shape, strict=True))
+                if not shape:  # a scalar in memory is one element
+                    return True
+                inside = (e is not None and _within(i, e, env) for i, e in zip(index, shape, strict=False))
+                return len(index) == len(shape) and all(inside)
             case Bin("/" | "%", _, rhs) if is_integer(n.dtype):
                 return isinstance(rhs, Const)
         return True
@@ -133,22 +145,39 @@ def _within(subscript: Expr, extent: Expr, env: Mapping[str, Range]) -> bool:
     return above is not None and above[1] < 0 and below is not None and below[0] >= 0
 
 
-def _cleared(body: tuple[Stmt, ...], free: Mapping[str, Local]) -> tuple[Stmt, ...]:
-    """``body``, those that are ``free`` being 0 before they are loaded."""
+def _anew(loop: Loop, name: str, given: Given) -> bool:
+    """An iteration of the loop asks what the one before asked, or begins with another value of the local."""
+    return loop.var not in names_in(given) or _set_first(loop.body, name, given)
+
+
+def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
+    """The local has a new value before it is used, wherever ``given`` holds."""
+    first = next((s for s in body if name in names_in(s) or name in written((s,))), None)
+    match first:
+        case Assign(Var(target), value):
+            return target == name and name not in names_in(value)
+        case If(cond, then, ()) if all(part in given for part in _parts(cond)):
+            return _set_first(then, name, given)
+    return False
+
+
+def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], given: Given) -> tuple[Stmt, ...]:
+    """``body``, those that are ``free`` being 0 before they are loaded under their own condition."""
     if not free:
         return body
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
-            case If(_, then, ()):
+            case If(cond, then, ()):
+                here = (*given, *_parts(cond))
                 loaded = [s.target.name for s in then if isinstance(s, Assign) and s.target not in walk(s.value)
                           and isinstance(s.target, Var)]  # fmt: skip
                 added = written(s for s in then if isinstance(s, Loop))
-                zero = ((free[name].dtype, name) for name in loaded if name in free and name not in added)
-                out += (Assign(Var(name, dtype), Const(0, dtype)) for dtype, name in zero)
-                out.append(replace(stmt, then=_cleared(then, free)))
+                mine = (free[name][0] for name in loaded if name in free and name not in added)
+                out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v in mine if free[v.name][1] == here)
+                out.append(replace(stmt, then=_cleared(then, free, here)))
             case Loop():
-                out.append(replace(stmt, body=_cleared(stmt.body, free)))
+                out.append(replace(stmt, body=_cleared(stmt.body, free, given)))
             case _:
                 out.append(stmt)
     return tuple(out)
