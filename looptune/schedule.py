@@ -29,6 +29,7 @@ from looptune.poly.reach import Reach
 from looptune.poly.sums import Sum, shared_out
 from looptune.reductions import restated
 from looptune.rewrite import rewrite_stmts, walk_stmts
+from looptune.scope import assigned
 from looptune.source import Span
 from looptune.threads import check_owned, handed, in_order, own_arrays, torn
 from looptune.transforms.base import Change, Reorder, Site, spliced, statements, written_out
@@ -234,7 +235,7 @@ class _Run:
             if turned:
                 said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
-        change = _changed(b, site)
+        change = _reducing(loop, _changed(b, site))
         if new is not None and new.together and loop.mode not in ("parallel", "thread"):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
@@ -371,7 +372,7 @@ class _Run:
 
     def _pad(self) -> None:
         """Times of one length, so that they compare."""
-        length = max(len(p.time) for pieces in self.order.values() for p in pieces)
+        length = max((len(p.time) for pieces in self.order.values() for p in pieces), default=0)
         for name, pieces in self.order.items():
             self.order[name] = tuple(Piece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
 
@@ -389,6 +390,18 @@ def _changed(b: Bound, site: Site) -> Change:
             f"{shown(b.directive)} of loop {shown_name(site.loop)}: the bounds of its loops are too involved: {reason}",
             b.directive.span,
         ) from None
+
+
+def _reducing(loop: Loop, change: Change) -> Change:
+    """The change with what its loops reduce in terms of their own variables: a copy of an iteration has others."""
+
+    def rule(n: Stmt) -> Stmt | None:
+        match n:
+            case Loop(reduces=(_, *_) as before) if not {r.target for r in before} <= assigned(n.body):
+                return replace(n, reduces=restated(loop, n.body))
+        return None
+
+    return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reduces else change
 
 
 def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Change) -> tuple[Stmt, ...]:

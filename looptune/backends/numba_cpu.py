@@ -338,7 +338,7 @@ def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
         return
     axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
-    yield f"{indent}{kernel.name}_share({kernel.name}, {lo}, {step}, {count}, cores, ({names},))"
+    yield f"{indent}{kernel.name}_share({kernel.name}, {lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
 
 
 def _trips(loop: Loop, writer: _Writer) -> str:

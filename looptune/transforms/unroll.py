@@ -214,8 +214,10 @@ def _own_locals(
     used = names(bodies[0])
     mine = sorted((v for v in site.own if v.name in used), key=lambda v: v.name)
     for c, body in enumerate(bodies[1:], 1):
-        own = {v.name: fresh(f"{v.name}_{c}", taken) for v in mine}
-        taken |= set(own.values())
+        own: dict[str, str] = {}
+        for v in mine:
+            own[v.name] = fresh(f"{v.name}_{c}", taken)
+            taken.add(own[v.name])
         made += [replace(v, name=own[v.name]) for v in mine]
         copies |= {copy: local for local, copy in own.items()}
         out.append(_renamed(body, own))
