@@ -1,11 +1,13 @@
 """Tuned kernels on the CPU beside what gcc makes of the same loops, and GEMM beside NumPy's BLAS.
 
-    looptune run polybench/*.c --sweep --target numba-cpu
-    python benchmarks/compilers.py [--db FILE] [FILE.c ...]
+    looptune run polybench/*.c --sweep --target numba-cpu --fp-contract fast
+    python benchmarks/compilers.py [--db FILE] [--fp-contract fast|off|cc] [FILE.c ...]
 
 For each C file (default: polybench/*.c) and each of its sizes that the database has for this CPU: the best version, the
 default, and ``gcc -O3 -march=native -fopenmp`` on the original loops with ``omp parallel for`` at every outermost loop
-that is parallel, timed in turn on the same arrays (``finals``). Writes a Markdown table to standard output.
+that is parallel, timed in turn on the same arrays (``finals``). gcc contracts products with sums when it compiles for a
+processor that can, and so does the kernel, unless ``--fp-contract`` says otherwise.
+Writes a Markdown table to standard output.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from looptune.defaults import DATABASE
 from looptune.deploy import plans
 from looptune.deploy.measured import Measured, measured
 from looptune.errors import LooptuneError
+from looptune.floats import CONTRACTS, Floats
 from looptune.frontend import Unit, load
 from looptune.ir import Array, Codelet
 from looptune.runtime.machine import Machine
@@ -109,14 +112,14 @@ def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Pa
     return f"| {' | '.join(cells)} |", (over[0].ratio, over[1].ratio)
 
 
-def rows(files: Sequence[Path], db: Path, target: Target, folder: Path) -> Iterator[str]:
+def rows(files: Sequence[Path], db: Path, floats: Floats, target: Target, folder: Path) -> Iterator[str]:
     machine = target.machine()
     place = (machine.facts.name, machine.facts.cores)
     ratios = []
     for file in files:
         unit = load(file)
         with Store.read(db) as store:
-            found = measured(store, unit, target.name)
+            found = measured(store, unit, target.name, floats)
         here = [best for best in found if (best.context.device, best.cores) == place]
         if not here:
             yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * 7}"
@@ -133,14 +136,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Tuned kernels beside what gcc makes of the same loops.")
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--db", type=Path, default=DATABASE)
+    parser.add_argument("--fp-contract", choices=CONTRACTS, default="fast")
     given = parser.parse_args(arguments)
+    floats = Floats(contract=given.fp_contract)
     files = given.files if given.files else sorted(Path(__file__).parent.parent.glob("polybench/*.c"))
     try:
-        target = targets.resolve("numba-cpu", CACHE)
+        target = targets.resolve("numba-cpu", CACHE, floats=floats)
         facts = target.machine().facts
         print(f"# Tuned on {facts.name}, {facts.cores} cores, beside gcc\n\n{HEAD}\n|{'---|' * 9}")
         with tempfile.TemporaryDirectory() as folder:
-            for line in rows(files, given.db, target, Path(folder)):
+            for line in rows(files, given.db, floats, target, Path(folder)):
                 print(line, flush=True)
     except LooptuneError as error:
         print(f"error: {error}", file=sys.stderr)
