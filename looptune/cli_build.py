@@ -44,5 +44,5 @@ def build(
     floats = chosen(strict=strict_float, contract=fp_contract)
     make = building.as_c if as_c else building.as_python
     command = shlex.join(["looptune", *sys.argv[1:]])
-    deliver(make(unit, db, target, command, default=default, floats=floats), output)
+    deliver(make(unit, db, target, command, default=default, floats=floats, warn=warn), output)
     return 0

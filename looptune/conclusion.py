@@ -21,8 +21,11 @@ from looptune.report.kept import Sources
 from looptune.report.result import Entry, Held, Result
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
 from looptune.runtime.timing import paired, speedup_apart, summary
+from looptune.tune import sequential
 from looptune.tune.concluded import conclude
 from looptune.tune.evaluate import KernelLab
+from looptune.tune.original import Original
+from looptune.tune.referenced import NOT_INDEPENDENTLY
 from looptune.tune.store import Row, Store
 from looptune.tune.sweep import Spent, SweepResult
 from looptune.tune.winner import winner
@@ -187,11 +190,17 @@ def _entries(
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
+    own = sequential.says(prepared.job)
+    if not alone and base is not None and prepared.job.text is not None:
+        us = Original(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
+        alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
     if alone and base is not None:
-        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), "is the reference")]
+        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), own)]
     entries.append(entry("default", default, verified.get(default, "")))
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
-    entries += [entry(n, n, "against the original loops") for n in others]
+    text = prepared.job.text
+    against = NOT_INDEPENDENTLY if text is None else f"against {text.says}"
+    entries += [entry(n, n, against) for n in others]
     if prepared.request.sweep and best in times:
         entries.append(entry("tuned", best, verified.get(best, "")))
     return tuple(entries)

@@ -24,15 +24,17 @@ from looptune.report.result import Result
 from looptune.runtime import peak
 from looptune.runtime.roofline import Ceiling
 from looptune.runtime.sizes import shapes
-from looptune.tune import strategies
+from looptune.tune import sequential, strategies
 from looptune.tune.budget import Budget
 from looptune.tune.evaluate import KernelLab
-from looptune.tune.space import Space
+from looptune.tune.space import Configuration, Space
 from looptune.tune.store import Store
 from looptune.tune.strategies import Strategy
 from looptune.tune.sweep import Part, Progress, sweeps
 from looptune.tune.workers import cores
 
+FEW = 4
+"""Versions, the default among them: a smaller budget is for what the user asks for."""
 COPIES = 6
 """Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
 CONTEXT_BYTES = 2**30
@@ -58,7 +60,10 @@ def run_all(
     request, target = one.request, one.job.target
     budget = one.budget if request.sweep else Budget(count=1)
     labs = [KernelLab(p.job, p.context) for p in prepared]
-    parts = [Part(lab, _strategy(p, budget), single(p)) for lab, p in zip(labs, prepared, strict=True)]
+    parts = [
+        Part(lab, _strategy(p, budget), single(p), _on_one_core(p, lab, budget))
+        for lab, p in zip(labs, prepared, strict=True)
+    ]
     searched = sweeps(
         parts, store, budget=budget,
         opening=place.opening([p.model for p in prepared], one.jobs, request.timeout_s),
@@ -125,6 +130,13 @@ def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
     least = compulsory.work(KernelLab(job, prepared.context).analysis.model, prepared.sizes)
     ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
     return replace(prepared, job=replace(job, ceiling=ceiling))
+
+
+def _on_one_core(prepared: Prepared, lab: KernelLab, budget: Budget) -> tuple[Configuration, ...]:
+    """A sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
+    if not prepared.request.sweep or prepared.job.target.bakes or (budget.count is not None and budget.count < FEW):
+        return ()
+    return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
 
 
 def _strategy(prepared: Prepared, budget: Budget) -> Strategy:

@@ -31,6 +31,7 @@ from looptune.schedule import Scheduled, schedule
 from looptune.targets import Model
 from looptune.tune.evaluate import KernelLab, Lineup, Times, plans_of
 from looptune.tune.job import Job
+from looptune.tune.sequential import says
 from looptune.tune.serving import Raised, Returned, Sealed, seal
 from looptune.tune.store import Context, Role, Row, Store
 from looptune.tune.winner import plainest, winner
@@ -217,7 +218,7 @@ class Match:
         return ()
 
     def keep_sequential(self, times: Sequence[float]) -> None:
-        self.store.record(self._sequential(), timed(times, len(times)))
+        self.store.record(self._sequential(), replace(timed(times, len(times)), verified=says(self.lab.job)))
 
     def _sequential(self) -> Row:
         return Row(self.lab.context, "", "sequential", self.sweep)

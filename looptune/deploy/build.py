@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from looptune.deploy import module, source
@@ -21,19 +21,44 @@ from looptune.tune.store import Store
 GPU, CPU = "numba-cuda", "numba-cpu"
 
 
-def as_python(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL) -> str:
+Warn = Callable[[str], object]
+
+
+def _silent(message: str) -> None:
+    """Leave the warning unsaid."""
+
+
+def as_python(
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
+    warn: Warn = _silent,
+) -> str:  # fmt: skip
     """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
     found = _found(unit, db, target, default, floats, (GPU, CPU))
+    _warned(unit, found[1], warn)
     return module.text(Request(unit, found[0], found[1], command, floats))
 
 
-def as_c(unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL) -> str:
+def as_c(
+    unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = USUAL,
+    warn: Warn = _silent,
+) -> str:  # fmt: skip
     """As ``as_python``, but the CPU before a GPU."""
     name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
+    _warned(unit, rows, warn)
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
     return source.text(Request(unit, name, rows, command, floats), here, sizes)
+
+
+def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn) -> None:
+    """Of each version that is shipped though one core was faster: nothing else was measured that is."""
+    for row in rows:
+        if row.slower is not None:
+            sizes = " ".join(f"{n}={v}" for n, v in row.sizes.items())
+            where = f"{unit.codelet.name} {sizes} on {row.context.device}".replace("  ", " ")
+            how = "" if row.context.target == GPU else ": measure again with `looptune run --sweep`"
+            warn(f"{where} is slower than the sequential loops on one core: {row.slower:.3g} times{how}")
 
 
 def _found(

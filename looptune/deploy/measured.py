@@ -25,6 +25,8 @@ from looptune.tune.winner import winner
 from looptune.version import lowering
 
 _FLOATS = ("reassociate", "contract")
+SLOWER = 1.05
+"""Times of the sequential loops, which are timed apart."""
 _OTHERS = ("hand-written", "library")
 """What else runs in finals; their rows have a hash behind the name."""
 
@@ -44,6 +46,14 @@ class Measured:
     final: bool
     finished: float
     command: str
+    sequential_us: float | None = None
+
+    @property
+    def slower(self) -> float | None:
+        """How many times as long as the sequential loops on one core it takes, where it is slower than these."""
+        if self.sequential_us is None or self.time.median_us <= SLOWER * self.sequential_us:
+            return None
+        return self.time.median_us / self.sequential_us
 
 
 def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[Measured, ...]:
@@ -97,8 +107,15 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
     directives = canonical(best, "configuration")
     return Measured(
         row.context, json.loads(row.context.sizes), sizes, cores, directives, summary(times[best]),
-        medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""),
+        medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""), _alone(rows),
     )  # fmt: skip
+
+
+def _alone(rows: Sequence[Row]) -> float | None:
+    """What the sequential loops took on one core, by the newest row."""
+    own = [row for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
+    newest = max(own, key=_finished, default=None)
+    return newest.median_us if newest is not None else None
 
 
 def _finished(row: Row) -> float:

@@ -28,6 +28,9 @@ TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals", "ablat
 MEANWHILE = ("judge", "compile", "proofs")
 """What other processes did in these seconds."""
 
+SLOWER = 1.05
+"""Times of the sequential loops, which are timed apart."""
+
 NOTE = """\
 Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
 additions, multiplications and divisions of the original loops; a factor that can be taken out of a sum is not counted.
@@ -80,6 +83,15 @@ def row(result: Result, entry: Entry) -> tuple[str, ...]:
 
 def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
+
+
+def slower(result: Result) -> str:
+    """What stands first where one core is faster than the best version; "" where it is not."""
+    alone = result.median_us("sequential")
+    best = result.median_us("tuned") if result.entry("tuned") is not None else result.median_us("default")
+    if alone is None or best is None or best <= SLOWER * alone:
+        return ""
+    return f"slower than the sequential loops on one core: {best / alone:.3g} times"
 
 
 def title(result: Result) -> str:
@@ -172,7 +184,8 @@ def plain(result: Result) -> str:
     """The table as lines of text."""
     rows = [HEADINGS, *(row(result, e) for e in result.entries)]
     rule = tuple("-" * max(len(r[c]) for r in rows) for c in range(len(HEADINGS)))
-    return "\n".join([title(result), "", *_aligned([HEADINGS, rule, *rows[1:]]), *disturbed(result)])
+    first = [slower(result), ""] if slower(result) else []
+    return "\n".join([*first, title(result), "", *_aligned([HEADINGS, rule, *rows[1:]]), *disturbed(result)])
 
 
 def disturbed(result: Result) -> tuple[str, ...]:
@@ -199,7 +212,8 @@ def markdown(result: Result) -> str:
         *(f"{line.capitalize()}." for line in disturbed(result)),
         f"Command: `{result.command}`",
     )
-    title_lines = [f"# {title(result)}", "", *head, *rows, ""]
+    first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []
+    title_lines = [f"# {title(result)}", "", *first, *head, *rows, ""]
     rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
     without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
     rows = ["| " + " | ".join(cells) + " |" for cells in (HELD, *held(result))]

@@ -14,7 +14,7 @@ from pathlib import Path
 COMPILE_S = 300.0
 """Nothing that looptune can read takes a C compiler this long."""
 
-OPTIMISED = ("-O3", "-fwrapv", "-fno-strict-aliasing")
+OPTIMISED = ("-O3", "-fno-strict-aliasing")
 """Of the original loops: none of these changes what they compute."""
 
 
