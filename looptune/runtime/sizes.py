@@ -47,6 +47,8 @@ SHRUNK = 8
 """What a reduced size is the user's over: a nest of three loops does less than a five-hundredth of the work."""
 LARGEST = 257
 """A reduced size is about this at most: two loops of it have a thread for every lane of a large GPU."""
+MOST_SIZES = 8
+"""Integer parameters of a codelet of which each is tried as 0."""
 _FIRST = (4, 2, 1, 0)
 """Where in _PRIMES sizes begin: at 13, and below it where arrays are smaller or the interpreter would take long."""
 MOST = 20_000
@@ -211,6 +213,23 @@ def odd(codelet: Codelet, known: Problem) -> Problem | None:
     return None
 
 
+def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
+    """Sizes at which loops do not run, or once: 0 and 1 for all, 0 for each, and the first the largest of all.
+
+    Those at which the text means nothing are left out: where the interpreter sees an access outside an array, an extent
+    below zero or a division by zero.
+    """
+    sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    if not sizes or len(sizes) > MOST_SIZES:
+        return ()
+    small = {n: _PRIMES[k % len(_PRIMES)] for k, n in enumerate(sizes)}
+    turned = dict(zip(small, reversed(small.values()), strict=True))
+    candidates = [dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0), *({**small, n: 0} for n in sizes), turned]
+    distinct = {tuple(candidate.values()): candidate for candidate in candidates}
+    found = ({**known.values, **candidate} for candidate in distinct.values())
+    return tuple(Problem(v, undeclared(codelet, v)) for v in found if _runs(codelet, v))
+
+
 def reduced(codelet: Codelet, known: Problem) -> Problem | None:
     """Larger primes, in the order of the user's sizes: all different or, where the loops would leave an array, equal
     where the user's are equal.
@@ -286,6 +305,6 @@ def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     try:
         small = Problem(values, undeclared(codelet, values))
         interp.run(codelet, small.arrays(codelet, 0), small.values, count)
-    except (AssertionError, UsageError, _TooLong):
+    except (AssertionError, UsageError, _TooLong, ArithmeticError, ValueError):
         return False
     return True

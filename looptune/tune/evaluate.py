@@ -212,6 +212,7 @@ class Bench:
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     comparison: Comparison = field(init=False)
     odd: OddSizes | None = field(init=False, default=None)
+    edges: list[OddSizes] = field(init=False, default_factory=list)
     ceiling: Ceiling | None = field(init=False)
     measured_again: bool = field(init=False, default=False)
 
@@ -221,6 +222,7 @@ class Bench:
         self.machine, self.backend = job.target.machine(), job.target.backend()
         if job.odd is not None:
             self.odd = OddSizes(job, self.machine, self.backend, job.odd)
+        self.edges = [OddSizes(job, self.machine, self.backend, at, small=True) for at in job.edges]
         original = Original(job, job.problem, job.seed)
         host = original.inputs()
         judge = original.judge(host)
@@ -242,6 +244,9 @@ class Bench:
             checked = self.odd.run(self.backend.load(built.binary))
             if checked.wrong is not None:
                 return self.refuted(checked.wrong)
+        wrong = next((w for edge in self.edges if (w := edge.run(self.backend.load(built.binary)).wrong)), None)
+        if wrong is not None:
+            return self.refuted(wrong)
         if step.odd and checked is not None:
             return self.continued(built, checked, against)
         outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
@@ -290,7 +295,7 @@ class Bench:
             return replace(outcome, verified=verified(judge))
         took = {"verify_s": checked.took_s}
         facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
-        said = verified(judge, self.odd.comparison.judge, checked.sizes)
+        said = verified(judge, self.odd.judge, checked.sizes)
         return replace(outcome, verified=said, facts=facts)
 
     def timed(

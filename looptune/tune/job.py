@@ -42,6 +42,9 @@ class Job:
     ``threads``: cores that the original loops may take, because other kernels are swept meanwhile; None: all.
     A time that breaks the ``ceiling`` is refused; None where the device's peaks are not known. Without ``cuts`` every
     version is measured whole, however slow it is. ``finals_s``: how long the finals wait for clear verdicts.
+
+    ``text``: the program's own, which versions are compared with; None where it cannot be compiled. ``edges``: sizes at
+    which loops do not run, or once, where one program is for all sizes.
     """
 
     codelet: Codelet
@@ -57,6 +60,7 @@ class Job:
     threads: int | None = None
     finals_s: float = FINALS_S
     text: CReference | None = None
+    edges: tuple[Problem, ...] = ()
 
     @property
     def stricter(self) -> str:
