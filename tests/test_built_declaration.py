@@ -83,6 +83,8 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
     (tmp_path / "g.c").write_text(f"{early} {LOOP} return 3; }}\n")
     with pytest.raises(UsageError, match="f returns 1 or 3"):
         build.as_c(load(tmp_path / "g.c"), tmp_path / "none", "auto", "", default=True)
+    with pytest.raises(UsageError, match="f takes t, a pointer to a whole array"):
+        unit_of("double w[40], x[40];", "void f(int n, double (*t)[40])", tmp_path, end="(*t)[0] = 1;")
     with pytest.raises(UsageError, match="f takes s, whose type"):
         unit_of("struct q { int x; };", "void f(int n, struct q s, double *w, double *x)", tmp_path)
 

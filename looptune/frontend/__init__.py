@@ -86,6 +86,8 @@ def load(
         warnings += [
             caret(span, f"the codelet {name} is defined in another file, and left out") for name, span in elsewhere
         ]
+        warnings += survey.typos(program.source.pragmas, program.source.sources)
+        select.check_scops(program.source, program.file)
         chosen = select.choose(program.file, kernel, program.path)
         warnings += survey.warnings(program.file, chosen)
         unit = _single(program, chosen[0]) if len(chosen) == 1 else _group(program, chosen, warnings)

@@ -158,12 +158,15 @@ class _Reader:
             raise ParseError(
                 f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
             )
+        # as before C89: the types stand after the parentheses
+        later = {d.name: d for d in node.param_decls or ()}
         self.inner = []
         result = self.type(declaration.type)
         outer, self.constants = self.constants, []
         self.targets = frozenset(_targets(node.body))
         with self.scope():
-            params = tuple(p for d in (declaration.args.params if declaration.args else ()) for p in self.parameter(d))
+            listed = declaration.args.params if declaration.args else ()
+            params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
             body = self.block(node.body)
         self.constants = outer
         opening, closing = self.braces(node.body)
@@ -177,7 +180,7 @@ class _Reader:
                 return (s.Declare("...", s.Other("a variable or untyped parameter"), span=span),)
             case _:
                 kind = self.type(node.type)
-                if kind == s.Basic("void"):
+                if kind == s.Basic("void") and node.name is None:
                     return ()
                 name = node.name if node.name is not None else ""
                 return (s.Declare(name, kind, const="const" in node.quals, c=_written(node), span=self.span(node)),)
@@ -300,7 +303,7 @@ class _Reader:
                 self.types[node.name] = self.type(node.type)
                 self.inner.append(CGenerator().visit(node))
                 return ()
-            case c_ast.EmptyStatement():
+            case c_ast.EmptyStatement() | c_ast.StaticAssert():
                 return ()
             case c_ast.Compound():
                 return (self.block(node),)
@@ -407,6 +410,8 @@ class _Reader:
                 return s.Strange("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():
                 return s.Strange("a call through a pointer", "the function's name", parts, span=span)
+            case c_ast.Compound():
+                return s.Strange("({ … }), which is GNU C,", "its statements and an expression", parts, span=span)
             case _:
                 return s.Strange("this expression", "plain arithmetic", parts, span=span)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from looptune.errors import ParseError
@@ -24,7 +24,49 @@ def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, 
     token = source.tokens[at]
     before = source.tokens[at - 1] if at else None
     message, stumbled = _message(place["what"], token, before)
+    foreign = _foreign(source.tokens, at)
+    if foreign is not None:
+        message, stumbled = foreign
     return ParseError(message + _hint(source), stumbled.span), at
+
+
+_GNU_WORDS = {
+    "typeof": ("typeof", "the type"), "__typeof__": ("typeof", "the type"), "__typeof": ("typeof", "the type"),
+    "__auto_type": ("__auto_type", "the type"), "asm": ("inline assembly", "C"), "__asm__": ("inline assembly", "C"),
+    "__asm": ("inline assembly", "C"), "complex": ("a complex number", "its two parts as numbers"),
+    "_Complex": ("a complex number", "its two parts as numbers"),
+}  # fmt: skip
+"""Words of GNU C, and of C that is not read: what each is, and what to write in its place."""
+
+
+def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
+    """What stands at a token, or before it in its statement, that no standard C is; and the token it begins with."""
+    first = at
+    while first and tokens[first - 1].text not in (";", "{", "}"):
+        first -= 1
+    here = tokens[at].text
+    last = tokens[at - 1].text if at else ""
+    if (last, here) == ("?", ":"):
+        return "`a ?: b` is GNU C: write `a ? a : b`", tokens[at - 1]
+    if (here == "." and last in ("[", "")) or (here == "." and at > 1 and tokens[at - 2].text == "["):
+        return "`[a ... b] =` is GNU C: write the values, or a loop", tokens[at]
+    if here == "{" and last == ")" and any(t.text == "{" for t in tokens[:first]) and _nested(tokens, first, at):
+        return "a function inside a function is GNU C: write it outside", tokens[first]
+    for k in range(max(0, first - 1), min(at + 1, len(tokens))):
+        if tokens[k].text == "{" and k and tokens[k - 1].text == "(":
+            return "`({ … })` is GNU C: write its statements, and its value as an expression", tokens[k - 1]
+        known = _GNU_WORDS.get(tokens[k].text)
+        if known is not None:
+            return f"{known[0]} is not read: write {known[1]} instead", tokens[k]
+    return None
+
+
+def _nested(tokens: Sequence[Token], first: int, at: int) -> bool:
+    """A type, a name and parentheses, which are not those of a condition."""
+    words = [t.text for t in tokens[first:at]]
+    return len(words) > 3 and re.match(r"[A-Za-z_]", words[0]) is not None and words[1] != "(" and (
+        words[0] not in ("else", "do", "return", "for", "while", "if", "switch")
+    )  # fmt: skip
 
 
 def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:

@@ -24,6 +24,13 @@ MATH = frozenset({
     "atan", "atan2", "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "round", "fmin", "fmax", "fmod", "hypot", "cbrt",
     "copysign", "fma",
 })  # fmt: skip
+OTHER_MATH = frozenset({
+    "erf", "erfc", "tgamma", "lgamma", "asinh", "acosh", "atanh", "rint", "nearbyint", "lrint", "llrint", "lround",
+    "llround", "remainder", "remquo", "frexp", "ldexp", "modf", "scalbn", "scalbln", "ilogb", "logb", "nan", "fdim",
+    "nextafter", "nexttoward", "isnan", "isinf", "isfinite", "isnormal", "signbit", "fpclassify", "isgreater", "isless",
+    "isunordered", "j0", "j1", "jn", "y0", "y1", "yn", "sincos", "exp10",
+})  # fmt: skip
+"""The rest of math.h."""
 _ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
 ABSOLUTE = {"abs": "int32", "labs": "int64", "llabs": "int64"}
 
@@ -314,6 +321,10 @@ class Expressions:
         if fn not in MATH and fn.endswith("f"):
             fn, dtype = fn[:-1], "float32"
         if fn not in MATH:
+            base_name = e.name[:-1] if e.name.endswith(("f", "l")) else e.name
+            if {e.name, base_name} & OTHER_MATH:
+                known = "what docs/c.md lists of math.h"
+                raise refuse(f"a call of {e.name}", f"its formula, or {known}", e.span)
             raise refuse(f"a call of {e.name}", "its statements, or a function that only returns an expression", e.span)
         self.count(e, _ARITY.get(fn, 1))
         args = [self.value(a) for a in e.args]

@@ -25,7 +25,8 @@ def _is(item: Any, word: str) -> bool:
             return own == word
         case s.Return(value):
             if word == "return" and value is not None and not isinstance(value, s.Number):
-                message = "the result of a codelet is not used: write it to an array element or through a pointer"
+                message = ("a codelet that returns a value it computes is not accepted: make the function void, and "
+                           "write the value through a pointer parameter, `*result = …;`")  # fmt: skip
                 raise UnsupportedError(message, item.span)
             return word == "return"
         case _:

@@ -208,6 +208,9 @@ class Statements:
             case s.Name(name) if self.exprs.storage(target) is None:
                 message = f"a write to {base(name)}, which is no variable of the codelet's own,"
                 raise refuse(message, f"*{base(name)}, a pointer parameter,", target.span)
+            case s.Name(name) if not op:
+                shown = base(name)
+                raise refuse(f"setting {shown}, which is a pointer or an array,", f"its elements, {shown}[…],", span)
             case s.Name() | s.Index() | s.Unary("*"):
                 element = self.exprs.load(target)
                 new = cast(self.combined(op, element, self.exprs.value(value), span), element.dtype)

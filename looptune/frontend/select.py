@@ -80,6 +80,18 @@ def external(source: Preprocessed, file: s.File) -> tuple[tuple[str, Span], ...]
     return tuple((name, span) for name, span in found if name is not None and name not in defined)
 
 
+def check_scops(source: Preprocessed, file: s.File) -> None:
+    """UnsupportedError for a scop that stands in no function."""
+    inside = {n.span for f in file.functions for n in s.every(f.body) if isinstance(n, s.Mark)}
+    bodies = [(f.open.file, f.open.line, f.close.line) for f in file.functions]
+    for pragma in source.pragmas:
+        at = pragma.span
+        within = any(file == at.file and first <= at.line <= last for file, first, last in bodies)
+        if pragma.family == "scop" and at not in inside and not within:
+            message = "this scop stands in no function: write one around it, with the arrays and sizes it uses"
+            raise UnsupportedError(message, at)
+
+
 def _marks(source: Preprocessed) -> list[int]:
     """The numbers of the ``#pragma hmpp … codelet`` lines."""
     lines = ((k, p.body.text) for k, p in enumerate(source.pragmas) if p.family == "hmpp")

@@ -6,7 +6,8 @@ directions must be readable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 
 from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import hmpp
@@ -43,6 +44,28 @@ def warnings(file: s.File, chosen: Sequence[Chosen]) -> list[str]:
             found.append(caret(said.span, f"no codelet is labelled {said.label}"))
     for c in chosen:
         found += _clauses(c)
+    return found
+
+
+_OURS = ("hmppcg", "looptune", "hmpp", "scop", "endscop")
+_OTHERS = frozenset((
+    "omp", "acc", "gcc", "clang", "once", "pack", "stdc", "unroll", "nounroll", "ivdep", "simd", "vector", "novector",
+    "loop", "warning", "message", "push_macro", "pop_macro", "weak", "ident", "region", "endregion", "intel", "pgi",
+    "message", "comment", "optimize", "inline", "noinline", "parallel", "hls", "acs", "css", "smecy", "cetus",
+))  # fmt: skip
+"""Families of other tools."""
+
+
+def typos(pragmas: Sequence[Pragma], read: Collection[str]) -> list[str]:
+    """Pragmas of no known tool whose name is nearly one of ours, in the files that the user wrote."""
+    found: list[str] = []
+    for pragma in pragmas:
+        if pragma.family in _OURS or pragma.family in _OTHERS or pragma.span.file not in read:
+            continue
+        near = get_close_matches(pragma.family, _OURS, 1, 0.72)
+        if near:
+            found.append(caret(pragma.span, f"#pragma {pragma.family} is of no known tool, and left out: did you mean "
+                                            f"{near[0]}?"))  # fmt: skip
     return found
 
 

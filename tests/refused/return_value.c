@@ -1,5 +1,5 @@
 /* expect:
-FILE:9:3: the result of a codelet is not used: write it to an array element or through a pointer
+FILE:9:3: a codelet that returns a value it computes is not accepted: make the function void, and write the value through a pointer parameter, `*result = …;`
     return s;
     ^^^^^^
 */
