@@ -43,7 +43,7 @@ class CWriter(CValues):
         self.plan = plan
         self.counters = set(unsigned)
         self.nonnegative = set(unsigned)
-        self.counted, self.most = set(), {}
+        self.counted, self.most, self.starts = set(), {}, {}
         self.kinds: dict[str, str] = dict.fromkeys(unsigned, "uint32")
         self.functions: dict[str, str] = {}
         self.assigned: dict[str, str] = {}

@@ -127,7 +127,7 @@ class CudaWriter(Writer, NumbaSpelling):
         Writer.__init__(self, unsigned)
         self.plan = plan
         self.counters = set(unsigned)
-        self.counted, self.most = set(), {}
+        self.counted, self.most, self.starts = set(), {}, {}
 
     def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         return KernelWriter.block(self, body, indent)

@@ -39,7 +39,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
     kernel = kept(speculated(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
-    writer.counted, writer.most = set(), {}
+    writer.counted, writer.most, writer.starts = set(), {}, {}
     writer.products_apart = kernel.products_apart
     writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
     if kernel.vectors:
@@ -67,6 +67,7 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
             live.append(f"{var} < {writer.limit(axis, unsigned)}")
     for axis in kernel.loops:
         writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
+        writer.begins(axis)
     if stage is not None:
         writer.tiles = frozenset(t.name for t in stage.tiles)
         yield from cuda_stage.together(kernel, stage, writer, writer.both(*live))

@@ -155,6 +155,8 @@ class KernelWriter(Spelling):
     """What variables are declared as where that is not their type: C asks for it."""
     most: dict[str, int]
     """What some of these are at most."""
+    starts: dict[str, int]
+    """What variables of loops are at least."""
     tiles: frozenset[str] = frozenset()
     """The arrays in shared memory, which have one subscript."""
     products_apart: bool = False
@@ -220,7 +222,7 @@ class KernelWriter(Spelling):
         """Runs of assignments with what they share computed once."""
         held: list[str] = []
         for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative):
+            for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative, self.starts):
                 match stmt:
                     case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
                         yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
@@ -248,8 +250,13 @@ class KernelWriter(Spelling):
     def count(self, loop: Loop, lanes: int) -> None:
         """A loop of the thread begins. Where it is shared out, or begins at what varies, its variable is like any other
         of a place: what is known of its steps saves nothing then."""
+        self.begins(loop)
         if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
             self.counted.add(loop.var)
+
+    def begins(self, loop: Loop) -> None:
+        if isinstance(loop.lo, Const):
+            self.starts[loop.var] = int(loop.lo.value)
 
     def place(self, load: Load) -> Expr:
         """Where an element is in its array, in elements; a single subscript says that."""
@@ -275,6 +282,7 @@ class KernelWriter(Spelling):
         for names in (self.counters, self.nonnegative, self.counted):
             names.discard(var)
         self.most.pop(var, None)
+        self.starts.pop(var, None)
 
     def same_sign(self, e: Expr) -> bool:
         """A size, a counter or a constant that an unsigned comparison may use as it is."""

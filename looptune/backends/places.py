@@ -69,3 +69,26 @@ def at_most(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> i
         case Var(name) if name in nonnegative:
             return most.get(name)
     return None
+
+
+def lowest(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> int | None:
+    """What ``e`` is at least, where that is seen; ``least``: what some variables are, others are not negative.
+
+    >>> i, n = Var("i"), Var("n")
+    >>> lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {"i": 1}), lowest(mul(sub(i, Const(1)), n), {"i", "n"}, {})
+    (0, None)
+    """
+    match e:
+        case Var(name) if name in least:
+            return least[name]
+        case Bin("-", lhs, Const(int(n))) if e.dtype in ("int32", "int64"):
+            first = lowest(lhs, nonnegative, least)
+            return None if first is None else first - n
+        case Bin("+" | "*" as op, lhs, rhs) if e.dtype in ("int32", "int64"):
+            a, b = lowest(lhs, nonnegative, least), lowest(rhs, nonnegative, least)
+            if a is None or b is None or (op == "*" and (a < 0 or b < 0)):
+                return None
+            return a + b if op == "+" else a * b
+        case Const(int(n)):
+            return n
+    return 0 if never_negative(e, nonnegative) else None

@@ -18,10 +18,12 @@ division, or a function, is a branch to a compiler for GPUs: what is loaded afte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
-from looptune.backends.text import may_wrap, never_negative
+from looptune.backends.places import lowest
+from looptune.backends.text import may_wrap
 from looptune.ir import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ranges import linear
 from looptune.rewrite import rewrite, walk
@@ -37,9 +39,13 @@ Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
 
 
-def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]) -> Iterator[Stmt]:
+def once(
+    body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str],
+    least: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Stmt]:  # fmt: skip
     """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
-    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative.
+    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative; ``least``:
+    what some of these are at least.
 
     A load whose place is held has one subscript: the place.
     """
@@ -48,15 +54,15 @@ def once(body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegat
         yield from body
         return
     changed = written(run)
-    placed = tuple(_placed(run, changed, flat, fresh, nonnegative))
+    places = {n: _split(flat(n), nonnegative, least) for n in walk(run) if isinstance(n, Load)}
+    placed = tuple(_placed(run, changed, places, fresh))
     valued = tuple(_valued(placed, changed, fresh))
     yield from _loaded_before(tuple(_stored_once(valued, fresh)), changed, fresh)
 
 
 def _placed(
-    body: tuple[Assign, ...], changed: set[str], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str]
+    body: tuple[Assign, ...], changed: set[str], places: Mapping[Load, tuple[Expr, int]], fresh: Callable[[str], str]
 ) -> Iterator[Assign]:
-    places = {n: _split(flat(n), nonnegative) for n in walk(body) if isinstance(n, Load)}
     often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
     held: dict[Expr, Var] = {}
 
@@ -82,13 +88,13 @@ def _place(e: Expr, changed: set[str]) -> bool:
     return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
 
 
-def _split(e: Expr, nonnegative: Collection[str]) -> tuple[Expr, int]:
-    """What varies, and what is added to it: nothing where a variable may be negative, as in a loop from -1, or the sum
-    wraps by C's rules."""
+def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> tuple[Expr, int]:
+    """What varies, and what is added to it: nothing where a term may be negative, as the variable of a loop from -1 or
+    a remainder, or the sum wraps by C's rules: 32 bits would wrap before 64 bits are added to them."""
     if may_wrap(e, nonnegative):
         return e, 0
     terms, constant = linear(e)
-    below = (not never_negative(term, nonnegative) for term in terms)
+    below = ((at := lowest(term, nonnegative, least)) is None or at < 0 for term in terms)
     if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
     base: Expr = Const(0)
