@@ -39,6 +39,7 @@ from looptune.options import (
     warn,
     write,
 )
+from looptune.source import caret
 from looptune.version import __version__
 
 
@@ -92,6 +93,8 @@ def check(
         return 0
     lines = "\n".join((*directives, *configured(config))).splitlines()
     found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
+    for outside in found.leaves:
+        warn(caret(outside.span, str(outside)))
     if as_json:
         click.echo(json.dumps(loops_json.record(found), indent=1))
     else:

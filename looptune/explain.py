@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from looptune import assumed
 from looptune.analysis import Analysis
 from looptune.backends.accumulating import vectorised
 from looptune.errors import LooptuneError
@@ -23,6 +24,7 @@ from looptune.outline import outline
 from looptune.permitted import Permitted, permitted
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.plans import Step as HostStep
+from looptune.poly.leaving import Leaves, leaving
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
 from looptune.poly.reason import Reason
@@ -96,7 +98,7 @@ class Runs:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """``permitted`` only where everything was asked for. ``vectors``: the sums of floats that a CPU's compiler may take
-    in any order."""
+    in any order. ``assumes``: what is taken for granted; ``leaves``: the accesses outside of their arrays."""
 
     codelet: str
     path: str
@@ -107,6 +109,8 @@ class Explanation:
     runs: Runs
     permitted: Permitted | None
     vectors: tuple[Sum, ...] = ()
+    assumes: tuple[str, ...] = ()
+    leaves: tuple[Leaves, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -130,7 +134,11 @@ def explain(
     found = permitted(analysis) if everything else None
     loops = tuple(_loops(analysis))
     vectors = vectorised(unit.codelet, plan(done.codelet)) if reassociate else ()
-    return Explanation(unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors)
+    outside = leaving(analysis.model)
+    assumes, leaves = (*assumed.said(unit, outside), *done.assumed), tuple(x for x in outside if x.always)
+    return Explanation(
+        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, assumes, leaves
+    )
 
 
 def _loops(analysis: Analysis) -> Iterator[LoopFacts]:

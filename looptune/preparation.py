@@ -14,6 +14,7 @@ import numpy as np
 from looptune import cachefolder, dump, finals, flops, plugins, spaces
 from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
+from looptune.deploy.runtime.reach import reached, too_short
 from looptune.errors import LooptuneError, UsageError
 from looptune.escape import printable
 from looptune.floats import Floats, chosen
@@ -22,6 +23,7 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Expr, Scalar
 from looptune.places import HERE, Place
 from looptune.plans import value
+from looptune.reached import accesses
 from looptune.report.study import Study
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
@@ -176,6 +178,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
     _check_sizes(request, unit)
     _check_memory(unit.codelet, unit.values)
+    _check_reach(unit.codelet, unit.values)
     size = _problem(request, unit)
     needed = (_by_hand(request), size.data)
     place.require([path for path in needed if path is not None], target.name)
@@ -214,6 +217,18 @@ def _check_memory(codelet: Codelet, values: Mapping[str, int | float]) -> None:
             what = f"{p.name} would need {_bytes(needs)}" if needs > have else f"the arrays would need {_bytes(total)}"
             if total > have:
                 raise UsageError(f"{what}, this machine has {_bytes(have)}: choose smaller sizes with -D", p.span)
+
+
+def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
+    """UsageError, before anything is compiled, where the loops surely leave an array at these sizes."""
+    sizes = integers(codelet, values)
+    reach = reached(accesses(codelet), sizes)
+    for p in (p for p in codelet.params if isinstance(p, Array)):
+        extents = [None if e is None else _extent(e, sizes) for e in p.shape]
+        if all(n is not None for n in extents):
+            wrong = too_short(p.name, math.prod(max(0, n) for n in extents if n is not None), reach.get(p.name))
+            if wrong is not None:
+                raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
 
 
 def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from looptune import targets
 from looptune.api import CACHE, scheduled
+from looptune.assumed import overlapping
 from looptune.escape import comment_lines
 from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit, load
@@ -50,6 +51,9 @@ def transform(
              "--strict-float refuses them")  # fmt: skip
     if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
         done = replace(done, codelet=unit.codelet)
+    apart = _apart(unit, done)
+    if apart:
+        note(f"{file}: the directives rest on this, which C does not say: {apart}")
     usual = how(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
     edits = written_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
     macros = [name for name in unit.defines if name not in unit.given]
@@ -106,6 +110,13 @@ def _loaded(
     return unit
 
 
+def _apart(unit: Unit, done: Scheduled) -> str:
+    """Which arrays have to be apart for what the directives move; "" where nothing moves, or C says that they are."""
+    moved = any(s.proof == "proved" for s in done.steps)
+    pairs = ", ".join(f"{p} and {q}" for p, q in overlapping(unit)) if moved else ""
+    return f"these do not overlap: {pairs}" if pairs else ""
+
+
 def _head(unit: Unit, lines: Sequence[str], done: Scheduled) -> str:
     whole = [
         *"\n".join(lines).splitlines(),
@@ -113,6 +124,8 @@ def _head(unit: Unit, lines: Sequence[str], done: Scheduled) -> str:
         *(f"added up in another order than in the original: {sum_}" for sum_ in done.sums),
     ]
     said = "".join(f"   {line}\n" for line in comment_lines(whole))
+    apart = _apart(unit, done)
+    said += f"   assumed: {apart}\n" if apart and said else ""
     macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
     return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
 

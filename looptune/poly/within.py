@@ -68,7 +68,7 @@ def accesses(model: Model) -> Iterator[tuple[str, Place]]:
                 shapes[name] = shape
     for s in (s for s in model.statements.values() if not s.asks):
         for e, reached in _expressions(model, s):
-            for node, here in _evaluated(e, reached):
+            for node, here in evaluated(e, reached):
                 span = node.span if node.span.line else reached.span
                 yield f"{written_as(node)} at {span}", here.places(node.index, shapes[node.array])
 
@@ -86,24 +86,24 @@ def _expressions(model: Model, s: Statement) -> Iterator[tuple[Expr, Reached]]:
     yield s.assign.value, here
 
 
-def _evaluated(e: Expr, here: Reached) -> Iterator[tuple[Load, Reached]]:
+def evaluated(e: Expr, here: Reached) -> Iterator[tuple[Load, Reached]]:
     match e:
         case Select(cond, then, other):
-            yield from _evaluated(cond, here)
-            yield from _evaluated(then, here.under(cond, True))
-            yield from _evaluated(other, here.under(cond, False))
+            yield from evaluated(cond, here)
+            yield from evaluated(then, here.under(cond, True))
+            yield from evaluated(other, here.under(cond, False))
         case Bin("&&" | "||" as op, lhs, rhs):
-            yield from _evaluated(lhs, here)
-            yield from _evaluated(rhs, here.under(lhs, op == "&&"))
+            yield from evaluated(lhs, here)
+            yield from evaluated(rhs, here.under(lhs, op == "&&"))
         case Bin(_, lhs, rhs):
-            yield from _evaluated(lhs, here)
-            yield from _evaluated(rhs, here)
+            yield from evaluated(lhs, here)
+            yield from evaluated(rhs, here)
         case Un(_, arg) | Cast(_, arg):
-            yield from _evaluated(arg, here)
+            yield from evaluated(arg, here)
         case Call(_, args):
             for arg in args:
-                yield from _evaluated(arg, here)
+                yield from evaluated(arg, here)
         case Load(_, index):
             yield e, here
             for subscript in index:
-                yield from _evaluated(subscript, here)
+                yield from evaluated(subscript, here)

@@ -32,6 +32,7 @@ def text(e: Explanation, *, colour: bool = False) -> str:
     lines += [f"  {in_vectors(e.vectors)}"] if e.vectors else []
     if e.permitted is not None:
         lines += ["", *_permitted(e.permitted, e.loops)]
+        lines += ["  assumed", *(f"    {line}" for line in e.assumes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

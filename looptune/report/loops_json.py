@@ -6,6 +6,7 @@ from typing import Any
 
 from looptune.explain import Explanation, Judged, LoopFacts, Runs
 from looptune.permitted import Permitted
+from looptune.poly.leaving import Leaves
 from looptune.poly.reason import Reason
 from looptune.source import Span
 
@@ -24,6 +25,18 @@ def record(e: Explanation) -> Json:
         "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
         "runs": _runs(e.runs),
         "permitted": None if e.permitted is None else _permitted(e.permitted),
+        "assumes": list(e.assumes),
+        "leaves": [_leaves(x) for x in e.leaves],
+    }
+
+
+def _leaves(x: Leaves) -> Json:
+    return {
+        "access": x.access,
+        "array": x.declared,
+        **_at(x.span),
+        "iteration": dict(x.at),
+        "sizes": dict(x.sizes),
     }
 
 

@@ -1,0 +1,106 @@
+"""What a codelet takes for granted is derived and said: arrays apart, subscripts inside, no overflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from looptune.errors import UsageError
+from looptune.explain import explain
+from looptune.frontend import load
+from looptune.preparation import Request, prepare_all
+from looptune.source_to_source import transform
+
+
+def leaves(text: str) -> list[str]:
+    return [str(x) for x in explain(load(text + "\n")).leaves]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 1; }",
+            ["a[i] leaves a[n]: i = 1 when n = 1"],
+        ),
+        (
+            "void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i + 1] = 1; }",
+            ["a[i + 1] leaves a[n]: i = 0 when n = 1"],
+        ),
+        (
+            "void f(int n, float a[n]) { for (int i = n - 1; i >= 0; i--) a[i] = a[i - 1]; }",
+            ["a[i - 1] leaves a[n]: i = 0 when n = 1"],
+        ),
+        (
+            "void f(int n, int m, float a[n][m]) "
+            "{ for (int i = 0; i < n; i++) for (int j = 0; j <= m; j++) a[i][j] = 1; }",
+            ["a[i][j] leaves a[n][m]: i = 0, j = 1 when n = 1, m = 1"],
+        ),
+        ("void f(float a[8]) { for (int i = 0; i < 9; i++) a[i] = 1; }", ["a[i] leaves a[8]: i = 8"]),
+        ("void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] = 1; }", []),
+        ("void f(int n, int m, float a[n]) { for (int i = 0; i < m; i++) a[i] = 1; }", []),
+        ("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) if (i < n) a[i] = 1; }", []),
+        ("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) if (a[0] > 0) a[i] = 1; }", []),
+        ("void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[0] = i > 0 ? a[i - 1] : 0; }", []),
+        ("void f(int n, float *a) { for (int i = 0; i <= n; i++) a[i] = 1; }", []),
+    ],
+)
+def test_a_subscript_that_leaves_its_array_whatever_the_sizes(text: str, expected: list[str]) -> None:
+    """A warning with the smallest example; none where some sizes fit, or where data decide."""
+    assert leaves(text) == expected
+
+
+def assumed(text: str) -> tuple[str, ...]:
+    return explain(load(text + "\n")).assumes
+
+
+COPY = "{ for (int i = 0; i < n; i++) a[i] = b[i]; }"
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        (f"void f(int n, float *a, float *b) {COPY}", "a and b"),
+        (f"void f(int n, float a[n], const float b[n]) {COPY}", "a and b"),
+        (f"void f(int n, float *restrict a, float *b) {COPY}", ""),
+        (f"void f(int n, float *a, const float *__restrict b) {COPY}", ""),
+        (f"float a[100], b[100]; void f(int n) {COPY}", ""),
+        (f"float a[100]; void f(int n, float *b) {COPY}", "b and a"),
+        ("void f(int n, float *a, float *b, float *c) { for (int i = 0; i < n; i++) a[i] = b[i] + c[i]; }",
+         "a and b, a and c"),
+    ],
+)  # fmt: skip
+def test_which_arrays_must_not_overlap(text: str, pairs: str) -> None:
+    """Those that C allows to, where one is written."""
+    said = [line for line in assumed(text) if "overlap" in line]
+    found = said[0].removeprefix("these do not overlap: ") if said else ""
+    assert {frozenset(p.split(" and ")) for p in found.split(", ")} == {
+        frozenset(p.split(" and ")) for p in pairs.split(", ")
+    }
+
+
+def test_sizes_that_keep_a_subscript_inside() -> None:
+    """What has to hold of the sizes, in isl's words."""
+    text = "void f(int n, int m, float a[n]) { for (int i = 0; i < m; i++) a[i] = 1; }"
+    assert "a[i] is inside a[n]: m <= n" in assumed(text)[0]
+
+
+def test_transform_says_what_a_new_order_rests_on(tmp_path: Path) -> None:
+    """A note and a line of the header, where C does not say that two arrays are apart; nothing where it does."""
+    path, said = tmp_path / "f.c", list[str]()
+    path.write_text(f"void f(int n, float *a, float *b) {COPY}\n")
+    made = transform(path, ["loop i: unroll 4, split"], note=said.append)
+    assert "assumed: these do not overlap: a and b" in made
+    assert len(said) == 1
+    path.write_text(f"void f(int n, float *restrict a, float *b) {COPY}\n")
+    assert "overlap" not in transform(path, ["loop i: unroll 4, split"], note=said.append)
+    assert len(said) == 1
+
+
+def test_run_says_at_once_that_the_loops_leave_an_array(tmp_path: Path) -> None:
+    """Before anything is compiled, with the number of elements and the one that is reached."""
+    path = tmp_path / "f.c"
+    path.write_text("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 2 * a[i]; }\n")
+    with pytest.raises(UsageError, match=r"a is too short: it has 100 elements, and .* reach element 100"):
+        prepare_all(Request(path, target="numba-cpu", defines={"n": "100"}))
