@@ -7,7 +7,7 @@ the file where the token there stands in it, or where the macro does that the to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.frontend.preprocess import Token
@@ -65,13 +65,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A function's body. ``lines`` are the directives of the whole file."""
+    """A function's body. ``lines`` are the directives of the whole file, ``places`` the tokens by where they stand."""
 
     path: str
     text: str
     tokens: tuple[Token, ...]
     body: Pieces
     lines: tuple[Line, ...]
+    places: Mapping[tuple[str, int, int], Sequence[int]]
 
     def real(self, k: int) -> bool:
         """The token stands in the file itself, under no macro."""
@@ -115,11 +116,8 @@ class Layout:
     def find(self, span: Span, words: Sequence[str]) -> int | None:
         """The token of the body at the place, one of ``words`` where these are given; None where it is not certain."""
         low, high = self.body.pieces[0].first, self.body.pieces[-1].last
-        found = [
-            k for k in range(low, high + 1)
-            if (t := self.tokens[k].span).line == span.line and t.col == span.col and t.file == span.file
-            and (not words or self.tokens[k].text in words)
-        ]  # fmt: skip
+        at = self.places.get((span.file, span.line, span.col), ())
+        found = [k for k in at if low <= k <= high and (not words or self.tokens[k].text in words)]
         certain = len(found) == 1 or (found and not words and self.tokens[found[0]].macro is None)
         return found[0] if certain else None
 
@@ -163,7 +161,10 @@ def layout(
         body, _ = _Statements(tokens).block(opens[0])
     except IndexError:
         return None
-    whole = Layout(path, text, tokens, body, tuple(lines_of(text)))
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for k, token in enumerate(tokens):
+        places.setdefault((token.span.file, token.span.line, token.span.col), []).append(k)
+    whole = Layout(path, text, tokens, body, tuple(lines_of(text)), places)
     part = body if within is None else _part(whole, body, within)
     return replace(whole, body=part) if part is not None and part.pieces else None
 
