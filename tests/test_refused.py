@@ -45,6 +45,8 @@ OTHERWISE: Mapping[str, str] = {
     "several characters in one": "likewise",
     "more characters than an int has bytes": "likewise",
     "\0 may change \0, which bounds it": "jam: the front end makes such a loop a while, which jam refuses first",
+    "this nest, on which \0, cannot be analysed": "when isl gives up is no matter of one file: test_isl_limits",
+    "the bounds of its loops are too involved": "likewise",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""
 

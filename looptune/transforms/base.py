@@ -252,13 +252,15 @@ MOST_STATEMENTS = 8192
 def written_out(transform: Transform, said: str, loop: Loop) -> None:
     """DirectiveError where that is too much to be judged and compiled within minutes."""
     copies, inside = transform.copies, sum(isinstance(s, Assign) for s in walk(loop.body))
-    many = ""
     if copies > MOST_COPIES:
-        many = f"{copies:,} copies, the most is {MOST_COPIES:,}"
-    elif copies > 1 and copies * inside > MOST_STATEMENTS:
-        many = f"{copies * inside:,} statements out of {inside:,}, the most is {MOST_STATEMENTS:,}"
-    if many:
-        raise DirectiveError(f"{said} of loop {loop.var} makes {many}", transform.span)
+        raise DirectiveError(
+            f"{said} of loop {loop.var} makes {copies:,} copies, the most is {MOST_COPIES:,}", transform.span
+        )
+    if copies > 1 and copies * inside > MOST_STATEMENTS:
+        raise DirectiveError(
+            f"{said} of loop {loop.var} makes {copies * inside:,} statements out of {inside:,}, "
+            f"the most is {MOST_STATEMENTS:,}", transform.span,
+        )  # fmt: skip
 
 
 def positive(arg: Arg, what: str) -> int:
