@@ -16,6 +16,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __maxnreg__(most)
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_assume(holds) assert(holds)

@@ -19,7 +19,6 @@ from unittest.mock import patch
 from differential import cases, compiled, directives, runners
 from differential.cases import Case, Judged
 from differential.compiled import Ran, Text
-from differential.left_out import LEFT_OUT
 from differential.outcomes import Failure, Report
 from looptune import source_to_source
 from looptune.bake import bake
@@ -36,6 +35,8 @@ WAIT_S = 300
 HEAVY = ("numba-cpu", "simulator", "cuda-c", "opencl", "built")
 ON_GPU = {"gpu-numba": "numba-cuda", "gpu-c": "cuda-c"}
 """Of --device gpu: what is run on the device itself, with looptune's name of each target."""
+PLANNED = ("numba-cpu", "simulator", "cuda-c", "opencl", *ON_GPU)
+"""Those that get a plan, of which some have the first sizes as constants."""
 EVERY = ("front", "transform", "interpreter", "built-c", *HEAVY)
 Announce = Callable[[int, str], None]
 
@@ -123,8 +124,6 @@ class Batch:
     def _compiled(self, judged: Sequence[Judged], target: str, text_of: Callable[[Path, Judged], str]) -> None:
         texts: list[tuple[Judged, Text]] = []
         wanted = [j for j in judged if target in self.of(j.case.index)]
-        if target == "built-c" and "globals of built C" in LEFT_OUT:
-            wanted = [j for j in wanted if not any(v.apart for v in j.case.program.variables)]
         for j in wanted:
             path = self.folder / f"c{j.case.index}.c"
 
@@ -215,7 +214,7 @@ class Batch:
 
     def _numbers(self, case: Case, target: str) -> Iterable[int]:
         numbers = self.references[case.index]
-        if self._baked(case) and target in HEAVY:
+        if self._baked(case) and target in PLANNED:
             return [n for n in numbers if n == 0]
         return list(numbers)
 
@@ -296,5 +295,7 @@ def _transform(path: Path, j: Judged) -> str:
 
 
 def _built_c(_: Path, j: Judged) -> str:
-    """What ``looptune build --c --default`` writes."""
-    return as_c(j.unit, Path("none"), "numba-cpu", "looptune build", default=True)
+    """What ``looptune build --c --default`` writes, and the globals that the file itself has."""
+    apart = (v for v in j.case.program.variables if v.apart)
+    own = (f"{compiled.basic(v)} {v.name}{''.join(f'[{e}]' for e in v.extents)};\n" for v in apart)
+    return as_c(j.unit, Path("none"), "numba-cpu", "looptune build", default=True) + "".join(own)

@@ -200,7 +200,7 @@ def _main(image: _Image) -> str:
         apart = [v for v in program.variables if v.apart]
         if k not in declared:
             declared.add(k)
-            listed = ", ".join("void *" if v.extents else _basic(v) for v in params)
+            listed = ", ".join("void *" if v.extents else basic(v) for v in params)
             parts.append(f"void {program.name}({listed});\n")
             parts += [f"extern char {v.name}[];\n" for v in apart]
         parts.append(f"static void call_{at}(char *base)\n{{\n")
@@ -212,7 +212,7 @@ def _main(image: _Image) -> str:
             elif isinstance(given, np.ndarray):
                 parts.append(f"    void *{v.name}__ = TAKE({place}, {given.nbytes});\n")
         given_ = ", ".join(
-            f"{v.name}__" if v.extents else f"*({_basic(v)} *)(base + {places[v.name][0] + image.head})" for v in params
+            f"{v.name}__" if v.extents else f"*({basic(v)} *)(base + {places[v.name][0] + image.head})" for v in params
         )
         parts.append(f"    {program.name}({given_});\n")
         for v in program.variables:
@@ -229,10 +229,11 @@ def _main(image: _Image) -> str:
     return "".join(parts)
 
 
-def _basic(v: Variable) -> str:
+def basic(v: Variable) -> str:
     """The type without its typedef."""
     return {
-        "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short", "int32": "int",
+        "bool": "_Bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short",
+        "int32": "int",
         "uint32": "unsigned", "int64": "long", "uint64": "unsigned long", "float32": "float", "float64": "double",
     }[v.type.dtype]  # fmt: skip
 

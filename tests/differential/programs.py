@@ -75,8 +75,8 @@ class Program:
 
 def _filled(v: Variable, shape: tuple[int, ...], seed: int) -> np.ndarray:
     rng = np.random.default_rng((seed, crc32(v.name.encode())))
-    if v.type.spelling == "_Bool":
-        return rng.integers(0, 2, shape).astype(np.uint8)
+    if v.type.dtype == "bool":
+        return rng.integers(0, 2, shape).astype(np.bool_)
     if v.type.is_float:
         return (rng.integers(-16, 17, shape) / (1 if v.tame else 2)).astype(v.type.dtype)
     if v.tame:

@@ -21,7 +21,7 @@ class Type:
 
     @property
     def signed(self) -> bool:
-        return not self.dtype.startswith("u")
+        return not self.dtype.startswith(("u", "b"))
 
     @property
     def bits(self) -> int:
@@ -33,12 +33,12 @@ class Type:
 
     @property
     def hi(self) -> int:
-        if self.spelling == "_Bool":
+        if self.dtype == "bool":
             return 1
         return 2 ** (self.bits - self.signed) - 1
 
 
-BOOL = Type("_Bool", "uint8", 0)
+BOOL = Type("_Bool", "bool", 0)
 CHAR, SCHAR, UCHAR = Type("char", "int8", 1), Type("signed char", "int8", 1), Type("unsigned char", "uint8", 1)
 SHORT, USHORT = Type("short", "int16", 2), Type("unsigned short", "uint16", 2)
 INT, UINT = Type("int", "int32", 3), Type("unsigned", "uint32", 3)
