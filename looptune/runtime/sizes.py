@@ -216,8 +216,8 @@ def odd(codelet: Codelet, known: Problem) -> Problem | None:
 def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
     """Sizes at which loops do not run, or once: 0 and 1 for all, 0 for each, and the first the largest of all.
 
-    Those at which the text means nothing are left out: where the interpreter sees an access outside an array, an extent
-    below zero or a division by zero.
+    Those at which the text means nothing are left out: where a declared extent is not positive, which C demands and the
+    analysis builds on, and where the interpreter sees an access outside an array or a division by zero.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     if not sizes or len(sizes) > MOST_SIZES:
@@ -227,7 +227,15 @@ def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
     candidates = [dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0), *({**small, n: 0} for n in sizes), turned]
     distinct = {tuple(candidate.values()): candidate for candidate in candidates}
     found = ({**known.values, **candidate} for candidate in distinct.values())
-    return tuple(Problem(v, undeclared(codelet, v)) for v in found if _runs(codelet, v))
+    return tuple(Problem(v, undeclared(codelet, v)) for v in found if _is_declared(codelet, v) and _runs(codelet, v))
+
+
+def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
+    """Every extent that the text declares is positive."""
+    env = {n: (int(v), int(v)) for n, v in values.items() if float(v).is_integer()}
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    extents_ = [_range(e, env) for a in (*arrays, *codelet.locals) for e in a.shape if e is not None]
+    return all(extent is not None and extent[0] > 0 for extent in extents_)
 
 
 def reduced(codelet: Codelet, known: Problem) -> Problem | None:
