@@ -130,14 +130,19 @@ def pair(a: str, b: str) -> Table:
             table.add(f"a[i] {op} (b[i] & {mask})", own)
         wide = converted(result, result)
         for text in ("(a[i] + b[i]) / 13", "(a[i] - b[i]) % 31", "-(a[i] * b[i])", "~(a[i] ^ b[i]) >> 3"):
-            table.add(text, wide)
-        table.add("(a[i] - b[i]) < (a[i] | b[i])", "int32")
+            table.add(_small(text, result), wide)
+        table.add(_small("(a[i] - b[i]) < (a[i] | b[i])", result), "int32")
     for op in ("+", "-", "*", "/", *(("%", "&", "|", "^") if whole else ())):
         # A float that an integer is assigned has to fit it.
         x, y = ("a", "b") if whole or not is_integer(a) or a == "bool" else ("e", "g")
         y = "d" if op in "/%" and y == "b" else y
         table.add("t", a, f"{C_TYPES[a]} t = {x}[i]; t {op}= {y}[i];")
     return table
+
+
+def _small(text: str, result: str) -> str:
+    """Of small numbers where 64 signed bits may overflow, which LLVM takes to be impossible, as C does."""
+    return text.replace("a[i]", "e[i]").replace("b[i]", "g[i]") if result == "int64" else text
 
 
 def conversions(a: str) -> Table:
@@ -167,13 +172,13 @@ def conversions(a: str) -> Table:
         table.add("t", a, f"{C_TYPES[a]} t = a[i]; {step}")
     if is_integer(a):
         table.add("~a[i]", own)
-        table.add("-a[i] / 7", own)
+        table.add("-a[i] / 7" if a != "int64" else "-(a[i] >> 1) / 7", own)
         table.add("~a[i] % 10", own)
         table.add("t", a, f"{C_TYPES[a]} t = a[i]; t <<= 3;")
         table.add("t", a, f"{C_TYPES[a]} t = a[i]; t >>= 2;")
         if a != "int64":  # where a product overflows, which nothing is promised of
             table.add("2u * a[i] == 0", "int32")
-        table.add("(a[i] & 255) == 3 || 4 * a[i] == 8", "int32")
+        table.add("(a[i] & 255) == 3 || 4 * (a[i] >> 2) == 8", "int32")
         table.add("a[i] + 2147483647 + 5u", converted(a, "uint32"))
         table.add("a[i] - 3u + 1", converted(a, "uint32"))
         table.add("(unsigned char)(a[i] * 3) + (signed char)(a[i] - 1)", "int32")
