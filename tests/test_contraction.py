@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import c_blocks
@@ -16,6 +19,7 @@ from looptune import targets
 from looptune.backends.contraction import contracted
 from looptune.backends.cuda_c_text import file_text
 from looptune.backends.opencl_text import device_text
+from looptune.deploy import module
 from looptune.floats import STRICT, USUAL, Floats
 from looptune.frontend import load
 
@@ -120,6 +124,26 @@ def test_marked_kernels_compute_what_the_loops_do(tmp_path: Path) -> None:
     done = contracted(planned(MANDELBROT, ()), "cc")
     (found,) = c_blocks.run([c_blocks.Case("mandel", done, codelet, given)], tmp_path).values()
     np.testing.assert_array_equal(found["out"], oracle.interpreted(codelet, given)["out"])
+
+
+@cuda
+@pytest.mark.simulator
+def test_a_built_module_computes_decisions_and_fma_as_the_loops_do(tmp_path: Path) -> None:
+    """The original loops that a module for a GPU carries run on the CPU, and call C's fma."""
+    text = NEST.format("k[i] = a[i] * b[i] + fmaf(b[i], c[i], 3.0f);")
+    made = module.text(module.Request(load(text), "numba-cuda", (), "looptune build"))
+    (tmp_path / "made.py").write_text(made)
+    program = (
+        "import numpy as np, made; x = np.linspace(1, 9, 13, dtype='float32'); k = np.zeros(13, 'int32'); "
+        "made.f(13, x, x.copy(), x.copy(), k, check=True); print(k.sum())"
+    )
+    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    x = np.linspace(1, 9, 13, dtype="float32")
+    assert done.stdout.strip() == str((x * x + (x * x + 3)).astype(int).sum()), done.stderr
 
 
 @cuda

@@ -28,14 +28,16 @@ CUDA = (
     "looptune.backends.readonly",
     *(f"{RUNTIME}.{name}" for name in ("launching", "devices", "gpu", "simulated")),
 )
+KEPT = ("looptune.keeping", "looptune.backends.kept_code")
 CPU = (
     *COMMON,
     "looptune.runtime.processor",
-    "looptune.keeping",
-    "looptune.backends.kept_code",
+    *KEPT,
     "looptune.backends.sharing",
     f"{RUNTIME}.host",
 )
+ORIGINAL = (*KEPT, "looptune.backends.anyorder")
+"""What the original loops of a module for a GPU are compiled with, on the CPU."""
 COMPILED = ("looptune.backends.anyorder", "looptune.backends.unaliased")
 """What the CPU's kernels are compiled with."""
 

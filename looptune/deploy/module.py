@@ -54,7 +54,7 @@ def text(request: Request) -> str:
     unit, codelet = request.unit, request.unit.codelet
     gpu = request.target == "numba-cuda"
     runtime = included.included(included.CUDA if gpu else included.CPU)
-    compiled = included.included(() if gpu else included.COMPILED)
+    compiled = included.included(included.ORIGINAL if gpu else included.COMPILED)
     assembly: Assembly = (
         Cuda(runtime.names, contract=request.floats.contract)
         if gpu
