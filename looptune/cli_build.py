@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from looptune.escape import utf8
 from looptune.options import db_option, defines_of, deliver, file_options, float_options, output_option, warn
 
 
@@ -43,6 +44,6 @@ def build(
         warn(message)
     floats = chosen(strict=strict_float, contract=fp_contract)
     make = building.as_c if as_c else building.as_python
-    command = shlex.join(["looptune", *sys.argv[1:]])
+    command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
     deliver(make(unit, db, target, command, default=default, floats=floats, warn=warn), output)
     return 0

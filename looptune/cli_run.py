@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import click
 
 from looptune.defaults import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 from looptune.errors import UsageError
+from looptune.escape import utf8
 from looptune.options import (
     STRATEGIES,
     db_option,
@@ -122,7 +123,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
     reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
     fresh, timeout = not options.pop("resume"), options.pop("timeout")
-    command = reproducible(sys.argv[1:])
+    command = reproducible(map(utf8, sys.argv[1:]))
     check_path(options["db"])
     cachefolder.tidy(cachefolder.chosen()[0])
     tables.check_writable(reports)
@@ -148,6 +149,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     ]  # fmt: skip
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
+    troubles: list[str] = []
     with places.at(options["cluster"], options["devices"], warn) as place:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
         ready = [[prepare_all(request, place) for request in own] for own in requests]
@@ -162,10 +164,12 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
             for message in dump_outputs(every[0], found[0]):
                 warn(message)
             for one, result in zip(every, found, strict=True):
-                _show(result, _failed(one, result), reports, say)
+                troubles += _show(result, _failed(one, result), reports, say)
             results += found
             if any(result.interrupted for result in found):
                 break
+    if troubles:
+        raise UsageError(f"{troubles[0]}; what was measured is kept: {_report(options['db'], reports)} writes it")
     whole = [r for r in results if r.entries and not r.interrupted]
     elapsed_s = time.monotonic() - start
     for target in dict.fromkeys(r.target for r in whole):
@@ -198,9 +202,10 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
         warn(message)
 
 
-def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> None:
-    """Write the report and say what there is to say of it; ``failed``: how to see what failed."""
-    from looptune.report import plots, tables
+def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> list[str]:
+    """Write the report and say what there is to say of it; ``failed``: how to see what failed. What could not be
+    written is returned."""
+    from looptune.report import tables
 
     lines = [tables.counts(result), *failed]
     if result.interrupted or not result.entries:
@@ -208,8 +213,11 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         if best is not None:
             lines += [f"best so far: {tables.time_text(best)}", result.directives, f"legality: {result.proof}"]
         say("\n".join(lines))
-        return
-    page = tables.write(result, reports)
+        return []
+    try:
+        page, trouble = f"report: {_written(result, reports)}", []
+    except OSError as error:
+        page, trouble = "report: not written", [f"cannot write the report to {reports}: {error.strerror}"]
     if result.directives:
         say("\n" + tables.plain(result) + "\n\nwinning directives (add them with --with):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
@@ -219,10 +227,19 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         say("\n" + tables.plain(result) + "\n")
     if result.guests:
         say("the best of other databases (over the winner):\n" + tables.visits(result) + "\n")
+    spent = [tables.time_spent(result)] if result.seconds else []
+    say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
+    return trouble
+
+
+def _written(result: Any, reports: Path) -> Path:
+    """The page of a result, its data and its figure."""
+    from looptune.report import plots, tables
+
+    page = tables.write(result, reports)
     if len(result.times_us) > 1 and plots.available():
         plots.versions(result, result.times_us, page.with_suffix(".png"))
-    spent = [tables.time_spent(result)] if result.seconds else []
-    say("\n".join([*lines, *spent, f"legality: {result.proof}", f"report: {page}"]))
+    return page
 
 
 def _report(db: Path, reports: Path) -> str:
@@ -246,7 +263,7 @@ def _failed(prepared: Any, result: Any) -> list[str]:
 
 def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
     """The command that measures one of several files as this one does."""
-    others = {str(f) for f in files if f != file}
+    others = {utf8(str(f)) for f in files if f != file}
     return shlex.join(["looptune", *(a for a in arguments if a not in others)])
 
 
@@ -296,7 +313,7 @@ def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> Non
             say(f"\n{kernel}: fastest with {best}, {time_text(tuned[best])}{f'; {others}' if others else ''}")
 
 
-def reproducible(arguments: Sequence[str]) -> list[str]:
+def reproducible(arguments: Iterable[str]) -> list[str]:
     """The arguments that decide what is measured, without those that say where results are kept."""
     kept: list[str] = []
     skip = False

@@ -15,8 +15,10 @@ None of them changes plain text of letters, digits and the usual marks, so that 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
 
 def docstring(text: str) -> str:
@@ -57,6 +59,27 @@ def printable(text: str) -> str:
     '\\\\x1b[31mred'
     """
     return _escaped(text.replace("\n", r"\n"))
+
+
+def utf8(text: str) -> str:
+    r"""Spell bytes of a file's name or an argument that are no text as ``\xff``.
+
+    >>> print(utf8("a" + chr(0xdcff)))
+    a\xff
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def dumped(value: Any) -> str:
+    """JSON of what may hold the names of any files: halves of surrogate pairs are spelt out.
+
+    >>> dumped(["a" + chr(0xdcff)])
+    '["a\\\\\\\\udcff"]'
+    """
+    text = json.dumps(value)
+    if "\\ud" not in text:
+        return text
+    return re.sub(r"[\ud800-\udfff]", lambda half: rf"\\u{ord(half[0]):x}", json.dumps(value, ensure_ascii=False))
 
 
 def _escaped(text: str) -> str:

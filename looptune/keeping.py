@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 _DIGEST_BYTES = 32
@@ -22,7 +22,8 @@ def publish_file(path: Path, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file that others see whole or not at all; OSError where it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name[:40]}.", suffix=".part")
+    part = path.with_name(f"{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -31,6 +32,11 @@ def replace_file(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The same with UTF-8; what names of files have that is none is spelt out."""
+    replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def published(path: Path) -> bytes | None:

@@ -16,7 +16,7 @@ from looptune.api import CACHE
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.deploy.runtime.reach import reached, too_short
 from looptune.errors import LooptuneError, UsageError
-from looptune.escape import printable
+from looptune.escape import printable, utf8
 from looptune.floats import Floats, chosen
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
@@ -303,12 +303,12 @@ def _name(request: Request, unit: Unit) -> str:
     if request.kernel is not None:
         return unit.codelet.name
     if not request.defines:
-        return request.file.stem
+        return utf8(request.file.stem)
     try:
         plain = load(request.file, include_dirs=request.include_dirs).codelet.name
     except LooptuneError:
-        return request.file.stem
-    return request.file.stem if plain == unit.codelet.name else unit.codelet.name
+        return utf8(request.file.stem)
+    return utf8(request.file.stem) if plain == unit.codelet.name else unit.codelet.name
 
 
 def _load(request: Request, **more: None) -> Unit:

@@ -26,6 +26,7 @@ from looptune.errors import ParseError
 from looptune.frontend import load
 from looptune.frontend.placed import canonical, parse_lines
 from looptune.mapping import plan
+from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.schedule import schedule
 from looptune.targets import emit
 from looptune.tune.store import Store
@@ -122,3 +123,11 @@ def test_what_is_built_for_anyone_is_ascii_clean_source(tmp_path: Path) -> None:
     text = module.text(module.Request(replace(unit, path=os.fsdecode(b"a\xff.c")), "numba-cpu", (), "looptune"))
     assert path.exists()
     assert ast.parse(text.encode())
+
+
+def test_names_that_are_no_utf8_are_spelt_out() -> None:
+    """What is stored of them is text, and reads back as that."""
+    name = os.fsdecode(b"ok\xff.c")
+    assert escape.utf8(name) == "ok\\xff.c"
+    assert from_json(to_json(NotBuilt(name))) == NotBuilt("ok\\udcff.c")
+    assert from_json(to_json(NotBuilt("\u201cplain\u201d \U0001f600"))) == NotBuilt("\u201cplain\u201d \U0001f600")

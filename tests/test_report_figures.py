@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stored import BEST, GPU, OTHER, TIMES, database, fill, one, result
 
 from looptune import studies
 from looptune.report import site
-from looptune.report.figures import every
+from looptune.report.figures import every, style
 from looptune.report.figures.draw import spread_labels
 from looptune.report.figures.draw_entries import bars
 from looptune.report.figures.draw_roof import rooflines
@@ -214,3 +215,23 @@ def test_an_svg_becomes_a_part_of_a_page() -> None:
     assert "max-width: 96px" in made
     assert "script" not in made
     assert "metadata" not in made
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-3, 1e6), (15.0, 45.0), (0.9, 1.1), (3.0, 900.0)])
+def test_ticks_of_a_logarithmic_axis_are_numbers(tmp_path: Path, low: float, high: float) -> None:
+    """No formula, two of them at least, and none over another."""
+    drawn: list[Any] = []
+
+    def draw() -> Any:
+        figure, axes = style.panels(1)
+        axes[0].set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+        drawn.append(figure)
+        return figure
+
+    _, svg = style.save(draw, tmp_path / "f")
+    (axes,) = drawn[0].axes
+    for axis, span in ((axes.xaxis, "x"), (axes.yaxis, "y")):
+        labels = [t for t in axis.get_ticklabels(which="both") if t.get_text()]
+        inside = [t for t in labels if low <= float(t.get_text().replace(",", "")) <= high]
+        assert len(inside) >= 1 if high < 2 * low else len(inside) >= 2, span
+    assert "mathdefault" not in svg.read_text()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from looptune.keeping import replace_text
 from looptune.report import summary
 from looptune.report.grid import Column, Grid
 from looptune.report.result import Entry, Result
@@ -157,7 +158,7 @@ def write(studies: Sequence[Study], folder: Path) -> list[Path]:
     for grid in (best(studies), times(studies)):
         for suffix, text in (("md", grid.markdown()), ("csv", grid.csv()), ("tex", grid.latex())):
             written.append(folder / f"table-{grid.label}.{suffix}")
-            written[-1].write_text(text)
+            replace_text(written[-1], text)
     written.append(folder / "table-best.json")
-    written[-1].write_text(json.dumps([record(s) for s in studies], indent=1) + "\n")
+    replace_text(written[-1], (json.dumps([record(s) for s in studies], indent=1) + "\n"))
     return written

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from looptune.keeping import replace_text
 from looptune.report.grid import Column, Grid
 from looptune.report.study import Study, timed_rows
 from looptune.report.tables import time_text
@@ -153,7 +154,7 @@ def write(comparisons: Sequence[Comparison], folder: Path) -> Path:
         for p in c.pairs:
             times = (p.first.median_us, p.second.median_us, round(p.ratio, 4))
             writer.writerow((*own, *times, p.verdict, "; ".join(p.directives.splitlines())))
-    (folder / "compilers.csv").write_text(out.getvalue())
+    replace_text(folder / "compilers.csv", out.getvalue())
     page = folder / "compilers.md"
-    page.write_text(markdown(comparisons))
+    replace_text(page, markdown(comparisons))
     return page

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from looptune.keeping import replace_text
 from looptune.report.result import Result
 from looptune.report.summary import ratio, sizes
 from looptune.report.tables import ratio_text, time_text
@@ -80,5 +81,5 @@ def write(results: Sequence[Result], reports: Path, command: str) -> Path:
     """``models-<dtype>.md`` among the folders of the devices; its path."""
     reports.mkdir(parents=True, exist_ok=True)
     page = reports / f"models-{results[0].dtype}.md"
-    page.write_text(markdown(results, command))
+    replace_text(page, markdown(results, command))
     return page

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from looptune.keeping import replace_text
 from looptune.report import best, compilers, transferred
 from looptune.report.figures import every, style
 from looptune.report.figures.transfer import transfers
@@ -59,7 +60,7 @@ def _folder(studies: Sequence[Study], folder: Path) -> Written:
     notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
     notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []
     written = folder / "index.html"
-    written.write_text(page(studies, pictures, notes))
+    replace_text(written, page(studies, pictures, notes))
     return Written(written, tuple(notes))
 
 

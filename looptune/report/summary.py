@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from looptune.keeping import replace_text
 from looptune.report.result import Result
 from looptune.report.tables import TIMELINE, counts, ratio_text, time_text, timeline
 
@@ -131,7 +132,7 @@ def write(results: Sequence[Result], reports: Path, command: str, spent: str = "
     folder.mkdir(parents=True, exist_ok=True)
     usual = results[0].target in USUAL
     page = folder / f"summary-{results[0].dtype}{'' if usual else f'-{results[0].target}'}.md"
-    page.write_text(markdown(results, command, spent))
+    replace_text(page, markdown(results, command, spent))
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -145,7 +146,7 @@ def write(results: Sequence[Result], reports: Path, command: str, spent: str = "
         named = " ".join(f"{n}={v}" for n, v in result.sizes.items())
         given = {"sizes": named, "asserted": " ".join(record["asserted"])}
         writer.writerow(record | ratios | given)
-    page.with_suffix(".csv").write_text(out.getvalue())
+    replace_text(page.with_suffix(".csv"), out.getvalue())
     return page
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from looptune.errors import UsageError
+from looptune.keeping import replace_text
 from looptune.report.result import SHARES, VERSIONS, Entry, Held, Result
 from looptune.runtime.roofline import Peaks
 
@@ -260,7 +261,7 @@ def write(result: Result, reports: Path) -> Path:
     _write_csv(folder / f"{result.kernel}.csv", _flat(record))
     _write_json(folder / f"{result.kernel}.json", record | {"page": markdown(result)})
     page = folder / f"{result.kernel}.md"
-    page.write_text("\n".join(r["page"] for r in _read_json(folder / f"{result.kernel}.json")))
+    replace_text(page, ("\n".join(r["page"] for r in _read_json(folder / f"{result.kernel}.json"))))
     return page
 
 
@@ -289,7 +290,7 @@ def _write_csv(path: Path, record: dict[str, Any]) -> None:
     writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows([*rows, record])
-    path.write_text(out.getvalue())
+    replace_text(path, out.getvalue())
 
 
 def _read_json(path: Path) -> list[dict[str, Any]]:
@@ -303,4 +304,4 @@ def _read_json(path: Path) -> list[dict[str, Any]]:
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
     rows = [r for r in _read_json(path) if not _same(r, record)]
-    path.write_text(json.dumps([*rows, record], indent=1) + "\n")
+    replace_text(path, (json.dumps([*rows, record], indent=1) + "\n"))

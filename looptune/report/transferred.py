@@ -12,6 +12,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from looptune.keeping import replace_text
 from looptune.report.best import condensed
 from looptune.report.figures.transfer import Transfer, mean
 from looptune.report.grid import Column, Grid
@@ -95,9 +96,9 @@ def write(found: Sequence[Transfer], folder: Path) -> Path:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(map(_record, found))
-    (folder / "transfer.csv").write_text(out.getvalue())
+    replace_text(folder / "transfer.csv", out.getvalue())
     page = folder / "transfer.md"
-    page.write_text(markdown(found))
+    replace_text(page, markdown(found))
     return page
 
 

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from looptune.escape import dumped
+
 Fact = tuple[str, int | float | str]
 
 
@@ -130,7 +132,7 @@ def to_json(outcome: Outcome) -> str:
     >>> to_json(TimedOut(2.5))
     '{"status": "timed_out", "limit_s": 2.5}'
     """
-    return json.dumps({"status": outcome.status, **asdict(outcome)})
+    return dumped({"status": outcome.status, **asdict(outcome)})
 
 
 def from_json(text: str) -> Outcome:

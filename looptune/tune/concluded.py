@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from looptune.escape import dumped
 from looptune.sound import check
 from looptune.tune.database import refusals
 from looptune.tune.store import Context, Store
@@ -33,7 +34,7 @@ def conclude(store: Store, context: Context, sweep: str, record: Mapping[str, An
     """Keep ``record`` as what this context came to, in place of an earlier one."""
     with store.transaction() as db:
         db.execute(
-            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", (context.hash, sweep, json.dumps(record), time.time())
+            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", (context.hash, sweep, dumped(record), time.time())
         )
 
 

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from looptune.errors import StoreError
-from looptune.escape import printable
+from looptune.escape import printable, utf8
 from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, from_json, to_json
 from looptune.sound import check
 from looptune.tune import owner
@@ -184,7 +184,7 @@ class Store:
     def enlist(self, sweep: str, command: str) -> None:
         """Keep the command that measures what a sweep measures, without directives: rows name their sweep."""
         with self.transaction() as db:
-            db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, command, time.time()))
+            db.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", (sweep, utf8(command), time.time()))
 
     def commands(self) -> dict[str, str]:
         """The command of each sweep, which is one of a shell's."""

@@ -117,9 +117,25 @@ def save(draw: Callable[[], Any], stem: Path) -> tuple[Path, Path]:
     png, svg = (stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg"))
     with rc_context({"svg.hashsalt": stem.name, "text.parse_math": False}):
         figure = draw()
+        _plain_ticks(figure)
         figure.savefig(png, dpi=150)
         figure.savefig(svg, metadata={"Date": None, "Creator": None}, transparent=True)
     return png, svg
+
+
+def _plain_ticks(figure: Any) -> None:
+    """Numbers of logarithmic axes as text: Matplotlib's are formulas, and those of minor ticks lie over each other."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullFormatter
+
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_minor_formatter(), LogFormatter):
+            axis.set_minor_formatter(NullFormatter())
+        low, high = sorted(axis.get_view_interval())
+        decimal = axis.get_scale() == "log" and axis.get_transform().base == 10
+        if decimal and isinstance(axis.get_major_locator(), LogLocator) and high < 100 * low:
+            axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))  # there are two powers of ten at most
+        if isinstance(axis.get_major_formatter(), LogFormatter):
+            axis.set_major_formatter(FuncFormatter(lambda number, place: f"{number:,.12g}"))
 
 
 def wrapped(texts: Sequence[str], limit: int) -> str:
