@@ -66,7 +66,9 @@ def limited(operations: int, effort: Effort | None = None) -> Generator[None]:
     if _limits:
         try:
             yield
-        except isl.Error as error:
+        except (isl.Error, TypeError) as error:
+            if _ours(error):
+                raise
             raise TooInvolved(_limits[0]) from error
         return
     if operations <= 0:
@@ -78,7 +80,9 @@ def limited(operations: int, effort: Effort | None = None) -> Generator[None]:
     try:
         yield
         spent = _done()
-    except isl.Error as error:
+    except (isl.Error, TypeError) as error:
+        if _ours(error):
+            raise
         raise TooInvolved(operations) from error
     finally:
         _limits.pop()
@@ -86,6 +90,17 @@ def limited(operations: int, effort: Effort | None = None) -> Generator[None]:
             effort.spent += spent
         context.set_max_operations(0)
         context.reset_operations()
+
+
+def _ours(error: Exception) -> bool:
+    """No failure of isl: a number that it gives up on is None to islpy, and a TypeError, once the limit is reached."""
+    if isinstance(error, isl.Error):
+        return False
+    try:
+        isl.Set("{ [] }").is_empty()
+    except isl.Error:
+        return False
+    return True
 
 
 def _done() -> int:
