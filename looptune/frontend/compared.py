@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.errors import UnsupportedError
-from looptune.ir import Bin, Cast, Const, Expr, Un, Var
+from looptune.ir import Bin, Cast, Const, Expr, Select, Un, Var
 from looptune.pretty import C_TYPES, converted
 from looptune.rewrite import walk
 from looptune.simplify import fold, is_integer, largest, smallest, wrap
@@ -148,7 +148,7 @@ def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: N
         return Ends(shown, start, ((a.op, to(a.moved, shown)),), shown)
     if a.added:
         return None
-    first, last = _apart(start, a.bound, a.kind, down, known)
+    first, last = _apart(start, a, down, known)
     return Ends(COUNTING, first, ((a.op, last),), shown)
 
 
@@ -166,22 +166,31 @@ def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative)
     if a.op == "!=":
         first, last = to(start, COUNTING), to(to(a.bound, a.kind), COUNTING)
     else:
-        first, last = _apart(start, a.bound, a.kind, down, known)
+        first, last = _apart(start, a, down, known)
     if a.added:
         last = fold(Bin("-", last, Const(a.added, COUNTING), span=last.span))
     return Ends(COUNTING, first, ((a.op, last),), shown)
 
 
-def _apart(start: Expr, bound: Expr, kind: str, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
-    """Start and bound in 64 signed bits, the greater one not below the other: of 64 unsigned bits the less one may be
-    a difference that has wrapped, and the loop does not run."""
-    first, last = to(start, kind), to(bound, kind)
-    if kind == "uint64" and not _tame(last if down else first, known):
-        if down:
-            first = largest(first, last)
-        else:
-            last = largest(first, last)
-    return to(first, COUNTING), to(last, COUNTING)
+def _apart(start: Expr, a: Asked, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
+    """Return start and bound in 64 signed bits, such that the loop runs as often as in unsigned ones.
+
+    Of 64 unsigned bits the less of the two may be a difference that has wrapped. Where the loop does not run at all, it
+    takes the place of the greater one, or, where the relation would let the loop run there, of what lies beyond it.
+    """
+    first, last = to(start, a.kind), to(a.bound, a.kind)
+    if a.kind != "uint64" or _tame(last if down else first, known):
+        return to(first, COUNTING), to(last, COUNTING)
+    strict = len(a.op) == 1
+    if down:
+        return to(largest(first, last), COUNTING) if strict else _beyond(first, last), to(last, COUNTING)
+    return to(first, COUNTING), to(largest(first, last), COUNTING) if strict else _beyond(last, first)
+
+
+def _beyond(e: Expr, other: Expr) -> Expr:
+    """Return ``e`` in 64 signed bits, or one less than ``other`` where ``e`` is below that as an unsigned number."""
+    less = fold(Bin("-", to(other, COUNTING), Const(1, COUNTING), span=other.span))
+    return fold(Select(Bin("<", e, other), less, to(e, COUNTING), span=e.span))
 
 
 def _tame(e: Expr, known: Nonnegative) -> bool:
