@@ -65,7 +65,7 @@ class Analysis:
         count = Counter(array for mine in model.space.accesses.values() for array in {a.array for a in mine})
         array, most = max(count.items(), key=lambda item: item[1], default=("", 0))
         if most > MOST_STATEMENTS:
-            last = next(reversed(model.statements.values())).assign.span
+            last = list(model.statements.values())[-1].assign.span
             raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
                                    f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
 

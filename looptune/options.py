@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -127,11 +128,13 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def deliver(text: str | bytes, output: Path | None) -> None:
-    """To a file, or to standard output; bytes as they are."""
-    if output is None:
+    """Write to a file, or to standard output: bytes as they are, where it takes bytes."""
+    if output is not None:
+        write(output, text)
+    elif isinstance(text, str) or hasattr(sys.stdout, "buffer"):
         click.echo(text, nl=False)
     else:
-        write(output, text)
+        click.echo(text.decode("utf-8", errors="replace"), nl=False)
 
 
 def write(output: Path, text: str | bytes) -> None:

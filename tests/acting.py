@@ -167,7 +167,7 @@ STOPS = (
 )
 PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream")
 """Of Python that needs what is seldom there, Slurm and a GPU: such a block is compiled and not run."""
-OTHERS_OPTIONS = ("--hypothesis-seed",)
+OTHERS_OPTIONS = ("--hypothesis-seed", "--plant", "--only", "--every", "--targets")
 """Options of other programs that the text names."""
 TO_THE_END = ("tutorial.md",)
 """Documents that begin in an empty folder, and whose commands are all run to their end: sweeps with ..."""

@@ -233,8 +233,8 @@ def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
 def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     """Every extent that the text declares is positive."""
     env = {n: (int(v), int(v)) for n, v in values.items() if float(v).is_integer()}
-    arrays = [p for p in codelet.params if isinstance(p, Array)]
-    extents_ = [_range(e, env) for a in (*arrays, *codelet.locals) for e in a.shape if e is not None]
+    shapes = [p.shape for p in codelet.params if isinstance(p, Array)] + [v.shape for v in codelet.locals]
+    extents_ = [_range(e, env) for shape in shapes for e in shape if e is not None]
     return all(extent is not None and extent[0] > 0 for extent in extents_)
 
 
