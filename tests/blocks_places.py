@@ -18,7 +18,7 @@ def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:
     writer.counters, writer.nonnegative, writer.counted, writer.most = set(), set(), set(), {}
     lines = [line.replace("return", "return None") for line in placed(kernel, writer, "    ")]
     text = "\n".join(["def place():", *lines, f"    return {writer.own['block x']}, {writer.own['block y']}"])
-    module: dict[str, Any] = {"uint32": lambda v: v % 2**32, "int64": int, "cuda": SimpleNamespace()}
+    module: dict[str, Any] = {"uint32": lambda v: v % 2**32, "int64": int, "uint64": int, "cuda": SimpleNamespace()}
     for helper in HELPERS.values():
         exec(helper, module)
     exec(text, module)

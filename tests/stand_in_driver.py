@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from dataclasses import dataclass, field
+from itertools import count
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -130,9 +131,12 @@ def _named(kernel: Any, signature: Any, arch: str) -> bytes:
 
 
 class DeviceArray:
-    """What has the CUDA Array Interface, and nothing else."""
+    """What has the CUDA Array Interface, and nothing else; each at an address of its own where none is given."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str = "float32", pointer: int = 4096, **more: Any) -> None:
+    addresses = count(1 << 30, 1 << 20)
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "float32", pointer: int | None = None, **more: Any) -> None:
+        pointer = next(self.addresses) if pointer is None else pointer
         read_only = more.pop("read_only", False)
         self.__cuda_array_interface__ = {
             "shape": shape, "typestr": np.dtype(dtype).str, "data": (pointer, read_only), "version": 3, **more,

@@ -11,7 +11,7 @@ import random_nests
 
 from looptune import pretty
 from looptune.analysis import Analysis
-from looptune.errors import IllegalTransform, LooptuneError
+from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
 from looptune.ir import Codelet, Const, Loop, Stmt
@@ -67,9 +67,14 @@ def codelet(body: str) -> Codelet:
 
 @pytest.mark.parametrize(("name", "line"), [case for kind in LINES.values() for case in kind])
 def test_a_nest_with_dependent_bounds_keeps_its_meaning(name: str, line: str) -> None:
-    """Accepted, since any order is legal there: same bits, each instance once, proved for all sizes."""
+    """Accepted, since any order is legal there: same bits, each instance once, proved for all sizes; or, where the
+    bounds take isl too long, refused for that."""
     before = codelet(NESTS[name])
     number = 2 if name == "in a loop" else 1
+    if (name, line.split()[0]) == ("no convex", "tile"):
+        with pytest.raises(DirectiveError, match="too involved: isl gave up"):
+            schedule(Analysis(before), parse_lines([f"loop {number}: {line}"]))
+        return
     after = schedule(Analysis(before), parse_lines([f"loop {number}: {line}"])).codelet
     for n, m in SIZES:
         (want, ran), (got, runs) = random_nests.outcome(before, n, m), random_nests.outcome(after, n, m)

@@ -98,8 +98,8 @@ def test_a_call_launches_with_the_callers_arrays(gpu: SimpleNamespace) -> None:
     assert gpu.tools.words(first, 14) == [0, 0, 100, 4, 4096, 100, 4, 0, 0, 100, 4, 8192, 100, 4]
     low = np.array(gpu.tools.words(first, 15)[14:], np.int64).view(np.float32)
     assert low[0] == 2.0
-    gpu.axpy.axpy(100, -0.0, array((10, 10), pointer=16), array((100,), pointer=32), stream=5)
-    assert gpu.tools.words(driver.launched[1], 12)[4:12:7] == [16, 32]
+    gpu.axpy.axpy(100, -0.0, array((10, 10), pointer=16), array((100,), pointer=1040), stream=5)
+    assert gpu.tools.words(driver.launched[1], 12)[4:12:7] == [16, 1040]
     assert np.signbit(np.array(gpu.tools.words(first, 15)[14:], np.int64).view(np.float32)[0])
     with pytest.warns(UserWarning, match="same device"):
         gpu.axpy.axpy(300, 2.0, *(array((300,)) for _ in "xy"))
@@ -208,14 +208,14 @@ def test_cupys_arrays(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> 
     stream = SimpleNamespace(ptr=5)
     current = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
     monkeypatch.setitem(sys.modules, "cupy", current)
-    gpu.axpy.axpy(100, 2.0, Array(64), Array(128), stream=5)
-    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [64, 128]
+    gpu.axpy.axpy(100, 2.0, Array(64), Array(1088), stream=5)
+    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [64, 1088]
     assert gpu.driver.calls("cuStreamWaitEvent") == []
     stream.ptr = 9
-    gpu.axpy.axpy(100, 2.0, Array(64), Array(128), stream=5)
+    gpu.axpy.axpy(100, 2.0, Array(64), Array(1088), stream=5)
     assert [where for where, _, _ in gpu.driver.calls("cuStreamWaitEvent")] == [5, 9], "one stream, asked for once"
-    gpu.axpy.axpy(100, 2.0, Array(192), gpu.tools.DeviceArray((100,), pointer=256), stream=5)
-    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [192, 256], "beside an array of another library"
+    gpu.axpy.axpy(100, 2.0, Array(192), gpu.tools.DeviceArray((100,), pointer=1280), stream=5)
+    assert gpu.tools.words(gpu.driver.launched[-1], 12)[4:12:7] == [192, 1280], "beside an array of another library"
     assert [where for where, _, _ in gpu.driver.calls("cuStreamWaitEvent")][2:] == [5, 9]
     launched = len(gpu.driver.launched)
     for bad, what in (
@@ -312,7 +312,7 @@ def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
 
     def work(k: int) -> None:
         for _ in range(200):
-            gpu.axpy.axpy(100, 2.0, array((100,), pointer=16 * k), array((100,), pointer=16 * k + 8))
+            gpu.axpy.axpy(100, 2.0, array((100,), pointer=4096 * k), array((100,), pointer=4096 * k + 2048))
 
     interval = sys.getswitchinterval()
     try:
@@ -321,5 +321,5 @@ def test_threads_do_not_mix_their_arrays(gpu: SimpleNamespace) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert len(seen) == 800
-    assert all(a == b and a[1] == a[0] + 8 for a, b in seen)
+    assert all(a == b and a[1] == a[0] + 2048 for a, b in seen)
     assert len(compiled) == 1

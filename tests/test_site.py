@@ -109,5 +109,6 @@ def test_a_directive_says_what_its_page_needs(cls: type[transforms.Transform]) -
 
 
 def without_pragmas(text: str) -> str:
-    """The text with its pragmas and indents left out."""
-    return "\n".join(line.strip() for line in text.splitlines() if not line.strip().startswith("#pragma"))
+    """The text with its pragmas, indents and braces left out: a file keeps those that it has."""
+    lines = (line.strip(" {}") for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("#pragma"))

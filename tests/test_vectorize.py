@@ -120,7 +120,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     path.write_text(COPY)
     said = CliRunner().invoke(cli, ["transform", str(path), "--with", LINES[0]])
     assert said.exit_code == 0, said.output
-    again.write_text(said.output)
+    again.write_text(said.stdout)
     first, *_, last = plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert (first.vectors, last.vectors) == (True, False)
 

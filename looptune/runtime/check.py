@@ -17,6 +17,9 @@ from looptune.ir import Array, Call, Cast, Codelet, Const, Load, Local, Node, Sc
 from looptune.rewrite import rewrite, substitute
 from looptune.runtime.tolerance import Doubt, compare, tolerance
 
+OUTSIDE = "outside of it"
+"""What the message about a write beside an array ends with."""
+
 
 @dataclass(slots=True)
 class Judge:
@@ -95,7 +98,7 @@ class Padded:
             touched = np.flatnonzero(_bits(canary) != _bits(_canary(1, canary.dtype)))
             if touched.size:
                 nearest = self.pad - int(touched[-1]) if side == "before" else int(touched[0]) + 1
-                return f"{touched.size} elements written {side} the array, the nearest {nearest} outside of it"
+                return f"{touched.size} elements written {side} the array, the nearest {nearest} {OUTSIDE}"
         return None
 
 

@@ -30,7 +30,7 @@ from looptune.ir import Codelet
 from looptune.mapping import plan
 from looptune.plans import Plan, count, repeats
 from looptune.runtime import peak
-from looptune.runtime.check import Judge
+from looptune.runtime.check import OUTSIDE, Judge
 from looptune.runtime.compare import Comparison
 from looptune.runtime.disturbance import Watch
 from looptune.runtime.machine import Machine, Run
@@ -308,8 +308,9 @@ class Bench:
         return (sample(),) if apart and self.machine.asynchronous else (first_us,)
 
     def refuted(self, wrong: str) -> WrongResult:
-        """The difference, and below it what to try where rounding may be why."""
-        return WrongResult("\n".join(line for line in (wrong, self.job.stricter) if line))
+        """Return the difference, and below it what to try where rounding may be why: not where an array was left."""
+        stricter = "" if OUTSIDE in wrong else self.job.stricter
+        return WrongResult("\n".join(line for line in (wrong, stricter) if line))
 
     def ran_within(self, allowed: Limit, program: Program) -> Ran:
         """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
