@@ -55,6 +55,8 @@ def truth(e: Expr) -> Expr:
             return e
         case Un("!"):
             return e
+        case Const(value, dtype) if is_integer(dtype):
+            return Const(int(value != 0), span=e.span)
     return Bin("!=", e, Const(0, e.dtype), span=e.span)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from looptune import pretty
+from looptune import pretty, transforms
 from looptune.errors import UnsupportedError
 from looptune.frontend.layout import Layout, Line, Run
 from looptune.frontend.pragma import LOOP_FAMILIES
@@ -125,6 +125,12 @@ def _same_head(a: Stmt, b: Stmt, usual: Annotations) -> bool:
     return False
 
 
+def _rewrites(stmt: Stmt) -> bool:
+    """A directive of the text changes more of the statement than how its loops run."""
+    given = () if isinstance(stmt, Assign) else stmt.directives
+    return any(transforms.find(d).stage != "mode" for d in given)
+
+
 def _blocks(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     match stmt:
         case Loop() | While():
@@ -205,7 +211,10 @@ class _Splicer:
             raise apart if inner is None else inner from None
 
     def alike(self, old: Stmt, new: Stmt) -> bool:
-        return _same((old,), (new,), self.usual) or bool(_blocks(old) and _same_head(old, new, self.usual))
+        """Only what is inside differs, and no pragma before the statement has made it differ: it would do so again."""
+        if _same((old,), (new,), self.usual):
+            return True
+        return bool(_blocks(old)) and _same_head(old, new, self.usual) and not _rewrites(old)
 
     # -- where ----------------------------------------------------------------------------------
 

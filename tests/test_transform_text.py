@@ -208,3 +208,25 @@ def test_every_input_compiles_after_a_change(file: Path, tmp_path: Path) -> None
         command = ["gcc", "-w", "-fsyntax-only", "-x", "c", "-I", str(file.parent), "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"{directive}: {done.stderr}"
+
+
+FOLD = """void f(int n, int m, float D[n][m], float G[n][n])
+{
+  #pragma hmppcg fold
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < m; k++)
+        G[i][j] += D[i][k] * D[j][k];
+}
+"""
+
+
+def test_a_directive_that_was_applied_is_gone(tmp_path: Path) -> None:
+    """Its pragma goes with the loops that it changed, though the head of the loop behind it stays: applied once more
+    it would change them again."""
+    path = tmp_path / "f.c"
+    path.write_text(FOLD)
+    made = transform(path)
+    assert "fold" not in made
+    path.write_text(made)
+    assert transform(path) == made
