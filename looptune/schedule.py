@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from looptune import finished, transforms
 from looptune.analysis import Analysis, Ordered
@@ -22,7 +23,7 @@ from looptune.bake import prune
 from looptune.bind import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, UnsupportedError
 from looptune.frontend.placed import Placed
-from looptune.ir import Codelet, Directive, Loop, Mode, Reduced, Stmt, While
+from looptune.ir import Cast, Codelet, Directive, Loop, Mode, Reduced, Stmt, While
 from looptune.poly.effort import TooInvolved
 from looptune.poly.model import Order, Piece
 from looptune.poly.reach import Reach
@@ -30,6 +31,7 @@ from looptune.poly.sums import Sum, shared_out
 from looptune.reductions import restated
 from looptune.rewrite import rewrite_stmts, walk_stmts
 from looptune.scope import assigned
+from looptune.simplify import fold, widens
 from looptune.source import Span
 from looptune.threads import check_owned, handed, in_order, own_arrays, torn
 from looptune.transforms.base import Change, Reorder, Site, spliced, statements, written_out
@@ -382,14 +384,28 @@ class _Run:
 
 
 def _changed(b: Bound, site: Site) -> Change:
-    """DirectiveError where the bounds of its loops cannot be found."""
+    """DirectiveError where the bounds of its loops cannot be found, or are of another type than the loops."""
     try:
-        return b.transform.apply(site)
+        change = b.transform.apply(site)
     except TooInvolved as reason:
         raise DirectiveError(
             f"{shown(b.directive)} of loop {shown_name(site.loop)}: the bounds of its loops are too involved: {reason}",
             b.directive.span,
         ) from None
+    return replace(change, body=rewrite_stmts(partial(_typed, b), change.body))
+
+
+def _typed(b: Bound, n: Stmt) -> Stmt | None:
+    """Return a loop with bounds of the type that it counts in: bounds made of those of a loop around may be of another.
+    DirectiveError where the loop counts in fewer bits, which may not hold the bound."""
+    match n:
+        case Loop(var, lo, hi) if (lo.dtype, hi.dtype) != (n.dtype, n.dtype):
+            wider = next((e.dtype for e in (lo, hi) if not widens(n.dtype, e.dtype)), None)
+            if wider is not None:
+                counts = f"loop {var} would count in {n.dtype} between bounds of {wider}"
+                raise DirectiveError(f"{shown(b.directive)}: {counts}: declare the variables alike", b.directive.span)
+            return replace(n, lo=fold(Cast(n.dtype, lo)), hi=fold(Cast(n.dtype, hi)))
+    return None
 
 
 def _reducing(loop: Loop, change: Change) -> Change:

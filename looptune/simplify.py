@@ -60,6 +60,16 @@ def truth(e: Expr) -> Expr:
     return Bin("!=", e, Const(0, e.dtype), span=e.span)
 
 
+def widens(dtype: str, of: str) -> bool:
+    """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
+    if not (is_integer(dtype) and is_integer(of)):
+        return False
+    if "bool" in (dtype, of):
+        return of == "bool"
+    bits, of_bits = int(dtype.lstrip("uint")), int(of.lstrip("uint"))
+    return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
+
+
 def keeps_index(to: str, of: str) -> bool:
     """A cast of an index or a bound from the type ``of`` changes no value: of 32 bits or more because ints hold the
     places that they are used for, of fewer only where every value fits.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import oracle
 import pytest
 import random_nests
 
-from looptune import pretty
+from looptune import interp, pretty
 from looptune.analysis import Analysis
 from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
@@ -151,3 +152,41 @@ def _moved(body: tuple[Stmt, ...], loop: Loop, bound: str) -> tuple[Stmt, ...]:
     """``loop`` one iteration shorter at that end."""
     shorter = replace(loop, lo=add(loop.lo, Const(1))) if bound == "lo" else replace(loop, hi=sub(loop.hi, Const(1)))
     return tuple(shorter if s is loop else map_blocks(lambda b: _moved(b, loop, bound), s) for s in body)
+
+
+MIXED = """void f(int n, long m, short x[24][32])
+{
+  for (int i = 0; i < n; i++)
+    for (long q = m; q < i + 1; q += 2)
+      x[i][q] += 1;
+}
+"""
+
+
+@pytest.mark.parametrize("line", ["loop q: box", "loop i: unroll 3, jam", "loop i: tile i:4, q:2"])
+def test_bounds_have_the_type_that_their_loop_counts_in(line: str) -> None:
+    """Bounds made of those of a loop around are converted where that changes no value."""
+    before = load(MIXED).codelet
+    after = schedule(Analysis(before), parse_lines([line])).codelet
+    for n, m in ((7, 0), (5, 2), (0, 0), (1, 1)):
+        left = []
+        for codelet in (before, after):
+            x = np.zeros((24, 32), np.int16)
+            interp.run(codelet, {"x": x}, {"n": n, "m": m})
+            left.append(x)
+        assert (left[0] == left[1]).all()
+
+
+NARROW = """void f(long m, short x[24][32])
+{
+  for (long q = 0; q < m; q++)
+    for (int i = 0; i < q; i++)
+      x[i][q] += 1;
+}
+"""
+
+
+def test_a_loop_that_counts_in_fewer_bits_than_its_bound_is_refused() -> None:
+    """An int that would count to a long is no loop that C has: the message says to declare them alike."""
+    with pytest.raises(DirectiveError, match="would count in int32 between bounds of int64: declare the variables"):
+        schedule(Analysis(load(NARROW).codelet), parse_lines(["loop i: box"]))

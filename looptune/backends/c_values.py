@@ -16,10 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from looptune.backends.kernel_writer import KernelWriter
-from looptune.backends.text import enclosed, never_negative, widens
+from looptune.backends.text import enclosed, never_negative
 from looptune.ir import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
 from looptune.pretty import LEAST, decimal, opens_with_minus
-from looptune.simplify import extreme, is_integer
+from looptune.simplify import extreme, is_integer, widens
 
 LEVEL = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,

@@ -18,7 +18,7 @@ from looptune.ir import COMPARISONS, Assign, Bin, Call, Cast, Const, Expr, If, L
 from looptune.plans import Plan, kernels_in
 from looptune.pretty import decimal
 from looptune.rewrite import walk
-from looptune.simplify import extreme, is_integer
+from looptune.simplify import extreme, is_integer, widens
 
 DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
@@ -162,16 +162,6 @@ def _small_sum(e: Expr, known: Collection[str]) -> bool:
         case Bin("+" | "-" | "*", lhs, rhs):
             return _small_sum(lhs, known) and _small_sum(rhs, known)
     return False
-
-
-def widens(dtype: str, of: str) -> bool:
-    """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
-    if not (is_integer(dtype) and is_integer(of)):
-        return False
-    if "bool" in (dtype, of):
-        return of == "bool"
-    bits, of_bits = int(dtype.lstrip("uint")), int(of.lstrip("uint"))
-    return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
 
 
 class Writer(ABC):

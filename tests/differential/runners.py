@@ -109,12 +109,14 @@ def on_device(target: str, plan: Plan, cache_: Path) -> Callable[[Between], None
     chosen = targets.resolve(target, cache_)
     backend, machine = chosen.backend(), chosen.machine()
     program = backend.load(backend.build(plan))
+    taken = {p.name for p in plan.codelet.params if isinstance(p, Array)}
 
     def run(held: Between) -> None:
         wholes = {name: machine.place(whole.view(_element(held, name))) for name, whole in held.wholes.items()}
         inside = {
             name: machine.inside(whole, PAD // held.arrays[name].itemsize, held.arrays[name].shape)
             for name, whole in wholes.items()
+            if name in taken
         }
         program.run(inside, held.scalars, machine.stream)
         for name, whole in wholes.items():
