@@ -11,7 +11,7 @@ from functools import reduce
 
 from looptune.ir import Bin, Cast, Const, Expr, If, Loop, Var
 from looptune.scope import names_in
-from looptune.simplify import div, fold, mul, sub
+from looptune.simplify import div, fold, mul, sub, widens
 
 
 def hull(loop: Loop, outer: Loop) -> Loop | None:
@@ -49,8 +49,9 @@ def _extreme(e: Expr, outer: Loop, *, greatest: bool) -> Expr | None:
             return e
         case Var():
             return sub(outer.hi, Const(1, outer.dtype)) if greatest else outer.lo
-        case Cast(_, arg):
-            return _extreme(arg, outer, greatest=greatest)
+        case Cast(dtype, arg) if widens(dtype, arg.dtype):
+            at = _extreme(arg, outer, greatest=greatest)
+            return None if at is None else fold(Cast(dtype, at))
         case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
             at = _extreme(x, outer, greatest=greatest == (k >= 0))
             return None if at is None else mul(Const(k, e.dtype), at)

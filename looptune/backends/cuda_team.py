@@ -204,7 +204,10 @@ class _Body:
         self.lines += self.writer.block(phase.body, inside)
         self.lines += [inside + self.writer.put(_slot(v), self.row, name(v.name)) for v in phase.known]
         self.touch(told, indent)
-        self.lines += [indent + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
+        if phase.known:
+            # A team that takes no part has put nothing there.
+            inside = self.guarded(when, indent)
+            self.lines += [inside + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
 
     def tree(self, phase: Tree, when: str, indent: str) -> None:
         writer = self.writer

@@ -126,6 +126,8 @@ class Maker(Opening):
         else:
             pool = [c for c in COUNTERS if c not in taken and c not in self.names.taken]
             name = r.choice(pool) if pool and r.random() < 0.8 else self.names.new(COUNTERS)
+            while name in taken:  # its first value would be made of itself
+                name = self.names.new(COUNTERS)
         of = f"{t.spelling} {name}" if declared else name
         simple = r.random() < 0.5
         for _ in range(20):
