@@ -186,7 +186,7 @@ NARROW = """void f(long m, short x[24][32])
 """
 
 
-def test_a_loop_that_counts_in_fewer_bits_than_its_bound_is_refused() -> None:
-    """An int that would count to a long is no loop that C has: the message says to declare them alike."""
-    with pytest.raises(DirectiveError, match="would count in int32 between bounds of int64: declare the variables"):
+def test_a_bound_that_is_cut_to_fewer_bits_has_no_hull() -> None:
+    """An int that counts to a long: nobody knows how far it goes, as the conversion may change the value."""
+    with pytest.raises(DirectiveError, match="how far loop i goes in all iterations of the loops around is not known"):
         schedule(Analysis(load(NARROW).codelet), parse_lines(["loop i: box"]))
