@@ -68,3 +68,21 @@ def test_the_largest_array_is_accepted(tmp_path: Path) -> None:
     text = "void f(signed char a[2][1073741824])\n{ for (int i = 0; i < 9; i++) a[1][i] = 1; }\n"
     made = plan(schedule(Analysis(load(text).codelet)).codelet, blocks=True)
     assert "1073741824" in targets.emit("cuda-c", made, tmp_path)
+
+
+NEGATED = """void f(int n, int m, long b[n], int c[n])
+{
+  for (int l = 0; l < n; l++) {
+    b[l] += (-l > m ? -l : 1) * 3;
+    c[l] = ~l + (-(long)l < 0);
+  }
+}
+"""
+
+
+@pytest.mark.simulator
+def test_a_loop_variable_has_a_negative(tmp_path: Path) -> None:
+    """Kernels hold loop variables in unsigned types; minus and complement are those of C's type all the same."""
+    given = [{"n": n, "m": m, "b": np.arange(9, dtype=np.int64)[:n], "c": np.zeros(n, np.int32)}
+             for n, m in ((9, -4), (5, 3), (1, 0))]  # fmt: skip
+    assert not everywhere.wrong([everywhere.Case("negated", NEGATED, given)], tmp_path)

@@ -254,7 +254,8 @@ class Writer(ABC):
             case Call(fn, args, dtype):
                 return self.call(fn, [self.value(a) for a in args], dtype)
             case Un("-" | "~" as op, arg):
-                text = f"{op}{self.value(arg, level=UNARY)}"
+                # A loop variable may be held in an unsigned type here, in which it has no negative.
+                text = f"{op}{self.value(arg, isinstance(arg, Var), level=UNARY)}"
                 return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, UNARY, level)
             case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"int32({self.condition(e)})"
