@@ -131,18 +131,21 @@ def pair(a: str, b: str) -> Table:
         wide = converted(result, result)
         for text in ("(a[i] + b[i]) / 13", "(a[i] - b[i]) % 31", "-(a[i] * b[i])", "~(a[i] ^ b[i]) >> 3"):
             table.add(_small(text, result), wide)
-        table.add(_small("(a[i] - b[i]) < (a[i] | b[i])", result), "int32")
+        table.add(_small("(a[i] - b[i]) < (a[i] | b[i])", result, "int32", "int64"), "int32")
     for op in ("+", "-", "*", "/", *(("%", "&", "|", "^") if whole else ())):
         # A float that an integer is assigned has to fit it.
         x, y = ("a", "b") if whole or not is_integer(a) or a == "bool" else ("e", "g")
         y = "d" if op in "/%" and y == "b" else y
+        if op == "*" and x == "e" and a in ("int8", "uint8"):
+            continue  # no product of these fits
         table.add("t", a, f"{C_TYPES[a]} t = {x}[i]; t {op}= {y}[i];")
     return table
 
 
-def _small(text: str, result: str) -> str:
-    """Of small numbers where 64 signed bits may overflow, which LLVM takes to be impossible, as C does."""
-    return text.replace("a[i]", "e[i]").replace("b[i]", "g[i]") if result == "int64" else text
+def _small(text: str, result: str, *overflow: str) -> str:
+    """Of small numbers where a signed type may overflow, which LLVM takes to be impossible, as C does: 64 bits, and 32
+    where they are compared, which is done before they wrap."""
+    return text.replace("a[i]", "e[i]").replace("b[i]", "g[i]") if result in (overflow or ("int64",)) else text
 
 
 def conversions(a: str) -> Table:
