@@ -44,6 +44,7 @@ def _few() -> list[oracle.Arguments]:
     return [{"n": n, "m": m, "a": np.arange(64, dtype=np.int32)} for n, m in sizes]
 
 
+@pytest.mark.long
 def test_unsigned_loops_count_under_every_directive(tmp_path: Path) -> None:
     """Loops that begin behind their end run not at all, unrolled and in strips as well."""
     cases = []

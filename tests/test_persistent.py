@@ -127,6 +127,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     assert not cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
 
 
+@pytest.mark.long
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     """In the simulator, where one block does it all."""

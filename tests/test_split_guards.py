@@ -59,6 +59,7 @@ def test_parts_stay_inside_their_arrays(name: str) -> None:
             assert oracle.off(want, oracle.arrays(got)) is None, (rows, n, m)
 
 
+@pytest.mark.long
 def test_parts_are_added_up_in_every_target(tmp_path: Path) -> None:
     """The same in machine code and in kernels of blocks."""
     cases = [

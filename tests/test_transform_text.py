@@ -113,6 +113,7 @@ def numbers(file: Path, kernel: str | None = None) -> list[int]:
 
 
 @gcc
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_change_leaves_the_program_as_it_is(name: str, ends: str, tmp_path: Path) -> None:
@@ -198,6 +199,7 @@ def test_a_name_given_with_D_has_one_value(tmp_path: Path) -> None:
 
 @gcc
 @pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_every_input_compiles_after_a_change(file: Path, tmp_path: Path) -> None:
     """PolyBench and GATLAS, each with its first loop unrolled or tiled; only those with directives of their own change
