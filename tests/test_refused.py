@@ -33,6 +33,7 @@ OTHERWISE: Mapping[str, str] = {
     "no such file: ": "there is no file: test_cli",
     "cannot read ": "a file that cannot be read cannot hold its message: test_cli",
     "-D needs a name": "an option, not the file: test_frontend_load",
+    "would count in \0 between bounds of": "a guard of the schedule's: the directives here convert or refuse",
     " is an integer, not ": "a value of -D, not the file: test_bad_input",
     ", which \0 does not fit": "a value of -D, not the file: test_bad_input",
     " is a floating-point number: its value has too many": "a value of -D, not the file: test_bad_input",
