@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,10 +18,11 @@ from looptune.finals import timed
 from looptune.report import kept, tables
 from looptune.runtime import disturbance
 from looptune.runtime.disturbance import Watch
-from looptune.tune import allowance
+from looptune.tune import allowance, workers
 from looptune.tune.allowance import PATIENCE, Allowance
 from looptune.tune.space import Configuration, parse
 from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.workers import Worker, wait
 
 
 class Clock:
@@ -88,6 +94,43 @@ def test_the_threads_of_this_process_are_seen() -> None:
     while max(allowance.thread_seconds(pid).values()) < before + 0.02:
         sum(range(100_000))
     assert allowance.thread_seconds(2**22 + 1) == {}
+
+
+def test_a_process_that_sleeps_rests_and_one_that_computes_does_not() -> None:
+    """Of what rests the time that passed counts, however busy the machine is; a child that computes is a part of it."""
+    spin = "while True: pass"
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"
+    for code, resting in (("import time; time.sleep(600)", True), (spin, False), (child, False)):
+        with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as process:
+            try:
+                found = [allowance.rests(process.pid) for _ in range(40) if time.sleep(0.05) is None]
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
+        assert (sum(found[-10:]) >= 5) == resting, code
+    assert not allowance.rests(2**22 + 1)
+
+
+def test_what_the_whole_machine_did_not_run_is_no_ones_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator wakes a minute late: the process that it waits for has as much of its limit left as before."""
+    with Worker(sleeper, 30.0) as worker:
+        worker.submit("key", 30.0)
+        life = worker.waiting_for
+        assert life is not None
+        while not life.ready:
+            wait((worker,), 0.1)
+        assert life.allowance is not None
+        before, deadline = life.allowance.start, life.deadline
+        late = iter((0.0, 90.0, 90.0))
+        clock = time.monotonic
+        monkeypatch.setattr(workers.time, "monotonic", lambda: clock() + next(late, 90.0))
+        workers.sleep((worker,), 0.0)
+        monkeypatch.undo()
+        assert life.allowance.start - before == pytest.approx(90.0, abs=5.0)
+        assert life.deadline - deadline == pytest.approx(90.0, abs=5.0)
+
+
+def sleeper() -> Callable[[float], None]:
+    return time.sleep
 
 
 def test_a_default_that_timed_out_is_measured_again(tmp_path: Path) -> None:

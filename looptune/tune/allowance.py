@@ -3,7 +3,8 @@
     used = max(CPU time of its busiest thread, time passed - time in which tasks of the machine waited for a core)
 
 On a quiet machine this is the time that passed. On a busy one a kernel that is given a tenth of a core may take ten
-times as long; a task that sleeps or waits for a device uses no core, and is stopped after PATIENCE times its limit.
+times as long. A process that rests, all of whose threads and children sleep, waits for no core: for it the time that
+passed counts, and whatever a process was given of it, it is stopped after PATIENCE times its limit.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from looptune.runtime.disturbance import waited_for_cores_s
 
 PATIENCE = 20.0
 """A task is stopped when this many times its limit have passed, whatever it was given of them."""
+
+RESTS = 5
+"""A process that rests in so many looks one after the other does rest: between two steps every process may."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -54,6 +58,20 @@ class Allowance:
             return now - self.waited_s
         load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
         return passed * max(0.0, 1.0 - cores / load) if load > 0 else 0.0
+
+
+def rests(pid: int) -> bool:
+    """Return whether every thread of a process and of its children sleeps; False where the system does not tell."""
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            if Path(f"/proc/{pid}/task/{task}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+                return False
+            children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
+            if not all(rests(int(child)) for child in children):
+                return False
+    except (OSError, ValueError, IndexError):
+        return False
+    return True
 
 
 def thread_seconds(pid: int) -> dict[int, float]:

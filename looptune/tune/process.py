@@ -12,14 +12,14 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
 from looptune import cachefolder
-from looptune.tune.allowance import Allowance
+from looptune.tune.allowance import RESTS, Allowance, rests
 from looptune.tune.serving import LET_GO, serve
 
 Setup = Callable[[], Callable[..., Any]]
@@ -35,7 +35,8 @@ class Life:
     """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
 
     ``deadline``: when to look, on the monotonic clock, whether it has used up its ``allowance``; ``setup``: what it was
-    set up for, pickled; ``ready``: it is set up; ``used``: it has served another set-up before.
+    set up for, pickled; ``resting``: in so many looks it rested; ``ready``: it is set up; ``used``: it has served
+    another set-up before.
     """
 
     process: SpawnProcess
@@ -45,6 +46,7 @@ class Life:
     setup: bytes
     deadline: float = 0.0
     allowance: Allowance | None = None
+    resting: int = 0
     ready: bool = False
     used: bool = False
 
@@ -52,18 +54,26 @@ class Life:
         """Let what is expected next take so long from now."""
         assert self.process.pid is not None, "the process was started"
         self.allowance = Allowance.begin(self.process.pid, limit_s)
-        self.deadline = self.allowance.start + limit_s
+        self.deadline, self.resting = self.allowance.start + limit_s, 0
 
     def expired(self) -> bool:
         """Return whether the allowance is used up; where it is not, ``deadline`` is when to look again."""
         assert self.allowance is not None, "something is expected"
         now = time.monotonic()
-        if now >= self.deadline:
-            left_s = self.allowance.left_s()
-            if left_s <= 0.0:
-                return True
-            self.deadline = now + max(LOOK_S, left_s)
+        if now < self.deadline:
+            return False
+        left_s = self.allowance.left_s()
+        self.resting = self.resting + 1 if rests(self.allowance.pid) else 0
+        if left_s <= 0.0 or self.resting >= RESTS:
+            return True
+        self.deadline = now + (LOOK_S if self.resting else max(LOOK_S, left_s))
         return False
+
+    def pardon(self, seconds: float) -> None:
+        """Let it have so many seconds more, in which the whole machine did not run."""
+        assert self.allowance is not None, "something is expected"
+        self.allowance = replace(self.allowance, start=self.allowance.start + seconds)
+        self.deadline += seconds
 
     @property
     def limit_s(self) -> float:

@@ -32,6 +32,8 @@ from looptune.tune.spares import COMPILING, Spares
 
 Reply = Returned | Raised | Crashed | TimedOut
 
+LOST_S = 2.0
+"""The coordinator wakes no later than this after it wanted to, on a machine that runs."""
 RESTARTS = 2
 """So often a process is started again that was killed while it set up: by the system, short of memory, or by a user."""
 
@@ -311,6 +313,11 @@ def sleep(workers: Iterable[Worker], timeout_s: float | None = None) -> list[Wor
         links.register(life.link.fileno(), select.POLLIN)
     spoken = {descriptor for descriptor, _ in links.poll(math.ceil(nap_s * 1e3))}
     now = time.monotonic()
+    lost_s = now - start - nap_s
+    if lost_s > LOST_S:
+        # Who waits wakes late where the machine was suspended, or stopped with all that runs on it.
+        for _, life in expected:
+            life.pardon(lost_s)
     return [worker for worker, life in expected if life.link.fileno() in spoken or now >= life.deadline]
 
 
