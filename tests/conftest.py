@@ -46,3 +46,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cases", type=int, default=0, help="random codelets and programs tried")
     parser.addoption("--seed", type=int, default=None, help="makes the same programs in tests/test_differential.py")
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
