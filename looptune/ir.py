@@ -163,7 +163,7 @@ class Loop(Node):
     ``plans.Kernel``. ``vectors``: they access neighbours at once. ``raster``: its blocks take strips of so many rows of
     the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
-    where it is ``var``.
+    where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
 
     ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
     ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
@@ -198,6 +198,7 @@ class Loop(Node):
     raster: int = field(default=0, kw_only=True, compare=False)
     packs: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
+    counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)

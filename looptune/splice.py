@@ -16,9 +16,10 @@ from looptune.errors import UnsupportedError
 from looptune.frontend.layout import Layout, Line, Run
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.unit import Part
-from looptune.ir import Assign, If, Load, Local, Loop, Node, Stmt, Var, While
-from looptune.rewrite import rewrite, walk
+from looptune.ir import Assign, Bin, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.rewrite import rewrite, substitute, walk
 from looptune.scope import declared, names
+from looptune.simplify import add, div, fold, is_integer, sub
 from looptune.source import NOWHERE, Span
 
 _FOREIGN = ("omp", "acc", "gcc", "clang", "ivdep", "simd", "unroll", "nounroll", "vector", "novector", "loop")
@@ -46,6 +47,8 @@ class Version:
 
 Annotations = Mapping[int, tuple[object, ...]]
 """What directives say of each original loop, by its number."""
+Around = tuple[Loop, ...]
+"""The loops that keep their text, from the outermost in, around statements that do not."""
 
 
 class _Apart(Exception):
@@ -74,7 +77,7 @@ def edits(
                                "write it out, as gcc -E -P does", where)  # fmt: skip
     splicer = _Splicer(part, layout, before, after, usual, {s.line for s in defined if s.file == part.path}, warn)
     try:
-        return tuple(splicer.aligned(before.body, after.body))
+        return tuple(splicer.aligned(before.body, after.body, ()))
     except _Apart as apart:
         raise UnsupportedError(apart.why, apart.span if apart.span.line else where) from None
 
@@ -180,12 +183,12 @@ class _Splicer:
     defined: set[int]
     warn: Callable[[Span, str], object]
 
-    def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...]) -> list[Edit]:
-        """The changes of a block's statements."""
+    def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
+        """The changes of a block's statements, which stand in the loops ``around``."""
         made: list[Edit] = []
         for old, new in _groups(before, after, [self.home(stmt) for stmt in before]):
             if not _same(old, new, self.usual):
-                made += self.changed(old, new)
+                made += self.changed(old, new, around)
         return made
 
     def home(self, stmt: Stmt) -> int | None:
@@ -194,19 +197,21 @@ class _Splicer:
         run = None if k is None else self.layout.run(k, k)
         return None if run is None else run.tokens[0]
 
-    def changed(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...]) -> list[Edit]:
+    def changed(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
         inner: _Apart | None = None
         if len(old) == len(new) and all(map(self.alike, old, new)):
             try:
-                blocks = [
-                    pair for a, b in zip(old, new, strict=True) for pair in zip(_blocks(a), _blocks(b), strict=True)
+                return [
+                    edit
+                    for x, y in zip(old, new, strict=True)
+                    for a, b in zip(_blocks(x), _blocks(y), strict=True)
+                    for edit in self.aligned(a, b, (*around, x) if isinstance(x, Loop) else around)
                 ]
-                return [edit for a, b in blocks for edit in self.aligned(a, b)]
             except _Apart as apart:
                 # the whole may have what a part has not: a text of its own, names that mean one thing
                 inner = apart
         try:
-            return self.replaced(old, new)
+            return self.replaced(old, new, around)
         except _Apart as apart:
             raise apart if inner is None else inner from None
 
@@ -218,7 +223,7 @@ class _Splicer:
 
     # -- where ----------------------------------------------------------------------------------
 
-    def replaced(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...]) -> list[Edit]:
+    def replaced(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
         places = [k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None]
         span = next((s.span for s in old if s.span.line), NOWHERE)
         run = self.layout.run(min(places), max(places)) if places else None
@@ -238,7 +243,7 @@ class _Splicer:
             raise _Apart(_unwritten(self.layout, first), span)
         start, end = self.with_conditions(start, end, first, last)
         head = self.directives_before(first, start)
-        text = self.text(run, old, new, start)
+        text = self.text(run, old, new, start, around)
         head = [e for e in head if e.end <= start]
         return [*head, Edit(start, end, text + self.kept_lines(start, end))]
 
@@ -306,11 +311,12 @@ class _Splicer:
 
     # -- what -----------------------------------------------------------------------------------
 
-    def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int) -> str:
+    def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around) -> str:
         """The new statements under the names of the text."""
+        new, counters = _in_terms_of_the_text(new, around)
         used, elsewhere = names(new), self.elsewhere(old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
-        outer = self.outer(shared, used, old, new)
+        outer = self.outer(shared, used, old, new, counters)
         private = {v: self.after.locals[v] for v in self.after.locals if v in used and v not in shared}
         stmts, local = self.named(new, outer, private)
         opens = self.layout.text.rfind("\n", 0, start) + 1
@@ -345,9 +351,14 @@ class _Splicer:
         visit(self.before.body)
         return found
 
-    def outer(self, shared: set[str], used: set[str], old: tuple[Stmt, ...], new: tuple[Stmt, ...]) -> dict[str, str]:
-        """The variables of the text that the new statements share with the rest of it, by the codelet's names."""
+    def outer(
+        self, shared: set[str], used: set[str], old: tuple[Stmt, ...], new: tuple[Stmt, ...],
+        counters: Mapping[str, Loop],
+    ) -> dict[str, str]:  # fmt: skip
+        """The variables of the text that the new statements share with the rest of it, by the codelet's names;
+        ``counters`` are those of the loops around."""
         found = {name: self.part.held[name] for name in used & self.part.held.keys()}
+        found |= {name: loop.counter[0] for name, loop in counters.items()}
         for name in sorted(shared):
             if name not in self.part.variables:
                 raise _Apart(f"{name} has no name in the text", old[0].span)
@@ -355,14 +366,22 @@ class _Splicer:
         others = [n for n in self.before.locals if n not in shared and n in self.elsewhere(old)]
         visible = [v for n, v in self.part.variables.items() if n in others]
         bound = {n.var for n in walk(new) if isinstance(n, Loop)}
-        parameters = used - self.after.locals.keys() - self.part.held.keys() - bound
+        parameters = used - self.after.locals.keys() - self.part.held.keys() - bound - counters.keys()
         for name in found:
             if name in self.part.held:
                 continue
-            alike = [n for n in shared if n != name and found.get(n) == found[name]]
-            if alike or found[name] in visible or found[name] in parameters:
+            alike = [n for n in (*shared, *counters) if n != name and found.get(n) == found[name]]
+            hidden = self.hides(counters[name]) if name in counters else found[name] in visible
+            if alike or hidden or found[name] in parameters:
                 raise _Apart(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
         return found
+
+    def hides(self, loop: Loop) -> bool:
+        """A variable of the loop's name is declared inside of the loop."""
+        head = self.token(loop)
+        places = (self.layout.find(self.before.locals[n].span, ()) for n, text in self.part.variables.items()
+                  if text == loop.counter[0] and n in self.before.locals)  # fmt: skip
+        return head is None or any(place is not None and place > head for place in places)
 
     def named(
         self, new: tuple[Stmt, ...], outer: Mapping[str, str], private: Mapping[str, Local]
@@ -413,6 +432,69 @@ class _Splicer:
                 local = replace(self.before.locals[name], name=self.part.variables[name])
                 kept.append(f"{pretty.declaration(local)};")
         return kept
+
+
+def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tuple[Stmt, ...], dict[str, Loop]]:
+    """The statements with the text's variables in place of the counters of the loops around, and the loops by the names
+    that stand for these variables.
+
+    A loop that the text writes ``for (k = n - 1; k >= 0; k--)`` has a counter that goes up: the ``n - 1 - counter`` of
+    its statements is ``k`` there, and any other use of the counter is of ``n - 1 - k``.
+    """
+    counters: dict[str, Loop] = {}
+    hiding: set[str] = set()
+    for loop in reversed(around):
+        name, _ = loop.counter
+        hidden = name in hiding
+        hiding.add(name)
+        if loop.var not in names(stmts):
+            continue
+        if hidden or not name:
+            raise _Apart(f"two variables of the text are called {name}: rename one of them", loop.span)
+        value = Var(loop.var, loop.dtype) if loop.shown is None else loop.shown
+        own = Var(f"{loop.var}@", value.dtype)
+        stmts = _put(stmts, value, own)
+        counter = _solved(value, loop.var, own)
+        if counter is not None:
+            stmts = substitute(stmts, {loop.var: counter})
+        elif loop.var in names(stmts):
+            raise _Apart(f"the loop of {name} counts otherwise than its text", loop.span)
+        counters[own.name] = loop
+    return stmts, counters
+
+
+def _put(stmts: tuple[Stmt, ...], value: Expr, name: Var) -> tuple[Stmt, ...]:
+    """The statements with the name wherever they compute the value."""
+    found: tuple[Stmt, ...] = rewrite(lambda n: name if n == value else None, stmts)
+    return found
+
+
+def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
+    """What ``var`` is where the ``value`` made of it is ``known``; None where moving terms does not tell."""
+    if value.dtype != known.dtype:
+        known = fold(Cast(value.dtype, known))
+    match value:
+        case Var(name) if name == var:
+            return known
+        case Cast(arg=e) if is_integer(e.dtype):
+            return _solved(e, var, known)
+        case Bin("+" | "-" | "*" as op, lhs, rhs):
+            left, right = var in _mentioned(lhs), var in _mentioned(rhs)
+            if left == right:
+                return None
+            inner, other = (lhs, rhs) if left else (rhs, lhs)
+            match op:
+                case "+":
+                    return _solved(inner, var, sub(known, other))
+                case "-":
+                    return _solved(inner, var, add(known, other) if left else sub(other, known))
+                case "*":
+                    return _solved(inner, var, div(known, other))
+    return None
+
+
+def _mentioned(e: Expr) -> frozenset[str]:
+    return frozenset(n.name for n in walk(e) if isinstance(n, Var))
 
 
 def _hollow(stmt: Stmt) -> Stmt:

@@ -87,6 +87,23 @@ void f(int n) { for (i = 0; i < n; i++) for (j = 0; j < i; j++) a[i] += j; }
 int main(void) { f(30); for (; i < 40; i++) a[i] = 9; int t = j; for (int k = 0; k < 40; k++) t = t * 7 + a[k];
   printf("%d\\n", t); return 0; }
 """
+HEADERS = (
+    "for (int i = n - 1; i >= 0; i--)",
+    "int i = 7; for (i = n; i > 2; i -= 3)",
+    "for (int i = 3; i <= n; i += s)",
+    "for (int i = n; s <= i; i -= s)",
+    "for (unsigned i = 1; i < u; i++)",
+    "for (unsigned i = u; i > 1; i -= 2)",
+    "for (unsigned char i = 9; i > 2; i--)",
+    "for (short i = 0; i <= n; i += 2)",
+    "for (long i = -4; i != n; ++i)",
+    "for (int i = 0; i + 2 < n; i++)",
+    "for (int i = 1; i < n; i++) for (int i = n; i > 3; i--)",
+    "for (int j = n - 1; j > 3; j--) for (int i = j; i >= 1; i -= 2)",
+    "for (int k = n - 1; k > 3; k--) for (int i = k; i < n; i += s)",
+    "for (int i = n - 1; i > 3; i--) for (int n = i; n > 2; n--)",
+)
+"""Loops that stay as they are written around one that changes; in the last a parameter is hidden."""
 PROGRAMS = {"everything": EVERYTHING, "braces": BRACES, "counters": COUNTERS}
 DIRECTIVES = (
     "unroll 2",
@@ -112,6 +129,7 @@ def numbers(file: Path, kernel: str | None = None) -> list[int]:
     return [n.number for n in walk(load(file, kernel=kernel).codelet.body) if isinstance(n, Loop)]
 
 
+@pytest.mark.sampled(9, "wide")
 @gcc
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
@@ -134,6 +152,27 @@ def test_every_change_leaves_the_program_as_it_is(name: str, ends: str, tmp_path
     assert len(changed) >= 3
     for line, text in list(changed.items())[:: 1 if ends == "\n" else 4]:
         assert printed(text, tmp_path) == want, line
+
+
+@gcc
+@pytest.mark.parametrize("directive", ["unroll 2", "tile 4"])
+def test_what_changes_speaks_of_the_loops_around_as_the_text_does(directive: str, tmp_path: Path) -> None:
+    """An inner loop may change while those around it keep headers that count down, by a variable or in other types."""
+    file, inner = tmp_path / "p.c", "for (int l = 0; l < i % 5 + 6; l++) a[l] = a[l] * 3u + i * l + n;"
+    functions = [f"void f{k}(int n, int s, unsigned u) {{\n  {h}\n    {inner}\n}}\n" for k, h in enumerate(HEADERS)]
+    calls = "".join(f"f{k}(17, 3, 12); " for k in range(len(HEADERS)))
+    report = 'for (int k = 0; k < 16; k++) printf("%u\\n", a[k]);'
+    file.write_text(
+        "#include <stdio.h>\nunsigned a[16];\n" + "".join(functions) + f"int main(void) {{ {calls}{report} }}"
+    )
+    want = printed(file.read_bytes(), tmp_path)
+    for k, header in enumerate(HEADERS):
+        number = max(numbers(file, f"f{k}"))
+        text = transform(file, [f"loop {number}: {directive}"], kernel=f"f{k}")
+        kept = header.rpartition("for")[2]
+        assert kept in text or k in (10, 13), f"{header} stays as it is written"
+        file.write_text(text)
+    assert printed(file.read_bytes(), tmp_path) == want
 
 
 def test_what_stands_around_the_loop_is_kept(tmp_path: Path) -> None:

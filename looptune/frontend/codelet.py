@@ -71,7 +71,8 @@ class _Builder:
             kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
             kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
         read = self.read_after(kinds) & assigned(items)
-        counting = {n for f in s.every(s.Block(items)) if isinstance(f, s.For) for n in assigned((*f.init, f.next))}
+        counting = {n for f in s.every(s.Block(items)) if isinstance(f, s.For)
+                    for n in assigned((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
         found: dict[str, Array] = {}
         for name, d in kinds.items():
             if name in read and isinstance(d.type, s.Basic) and d.type.dtype != "void":

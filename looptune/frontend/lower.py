@@ -375,4 +375,5 @@ class Statements:
         return Loop(
             counter.name, form.lo, form.hi, body, form.step,
             dtype=counter.dtype, directives=directives, shown=shown, own=own, span=item.span,
+            counter=(base(head.var), scope.scalars[head.var]),
         )  # fmt: skip
