@@ -1,6 +1,7 @@
 # make run   tunes GEMM on this machine's GPU, or on its CPU where there is none, and writes the report
-# make test  lint, types and tests; needs no GPU
-# make test-all  the same with wider samples and what takes long
+# make test  lint, types, unit tests and a sample of the others; needs no GPU, takes a few minutes
+# make test-wide  the others, and programs that no test has seen before
+# make test-all  all of these, with wider samples and what takes long
 # make docs  the documentation as a site, in build/docs
 # All make a virtual environment first, from python3 (3.11 or later); PYTHON=... and VENV=... choose others.
 
@@ -13,7 +14,7 @@ GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && echo ,cuda)
 # Of tests, beside each other: more than there are cores take longer.
 PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 8 ? 8 : n)))
 
-.PHONY: run test test-all docs clean
+.PHONY: run test test-wide test-all docs clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/looptune run polybench/gemm.c --sweep
@@ -25,7 +26,12 @@ test: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
-test-all: test
+# The random programs are other ones each time; the seed that is printed makes the same ones again.
+test-wide: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "wide and not long"
+	$(BIN)/python -m tests.differential --cases 300
+
+test-all: test test-wide
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m long
 
 # A warning is an error: a link that leads nowhere is one.

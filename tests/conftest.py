@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -22,6 +23,11 @@ os.environ["NUMBA_OPT"] = "0"
 os.environ["OMP_WAIT_POLICY"] = "passive"
 
 
+# A shell's jobs in the background ignore Ctrl-C, and so would what they start; a program at a terminal does not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def optimising(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Numba optimises what it compiles for a CPU."""
@@ -34,16 +40,17 @@ def optimising(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a ``sampled(n)`` test the first and one in n are no long ones, which their names decide."""
+    """Of a ``sampled(n)`` test the first case and one in n, which their names decide, run everywhere; the others get
+    the marker that the sample names, or ``long``."""
     seen: set[str] = set()
     for item in items:
-        mark, test = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
-        if mark is not None and test in seen and crc32(item.name.encode()) % mark.args[0]:
-            item.add_marker(pytest.mark.long)
+        test = item.nodeid.partition("[")[0]
+        for mark in list(item.iter_markers("sampled")) if test in seen else ():
+            if crc32(item.name.encode()) % mark.args[0]:
+                item.add_marker(mark.args[1] if len(mark.args) > 1 else "long")
         seen.add(test)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cases", type=int, default=0, help="random codelets and programs tried")
-    parser.addoption("--seed", type=int, default=None, help="makes the same programs in tests/test_differential.py")
+    parser.addoption("--cases", type=int, default=0, help="random codelets tried")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")

@@ -28,6 +28,7 @@ ids = pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.repl
 cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @ids
 def test_the_interpreter_means_what_gcc_means(program: Program, tmp_path: Path) -> None:
@@ -39,6 +40,7 @@ def test_the_interpreter_means_what_gcc_means(program: Program, tmp_path: Path) 
     assert oracle.off(compiled, oracle.interpreted(codelet, given), inexact) is None
 
 
+@pytest.mark.sampled(28, "wide")
 @ids
 def test_a_kernel_computes_what_c_means(program: Program) -> None:
     """The compiled CPU kernel, called with C's parameters in C's order, leaves the interpreter's results."""
@@ -50,6 +52,7 @@ def test_a_kernel_computes_what_c_means(program: Program) -> None:
     assert off is None, f"{off}\n{kernel.source}"
 
 
+@pytest.mark.sampled(7, "wide")
 @cuda
 @ids
 def test_every_kernel_compiles_for_a_gpu(program: Program) -> None:
@@ -68,6 +71,7 @@ def has_load(index: tuple[Expr, ...]) -> bool:
     return any(isinstance(n, Load) for n in walk(index))
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.simulator
 def test_emitted_kernels_compute_what_c_means(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def test_what_is_too_deep_or_too_long_is_refused(tmp_path: Path, name: str) -> N
     assert (ran.code, said in ran.err, ran.err.count("error: ")) == (2, True, 1)
 
 
+@pytest.mark.wide
 def test_a_long_sum_is_an_expression_like_others(tmp_path: Path) -> None:
     """Of 500 terms, which Python's own limit of calls has no room for."""
     (tmp_path / "f.c").write_text(ONE.format(" + ".join(["A[i]"] * 500)))

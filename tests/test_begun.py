@@ -73,6 +73,7 @@ def test_elements_that_may_be_one() -> None:
     assert apart([sums[0], Accumulator("+", Load("z", (i,), "float32"), own, own, False)])
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 def test_results_are_the_loops(tmp_path: Path) -> None:
     """All of them, also where the loop that reduces does not run."""

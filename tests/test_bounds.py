@@ -66,6 +66,7 @@ def codelet(body: str) -> Codelet:
     return load(f"void f(int n, int m, {arrays})\n{{\n{body}\n}}\n").codelet
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize(("name", "line"), [case for kind in LINES.values() for case in kind])
 def test_a_nest_with_dependent_bounds_keeps_its_meaning(name: str, line: str) -> None:
     """Accepted, since any order is legal there: same bits, each instance once, proved for all sizes; or, where the

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.sampled(2)
 # -- on the CPU -----------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_module_needs_numba_and_numpy_only(tmp_path: Path) -> None:
     """Without looptune it computes what NumPy does, checks itself, and says exactly what it runs."""
     unit = load(ROWS)
@@ -62,6 +63,7 @@ print(len(seen), seen[0].message, seen[0].filename)
     assert "(same device) <string>" in said.splitlines()[1]
 
 
+@pytest.mark.sampled(11, "wide")
 @pytest.mark.parametrize("program", programs.ALL[::4], ids=lambda p: p.name.replace(" ", "-"))
 def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path) -> None:
     """Any program of the tests, with the check against its own original loops."""

@@ -27,6 +27,7 @@ from looptune.mapping import plan
 from looptune.schedule import schedule
 
 
+@pytest.mark.wide
 @cuda
 def test_a_module_in_the_simulator(tmp_path: Path) -> None:
     """Kernels with sizes as constants, for other sizes, and the default leave what NumPy computes, checked too."""
@@ -50,6 +51,7 @@ for device in (t.Device("NVIDIA H200", 132, "sm_90"), t.Device("none", 1, "")):
     assert said.splitlines() == ["exact plan_1", "same device plan_2", "default plan_0", "default plan_0"]
 
 
+@pytest.mark.sampled(7, "wide")
 @cuda
 @pytest.mark.parametrize("kernel", ["gemm", "gramschm", "3mm"])
 def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_the_threads_of_this_process_are_seen() -> None:
     assert allowance.thread_seconds(2**22 + 1) == {}
 
 
+@pytest.mark.wide
 def test_a_process_that_sleeps_rests_and_one_that_computes_does_not() -> None:
     """Of what rests the time that passed counts, however busy the machine is; a child that computes is a part of it."""
     spin = "while True: pass"
@@ -133,6 +134,7 @@ def sleeper() -> Callable[[float], None]:
     return time.sleep
 
 
+@pytest.mark.wide
 def test_a_default_that_timed_out_is_measured_again(tmp_path: Path) -> None:
     """Everything is compared with it: it runs a second time, and a version of the strategy's only once."""
     lab = FakeLab(tmp_path / "journal")

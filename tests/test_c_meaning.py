@@ -96,6 +96,7 @@ def check(some: Sequence[c_blocks.Case], found: Mapping[str, Mapping[str, np.nda
     assert not wrong, "\n".join(f"{name}: {off}" for name, off in wrong.items())
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
 def test_cuda_c_means_what_the_loops_do(part: int, tmp_path: Path) -> None:

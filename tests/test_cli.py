@@ -65,6 +65,7 @@ KEYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.wide
 def test_json_is_the_contract(swept: Swept) -> None:
     """One object with exactly these keys; every version of the budget is accounted for."""
     assert swept.first.code == 0, swept.first.err
@@ -89,6 +90,7 @@ def test_json_is_the_contract(swept: Swept) -> None:
     assert record["asserted"] == [], "no directive of the space trusts"
 
 
+@pytest.mark.wide
 def test_the_csv_has_the_same_names(swept: Swept) -> None:
     """reports/<device>/gemm.csv: the keys as columns, the counts of versions beside them, sizes as NAME=VALUE."""
     (path,) = swept.folder.glob("*/gemm.csv")
@@ -101,6 +103,7 @@ def test_the_csv_has_the_same_names(swept: Swept) -> None:
     assert float(rows[0]["tuned_us"]) == json.loads(swept.second.out)["tuned_us"]
 
 
+@pytest.mark.wide
 def test_the_same_command_resumes(swept: Swept) -> None:
     """A second run measures nothing again: no row more in the database, the same winner and the times kept."""
     assert swept.rows[0] == swept.rows[1] >= 6
@@ -112,6 +115,7 @@ def test_the_same_command_resumes(swept: Swept) -> None:
     assert [second[k] for k in times] == [v if v is None else pytest.approx(v, rel=0.05) for v in map(first.get, times)]
 
 
+@pytest.mark.wide
 def test_the_winner_can_be_taken_on(swept: Swept, here: Path, tmp_path: Path) -> None:
     """``--config REPORT`` gives the program of the winning directives, and it compiles and runs."""
     (report,) = swept.folder.glob("*/gemm.json")
@@ -127,6 +131,7 @@ def test_the_winner_can_be_taken_on(swept: Swept, here: Path, tmp_path: Path) ->
         subprocess.run(["gcc", "-O1", "-w", "tuned.c", "-lm", "-o", "tuned"], cwd=tmp_path, check=True, timeout=60)
 
 
+@pytest.mark.wide
 @pytest.mark.long
 def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     """--json with two files prints a list of two objects, one version each and no winner; then, a table or nothing."""
@@ -156,6 +161,7 @@ def test_files_without_a_sweep(here: Path, swept: Swept) -> None:
     assert report.read_text() == "not json"
 
 
+@pytest.mark.wide
 def test_a_damaged_database_is_kept_aside(here: Path, tmp_path: Path) -> None:
     """The run goes on with a new one and says where the old one is."""
     Store.open(tmp_path / "db").close()
@@ -244,6 +250,7 @@ def test_devices(here: Path) -> None:
     assert found[-1]["name"] in plain.out
 
 
+@pytest.mark.wide
 def test_doctor(here: Path) -> None:
     """Every requirement is found here, and the exit code says so."""
     ran = looptune("doctor", cwd=here)

@@ -135,6 +135,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_message(here: Path, mistake: str) -> None:
     """The message begins as expected, stands once after "error:", and nothing else is said; exit code 2."""

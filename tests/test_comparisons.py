@@ -95,6 +95,7 @@ def assigned(body: tuple[Stmt, ...], env: dict[str, int]) -> list[Expr]:
     return out
 
 
+@pytest.mark.wide
 @given(trees)
 def test_the_same_statements_run(body: tuple[Stmt, ...]) -> None:
     """Random conditions one in the other, at every point of a cube."""

@@ -53,6 +53,7 @@ def spread(kernel: str) -> Iterator[Plan]:
         yield plan(bake(done, sizes) if number % 2 == 0 else done, configuration.text, blocks=True)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     """Kernels' defaults, teams, parts and tiles filled ahead: one file each, without a warning."""
@@ -71,6 +72,7 @@ def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.sampled(2)
 @cuda
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -47,6 +47,7 @@ def built(prepared: preparation.Prepared, text: str = "") -> Built:
     return Built(Step(made), lab.backend.build(made.timed))
 
 
+@pytest.mark.wide
 def test_a_slow_version_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times slower than the best: stopped, with what was measured; the same against no best is timed whole."""
     monkeypatch.setattr(cut, "WORTH_US", 1.0)
@@ -82,6 +83,7 @@ def test_a_wrong_version_is_wrong_before_it_is_slow(
     )
 
 
+@pytest.mark.wide
 def test_a_time_that_cannot_be_is_wrong(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the peak the device is measured once more; then the version is wrong, or the first peak was."""
     low, high = (Peaks(*[Rate(best, 0.0)] * 4) for best in (1e-6, 1e9))
@@ -108,6 +110,7 @@ def test_when_one_run_is_enough(first_us: float, best_us: float | None, once: bo
     assert once_is_enough(first_us, best_us) == once
 
 
+@pytest.mark.wide
 def test_a_version_behind_the_pace_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the best took by then is recorded, and how far that is; without cutting, the same version is timed."""
     monkeypatch.setattr(cut, "MARK_US", 1.0)

@@ -109,6 +109,7 @@ def blocks(codelet: Codelet) -> list[tuple[int, ...]]:
     return [n.block for n in walk(codelet.body) if isinstance(n, Loop)]
 
 
+@pytest.mark.sampled(13, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "device", "lines"),
@@ -133,6 +134,7 @@ def test_what_won_in_spaces_made_by_hand_is_there(name: str, device: str, lines:
     assert any(t == want and (device == "cpu" or blocks(t) == blocks(want)) for t in found if t is not None)
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FILES)
 def test_every_section_fits_the_file(name: str) -> None:
@@ -234,6 +236,7 @@ def test_it_can_be_printed() -> None:
     assert isinstance(both.exception, UsageError)
 
 
+@pytest.mark.sampled(2, "wide")
 @pytest.mark.parametrize(("kernel", "packed"), [("corr", True), ("covar", True), ("syrk", True), ("gemm", False)])
 def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> None:
     """Where a product is a triangle, or is made one."""

@@ -35,6 +35,7 @@ from looptune.tune.store import Store
 from looptune.tune.workers import Worker
 
 
+@pytest.mark.wide
 def test_devices_of_a_model_share_the_work(tmp_path: Path) -> None:
     """Each version runs once, on one of two processes that measure at the same time most of the time."""
     (result,) = swept(tmp_path, [Lab(tmp_path / "journal", measure_s=0.15, meet=True)], timeout_s=30.0)
@@ -50,6 +51,7 @@ def test_devices_of_a_model_share_the_work(tmp_path: Path) -> None:
     assert whole == pytest.approx(result.elapsed_s, rel=0.01)
 
 
+@pytest.mark.wide
 def test_one_device_measures_one_version_at_a_time(tmp_path: Path) -> None:
     """Neither process of two runs two versions at once."""
     swept(tmp_path, [Lab(tmp_path / "journal")])
@@ -59,6 +61,7 @@ def test_one_device_measures_one_version_at_a_time(tmp_path: Path) -> None:
         assert all(a.end <= b.begin for a, b in pairwise(own))
 
 
+@pytest.mark.wide
 def test_two_devices_find_what_one_does(tmp_path: Path) -> None:
     """The strategy is asked and told the same in the same order, rows and counts are equal, and a sweep on one device
     goes on from one on two."""
@@ -74,6 +77,7 @@ def test_two_devices_find_what_one_does(tmp_path: Path) -> None:
     assert again.resumed == again.counts["timed"] + again.counts["illegal"] == 12
 
 
+@pytest.mark.sampled(8, "wide")
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [
@@ -93,6 +97,7 @@ def test_a_fault_on_one_device_costs_one_version(tmp_path: Path, fault: str, out
     assert all(run.begin < float(culprit[1]) for run in done if run.pid == int(culprit[0]))
 
 
+@pytest.mark.wide
 def test_ctrl_c_drops_what_every_device_measures(tmp_path: Path) -> None:
     """With two models, one of them on two devices: versions in progress are no crashes but run again; what was finished
     is not, on either model."""
@@ -140,6 +145,7 @@ def test_kill_9_costs_what_was_being_measured(tmp_path: Path) -> None:
     assert (result.counts["timed"], result.counts["crashed"], result.counts["illegal"]) == (9, 2, 1)
 
 
+@pytest.mark.wide
 def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
     """Each of two models measures every version, learns its own times, and goes on where it stopped; the faster one
     does not wait for the slower."""
@@ -158,6 +164,7 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 24
 
 
+@pytest.mark.wide
 def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
     """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
     labs = [on(Lab(tmp_path / "j", 2, 0.4), name, 1.0) for name in "ab"]
@@ -172,6 +179,7 @@ def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
         assert sum(run.begin <= moment < run.end for run in done) <= 2
 
 
+@pytest.mark.wide
 def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares: Spares) -> None:
     """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
     first, second = (on(Lab(tmp_path / "j", 1, 0.01), name, 1.0) for name in "ab")

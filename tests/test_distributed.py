@@ -178,6 +178,7 @@ def test_ctrl_c_on_a_cluster(shared: clusters.Cluster, tmp_path: Path) -> None:
     assert (again.resumed, again.counts["timed"], again.counts["crashed"]) == (len(before), 11, 0)
 
 
+@pytest.mark.wide
 def test_another_version_of_the_program_is_refused(shared: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler or workers with another numba than ours are an error that has both versions, before anything is
     measured; a worker that comes later is left out."""

@@ -39,6 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.wide
 @needs_tools
 @pytest.mark.parametrize("path", FIRST)
 def test_commands_do_what_is_shown(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
@@ -130,6 +131,7 @@ def test_what_is_named_is_there(path: Path) -> None:
     assert not missing, f"{path.name}: {missing}"
 
 
+@pytest.mark.sampled(3, "wide")
 @needs_tools
 @pytest.mark.parametrize(
     "line",

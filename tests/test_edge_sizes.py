@@ -82,6 +82,7 @@ def outcome(text: str, version: str, cache: Path, **sizes: int) -> Outcome | Mor
     return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_version_is_wrong_that_is_so_only_where_a_loop_does_not_run(tmp_path: Path) -> None:
     """Right at the sizes timed, it leaves something else where one of them is 0."""

@@ -134,6 +134,7 @@ def assert_free(codelet: Codelet, loop: LoopFacts, sizes: Mapping[str, int]) -> 
         assert p.first.array in {*loop.private, *loop.shared, *sums}, (loop.number, p)
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.parametrize("name", CODES)
 def test_every_witness_is_real_and_every_parallel_loop_is_free(name: str) -> None:
     """Sequential: the two iterations touch the element named, in order, at the smallest sizes. Else: no conflict."""
@@ -145,6 +146,7 @@ def test_every_witness_is_real_and_every_parallel_loop_is_free(name: str) -> Non
             assert_free(codelet, loop, dict.fromkeys(integers(codelet), 4))
 
 
+@pytest.mark.wide
 def test_the_verdicts_of_known_codes() -> None:
     """p parallel, r reduction, s sequential, by loop number."""
     kinds = {name: "".join(f.kind[0] for f in explained(text).loops) for name, text in CODES.items()}
@@ -177,6 +179,7 @@ def texts(draw: st.DrawFn) -> str:
     return f"void f(int n, int m, int A[99][99], int B[99]) {{\n  int t = 0;\n{body}\n}}\n"
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(texts())
 def test_witnesses_of_random_loops_are_real(text: str) -> None:

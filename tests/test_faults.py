@@ -154,17 +154,20 @@ def faulted(tmp_path_factory: pytest.TempPathFactory) -> Faulted:
     return Faulted(named, dict(result.counts), len(result.timed))
 
 
+@pytest.mark.wide
 def test_a_kernel_that_loops_for_ever(faulted: Faulted) -> None:
     """Killed at the limit, which the row says."""
     assert faulted.rows["forever"].outcome == TimedOut(LIMIT_S)
 
 
+@pytest.mark.wide
 def test_a_kernel_that_writes_out_of_bounds(faulted: Faulted) -> None:
     """The canary behind the array shows it: the row says which array, on which side, how far."""
     outcome = faulted.rows["outside"].outcome
     assert outcome == WrongResult("y: 1 elements written after the array, the nearest 1 outside of it")
 
 
+@pytest.mark.wide
 def test_a_kernel_that_returns_nan(faulted: Faulted) -> None:
     """A NaN where the original has a number is a wrong result, with its element."""
     outcome = faulted.rows["nan"].outcome
@@ -172,22 +175,26 @@ def test_a_kernel_that_returns_nan(faulted: Faulted) -> None:
     assert outcome.message.startswith("y[0]: got nan, expected ")
 
 
+@pytest.mark.wide
 def test_a_compiler_process_killed(faulted: Faulted) -> None:
     """A compiling process that is killed costs the version it had; the row names the signal."""
     assert faulted.rows["compiler killed"].outcome == Crashed("before it was compiled: SIGKILL")
 
 
+@pytest.mark.wide
 def test_a_mistake_of_ours_costs_one_version(faulted: Faulted) -> None:
     """An assertion in the passes that prepare a version is its outcome, and not the sweep's end."""
     outcome = faulted.rows["compiler broken"].outcome
     assert outcome == NotBuilt("before it was compiled: AssertionError: a loop has two names")
 
 
+@pytest.mark.wide
 def test_the_measuring_worker_killed(faulted: Faulted) -> None:
     """A measuring process that is killed costs the version it ran; the row names the signal."""
     assert faulted.rows["worker killed"].outcome == Crashed("SIGKILL")
 
 
+@pytest.mark.wide
 def test_the_sweep_goes_on_after_every_fault(faulted: Faulted) -> None:
     """What is sound is timed, before and after the faults, and each class is counted."""
     assert faulted.sound == 3  # the default, unroll 8 and 9
@@ -285,6 +292,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.wide
 def test_two_sweeps_at_once_share_the_work(tmp_path: Path) -> None:
     """Both end with every version, each of which ran once; both have run some."""
     (tmp_path / "together.py").write_text(TOGETHER)
@@ -331,6 +339,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.wide
 def test_the_disk_filled(cramped: tuple[Path, str], tmp_path: Path) -> None:
     """One message that names the database; every row before it is whole, and there is no damage."""
     folder, limit = cramped
@@ -359,6 +368,7 @@ class Jumping:
         return self.time() + self.moments.uniform(-1e5, 1e5)
 
 
+@pytest.mark.wide
 def test_a_clock_that_jumps(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With time.time hours off at every look: rows in the order they began, no time-outs, an ETA from the time that
     has really passed, and a budget in seconds that lasts as long."""

@@ -178,6 +178,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     assert len(place.lineups) == 1
 
 
+@pytest.mark.wide
 def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
     binary = finals.helper([(prepared.job, prepared.context)])("build", 0, "")

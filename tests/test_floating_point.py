@@ -173,6 +173,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(given, arrays, json.loads((folder / "said.json").read_text()))
 
 
+@pytest.mark.wide
 @gcc
 @pytest.mark.parametrize(("contract", "flags"), [("off", ("-ffp-contract=off",)), ("cc", ())])
 def test_elementwise_floats_have_the_bits_of_gcc(
@@ -190,6 +191,7 @@ def test_elementwise_floats_have_the_bits_of_gcc(
         assert wrong.tolist() == []
 
 
+@pytest.mark.wide
 def test_contraction_that_is_asked_for_changes_nothing_else(ran: Ran) -> None:
     """Under ``fp_contract="fast"`` rounding by a constant and quotients stay C's."""
     x, r = ran.given[0], ran.arrays["fast r"]
@@ -198,12 +200,14 @@ def test_contraction_that_is_asked_for_changes_nothing_else(ran: Ran) -> None:
     assert "fastmath={'contract'}" in looptune.compile(ROWS, target="numba-cpu", fp_contract="fast").source
 
 
+@pytest.mark.wide
 def test_a_compensated_sum_is_compensated(ran: Ran) -> None:
     """Kahan's sum, with a copy and in place, is far nearer than a plain one, and no sum of it may be reordered."""
     np.testing.assert_allclose(ran.arrays["kahan"], float(np.float32(0.1)) * 1_000_000, rtol=1e-7)
     assert ran.said["kahan"] == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("codelet", "name", "op"), [("ROWS", "+:y (4:7)", "fadd"), ("PRODUCT", "*:p (3:5)", "fmul"), ("STENCIL", "", "")]
 )
@@ -218,6 +222,7 @@ def test_a_recognised_sum_becomes_vectors_and_is_named(ran: Ran, codelet: str, n
         assert not re.search(r"\bf(add|sub|mul|div|cmp)[a-z ]* (nsz|arcp|nnan|fast|contract)\b", own)
 
 
+@pytest.mark.wide
 def test_iterations_that_floats_decide_are_c_s(ran: Ran) -> None:
     """Mandelbrot's counts sum up to what gcc's do."""
     assert ran.arrays["mandelbrot"].sum() == 407069

@@ -86,6 +86,7 @@ def test_the_program_prints_the_product(case: tuple[str, ...], tmp_path: Path) -
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.mark.wide
 def test_cases_are_kernels_of_their_own() -> None:
     """In a database none is taken for another."""
     assert len({analysis(case).codelet.name for case in CASES}) == len(CASES)
@@ -99,6 +100,7 @@ def test_reports_tell_cases_apart(macros: dict[str, str | None], name: str) -> N
     assert prepare(Request(FILE, defines=macros, target="numba-cpu")).name == name
 
 
+@pytest.mark.sampled(5, "wide")
 @every_case
 def test_every_case_has_the_whole_space(case: tuple[str, ...]) -> None:
     """Versions from all over it are legal: other ones of each case."""
@@ -106,6 +108,7 @@ def test_every_case_has_the_whole_space(case: tuple[str, ...]) -> None:
         planned(case, configuration, {"ni": 40, "nj": 36, "nk": 33})
 
 
+@pytest.mark.sampled(3, "wide")
 @cuda
 @pytest.mark.parametrize("case", CASES[::3], ids=lambda case: "-".join(case) or "NN")
 def test_versions_compile_for_a_gpu(case: tuple[str, ...]) -> None:
@@ -175,6 +178,7 @@ def read(text: str) -> list[dict[str, str]]:
     return [dict(zip(names, line, strict=True)) for line in lines]
 
 
+@pytest.mark.wide
 def test_a_line_of_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the database has finals of is not swept again: timed four ways; tab-separated, as wide as its head."""
     unit = load(FILE, defines={"TRANS_A": None, "NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")

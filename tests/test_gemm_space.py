@@ -58,6 +58,7 @@ def planned(configuration: Configuration) -> Plan:
     return plan(transformed(configuration))
 
 
+@pytest.mark.wide
 def test_the_space_is_worth_a_search() -> None:
     """At least as many versions as the paper tried on GEMM, no text twice, every one legal."""
     texts = [c.text for c in configurations()]
@@ -70,6 +71,7 @@ def test_the_space_is_worth_a_search() -> None:
 STRICT = ("-std=gnu11", "-O0", "-Wall", "-Werror", "-Wno-unknown-pragmas")
 
 
+@pytest.mark.sampled(24, "wide")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @chunks
 def test_every_version_is_the_same_program_in_c(chunk: int, tmp_path: Path) -> None:
@@ -115,6 +117,7 @@ int main(void)
 # -- a GPU's code, without a GPU ------------------------------------------------------------------
 
 
+@pytest.mark.sampled(43, "wide")
 @cuda
 @pytest.mark.parametrize("chunk", [c if c % 2 == 0 else pytest.param(c, marks=pytest.mark.long) for c in range(CHUNKS)])
 def test_versions_compile_for_a_gpu(chunk: int) -> None:
@@ -126,6 +129,7 @@ def test_versions_compile_for_a_gpu(chunk: int) -> None:
         assert all(r.registers > 0 for r in binary.resources), configuration.text
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.simulator
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long)])
@@ -151,6 +155,7 @@ def test_a_sample_computes_gemm_in_the_simulator(part: int, tmp_path: Path) -> N
 # -- the CPU --------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("chunk", [0, *(pytest.param(c, marks=pytest.mark.long) for c in range(1, 4))])
 def test_a_sample_computes_gemm_on_the_cpu(chunk: int) -> None:
     """Twelve versions spread over the space, compiled, at odd sizes, against the interpreter."""

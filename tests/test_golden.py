@@ -1,6 +1,6 @@
 """The source that looptune emits for the suite's kernels is what stands in ``tests/golden``, to the byte.
 
-    python -m pytest tests/test_golden.py --update-golden        writes the files anew: look at their diff
+    python -m pytest tests/test_golden.py -m "" --update-golden        writes the files anew: look at their diff
 
 <kernel>.<target>         as the file is annotated, with its own sizes
 <kernel>.best.<target>    under the directives that won on an H200, at the sizes they won at
@@ -66,6 +66,7 @@ def compare(name: str, text: str, request: pytest.FixtureRequest) -> None:
     assert text == path.read_text(), f"the emitted text differs from tests/golden/{name}"
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_default_version_is_emitted_as_before(
@@ -75,6 +76,7 @@ def test_the_default_version_is_emitted_as_before(
     compare(f"{kernel}.{target}", emitted(kernel, (), {}, target, tmp_path), request)
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_best_version_is_emitted_as_before(
@@ -85,6 +87,7 @@ def test_the_best_version_is_emitted_as_before(
     compare(f"{kernel}.best.{target}", emitted(kernel, lines, defines, target, tmp_path), request)
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_best_version_is_transformed_as_before(kernel: str, request: pytest.FixtureRequest) -> None:
     """The directives of a sweep's winner give the C that they gave."""

@@ -36,6 +36,7 @@ def product(codelet: Codelet, values: dict[str, int | float]) -> np.ndarray:
     return arrays["C"]
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("configuration", SPACE, ids=lambda c: c.text.replace("\n", "; "))
 def test_every_version_is_the_product(configuration: Configuration) -> None:
     """Bit for bit, at sizes that nothing divides: every sum keeps its order."""

@@ -126,6 +126,7 @@ def library(file: Path, dtype: str) -> ctypes.CDLL:
         return oracle.compiled(f"#include <math.h>\n{text}", Path(folder))
 
 
+@pytest.mark.wide
 @pytest.mark.sampled(2)
 @pytest.mark.simulator
 @pytest.mark.parametrize(
@@ -157,6 +158,7 @@ def differs(posed: Problem, got: list[np.ndarray]) -> str | None:
     return compare(posed.want, arrays, terms=posed.terms, doubt=Doubt(posed.moved, {}))
 
 
+@pytest.mark.sampled(7, "wide")
 @pytest.mark.sampled(2)
 @kernels
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -59,6 +59,7 @@ def test_a_group_computes_what_its_program_computes(style: Style, tmp_path: Path
     assert oracle.off(by_program(style, style.text, given, tmp_path), oracle.interpreted(codelet, given)) is None
 
 
+@pytest.mark.sampled(7, "wide")
 @gcc
 @quiet
 @pytest.mark.parametrize("style", STYLES, ids=lambda s: s.name)
@@ -71,6 +72,7 @@ def test_a_group_runs_on_the_cpu(style: Style, tmp_path: Path) -> None:
     assert oracle.off(by_program(style, style.text, given, tmp_path), oracle.arrays(got), 1e-9) is None
 
 
+@pytest.mark.wide
 @gcc
 @pytest.mark.skipif(not oracle.CUDA, reason="needs numba-cuda")
 def test_groups_run_on_the_simulator(tmp_path: Path) -> None:

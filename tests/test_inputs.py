@@ -193,6 +193,7 @@ WRONG_PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(4, "wide")
 @gcc
 @pytest.mark.parametrize("case", WRONG_PROGRAMS)
 def test_a_program_that_cannot_tell_is_one_message(case: str, tmp_path: Path) -> None:
@@ -336,6 +337,7 @@ def test_options_are_checked_before_anything_runs(
     assert raised.value.message == message
 
 
+@pytest.mark.wide
 def test_data_and_dump_are_for_one_file(tmp_path: Path) -> None:
     """Several files cannot share inputs or results."""
     written(tmp_path, ADD)
@@ -343,6 +345,7 @@ def test_data_and_dump_are_for_one_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "error: --data and --dump are for one FILE\n")
 
 
+@pytest.mark.wide
 def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check, the timing and --dump use --data; the database keeps its results apart from those of random data."""
     monkeypatch.setattr(preparation, "CACHE", tmp_path / "cache")

@@ -71,6 +71,7 @@ def section(number: int) -> list[Configuration]:
     return [c for index in range(part.size) if (c := part.configuration(index)) is not None]
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize(("n", "noise"), [(1024, 0.0), (1024, 0.03), (2048, 0.03), (1000, 0.03)])
 def test_the_search_comes_near_the_best_of_its_space_soon(n: int, noise: float) -> None:
     """Within 3 % of the best of all after at most 2 % of the versions, with every seed, on a made-up GPU."""
@@ -85,6 +86,7 @@ def test_the_search_comes_near_the_best_of_its_space_soon(n: int, noise: float) 
         assert min(found) <= limit, f"seed {seed}: {min(found)} us, not {limit}"
 
 
+@pytest.mark.wide
 def test_the_search_is_as_short_on_a_gpu(tmp_path: Path) -> None:
     """Replayed on the sweep of all versions on an H200, where the best alone is within 3 %."""
     packed = ROOT / "reports" / "nvidia-h200" / "jiang-snir" / "results.sqlite.gz"
@@ -96,6 +98,7 @@ def test_the_search_is_as_short_on_a_gpu(tmp_path: Path) -> None:
         assert trace.reached(WITHIN * recording.best_us) is not None
 
 
+@pytest.mark.wide
 def test_conditions_clean_up_only_where_something_is_left() -> None:
     """Where 8 divides the sizes the versions with `box` are programs that the space has without it."""
     backend = targets.backend("cuda-c", CACHE)
@@ -108,6 +111,7 @@ def test_conditions_clean_up_only_where_something_is_left() -> None:
         assert [source.count("__global__") for source in differ] == [1, 4], boxed.text
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 def test_versions_compile_for_a_gpu(target: str) -> None:

@@ -133,6 +133,7 @@ def cases() -> Iterator[c_blocks.Case]:
         yield c_blocks.Case(f"{number}: {lines} {sizes}", planned(text, lines, sizes), codelet, start)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 def test_results_are_the_loops(tmp_path: Path) -> None:
     """Whatever order the threads of a block take turns in, from barrier to barrier; most of them keep something."""
@@ -143,6 +144,7 @@ def test_results_are_the_loops(tmp_path: Path) -> None:
     assert not any(wrong.values()), wrong
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_numba_s_results_are_too(tmp_path: Path) -> None:
     """In its simulator; and a compiler makes registers of the arrays."""

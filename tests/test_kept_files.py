@@ -80,6 +80,7 @@ def run(cache: Path, text: str = TEXT) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.wide
 def test_a_damaged_cache_of_compiled_modules_heals(tmp_path: Path) -> None:
     """Whatever is cut short in it, the next process builds again, and the one after it finds all whole."""
     run(tmp_path)

@@ -49,6 +49,7 @@ def told(*lines: str) -> list[tuple[int, ...]]:
     return [k.launch_bounds for k in plan(done).kernels]
 
 
+@pytest.mark.sampled(3, "wide")
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 @pytest.mark.parametrize(
@@ -69,6 +70,7 @@ def test_both_compilers_are_told_the_same(
     assert re.findall(BLOCKS, text) == blocks
 
 
+@pytest.mark.wide
 @cuda
 def test_registers_are_shared_out_by_it() -> None:
     """Of the kernel that COVAR's time goes to: loads are begun early where a block's threads are known."""

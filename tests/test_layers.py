@@ -93,6 +93,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                 yield ".", node
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
     """Absolute imports, from modules of lower rank or of the module's own package."""
@@ -116,6 +117,7 @@ def test_each_heavy_library_has_one_place(path: Path) -> None:
         assert allowed, f"line {node.lineno}: {own} imports {imported}, which is for {', '.join(owners or ())}"
 
 
+@pytest.mark.sampled(2, "wide")
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_stand_at_the_top(path: Path) -> None:
     """No import inside a function, but of OPTIONAL packages, which may be missing, and as what opens a command."""
@@ -133,6 +135,7 @@ def test_imports_stand_at_the_top(path: Path) -> None:
             assert set(map(id, inside)) <= set(map(id, opening)), f"{node.name}: its imports do not open it"
 
 
+@pytest.mark.wide
 def test_no_module_imports_itself_in_a_circle() -> None:
     """Following imports from module to module never comes back."""
     edges = {

@@ -24,6 +24,7 @@ def _counting() -> list[oracle.Arguments]:
     return [{**v, "count": np.zeros(size, np.int64), "last": np.full(size, -77, np.int64)} for v in counters.VALUES]
 
 
+@pytest.mark.wide
 @pytest.mark.simulator
 def test_every_header_counts_as_in_c(tmp_path: Path) -> None:
     """Every type, direction, relation and step, with bounds of other types; loops of no iteration, and that wrap."""

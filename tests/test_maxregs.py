@@ -48,6 +48,7 @@ def limits(*lines: str) -> list[int]:
     return [k.registers for k in plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels]
 
 
+@pytest.mark.sampled(4, "wide")
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "cuda-c"])
 def test_no_thread_takes_more(target: str) -> None:
@@ -101,6 +102,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert [k.registers for k in kernels] == [64, 32]
 
 
+@pytest.mark.wide
 @cuda
 def test_what_ships_has_it(tmp_path: Path) -> None:
     """A module's kernels are linked as the sweep's were."""

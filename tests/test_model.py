@@ -82,6 +82,7 @@ def planned(program: str, lines: tuple[str, ...]) -> tuple[Plan, dict[str, int]]
     return what.planned(parse_lines(lines, "test")), what.sizes
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(("program", "lines"), CASES)
 def test_sectors_and_requests_are_those_of_all_threads(program: str, lines: tuple[str, ...]) -> None:
     """Of each access: lanes, and sectors of all warps, as when every thread is gone through by itself."""
@@ -98,6 +99,7 @@ def test_sectors_and_requests_are_those_of_all_threads(program: str, lines: tupl
         assert {(u.load, u.write) for u in found} >= all_of.threads.keys()
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(("program", "lines"), CASES)
 def test_unique_bytes_are_those_that_threads_touch(program: str, lines: tuple[str, ...]) -> None:
     """In whole sectors, of all of a kernel: exact where blocks are full, else no less; never more than the arrays."""
@@ -131,6 +133,7 @@ def test_sectors_are_those_of_a_set(bases: list[tuple[int, int]], counters: dict
     assert found == len({e * 4 // 32 for e in elements})
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("path", sorted((ROOT / "polybench").glob("*.c")), ids=lambda p: p.stem)
 def test_every_kernel_is_predicted_and_moves_what_it_must(path: Path) -> None:
     """Bytes only grow from those that are unique to those requested, and every launch takes some time."""

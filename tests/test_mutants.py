@@ -141,6 +141,7 @@ def examples(cls: type[transforms.Transform]) -> Iterator[Made]:
             yield replace(made(example.program(directive)), only=only)
 
 
+@pytest.mark.sampled(20, "wide")
 @pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
 def test_examples_are_proved_and_their_mutants_are_not(cls: type[transforms.Transform]) -> None:
     """Loops and plan of every example of every directive; each mutant that differs gives "failed"."""
@@ -167,6 +168,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_are_proved_and_their_mutants_are_not(kernel: str) -> None:
     """Plans with host loops, registers and several launches; forty mutants of each."""
@@ -201,6 +203,7 @@ CONDITIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", [n if k < 2 else pytest.param(n, marks=pytest.mark.long) for k, n in enumerate(CONDITIONS)]
 )

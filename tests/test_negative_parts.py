@@ -34,6 +34,7 @@ PLACES = {
 }
 
 
+@pytest.mark.wide
 def test_places_with_negative_parts(tmp_path: Path) -> None:
     """Quotients, remainders, products, extremes, used several times and with constants, in every kernel."""
     cases = []
@@ -80,6 +81,7 @@ NEGATED = """void f(int n, int m, long b[n], int c[n])
 """
 
 
+@pytest.mark.wide
 @pytest.mark.simulator
 def test_a_loop_variable_has_a_negative(tmp_path: Path) -> None:
     """Kernels hold loop variables in unsigned types; minus and complement are those of C's type all the same."""

@@ -56,6 +56,7 @@ def test_an_example_is_what_it_was(directive: str, example: Example, tmp_path: P
         assert off is None, f"n={n} m={m} {off}\n{text}"
 
 
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_a_program_is_what_it_was(program: Program, tmp_path: Path) -> None:
     """Every construct of the language."""
@@ -67,6 +68,7 @@ def test_a_program_is_what_it_was(program: Program, tmp_path: Path) -> None:
     assert oracle.off(oracle.interpreted(codelet, given), got, max(program.tolerance, 1e-6)) is None, text
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_reductions(name: str, tmp_path: Path) -> None:
     """Sums, products, minima and maxima into scalars, elements and rows."""

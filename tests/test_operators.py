@@ -41,6 +41,7 @@ def steps(everyday: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("step", [everyday, pytest.param(1, marks=pytest.mark.long)])
 
 
+@pytest.mark.wide
 @steps(23)
 def test_the_interpreter_and_the_c_that_is_printed(step: int, tmp_path: Path) -> None:
     """The meaning of a tree is gcc's meaning of the text, before and after."""
@@ -52,6 +53,7 @@ def test_the_interpreter_and_the_c_that_is_printed(step: int, tmp_path: Path) ->
     check(found, few, {t.name: oracle.interpreted(t.codelet, t.arguments(most)) for t in found})
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 @steps(23)
 def test_cuda_c(step: int, tmp_path: Path) -> None:
@@ -61,6 +63,7 @@ def test_cuda_c(step: int, tmp_path: Path) -> None:
     check(found, operators.by_gcc(found, tmp_path / "text"), c_blocks.run(cases, tmp_path))
 
 
+@pytest.mark.wide
 @steps(120)
 def test_a_processor(step: int, tmp_path: Path) -> None:
     """Machine code that Numba makes."""
@@ -75,6 +78,7 @@ def test_a_processor(step: int, tmp_path: Path) -> None:
     check(found, operators.by_gcc(found, tmp_path / "text"), got)
 
 
+@pytest.mark.wide
 @steps(40)
 def test_the_simulator(step: int, tmp_path: Path) -> None:
     """Numba's text for a GPU, run by its simulator."""
@@ -107,6 +111,7 @@ def test_opencl(step: int, tmp_path: Path) -> None:
     check(found, operators.by_gcc(found, tmp_path / "text"), got)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 @pytest.mark.parametrize("number", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_random_expressions(number: int, tmp_path: Path) -> None:

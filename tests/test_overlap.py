@@ -166,6 +166,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, for sizes that are constants or arguments in turn; and of random stencils."""
@@ -245,6 +246,7 @@ def _element(array: str, variables: str, at: Sequence[int]) -> str:
     return array + "".join(f"[{v} {'-' if a < 0 else '+'} {abs(a)}]" for v, a in zip(variables, at, strict=True))
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_compiles(name: str) -> None:
@@ -310,6 +312,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     assert tiled < plain
 
 
+@pytest.mark.sampled(15, "wide")
 @pytest.mark.parametrize("part", [*range(3), *(pytest.param(p, marks=pytest.mark.long) for p in range(3, 15))])
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""

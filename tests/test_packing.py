@@ -102,12 +102,14 @@ def test_every_block_once(a: int, b: int, c: int, columns: int, rows: int) -> No
     assert packing.exact == (len(found) == width * height)
 
 
+@pytest.mark.wide
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, where sizes are constants."""
     assert not cases.wrong_in_c(CASES, tmp_path, (True,), 1e-5)
 
 
+@pytest.mark.wide
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not cases.wrong_in_numba(CASES, tmp_path, True, 1e-5)

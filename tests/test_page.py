@@ -54,6 +54,7 @@ class _Tags(html.parser.HTMLParser):
         self.attributes += [name for name, _ in attrs]
 
 
+@pytest.mark.wide
 def test_everything_on_the_page_is_escaped(hostile: Path) -> None:
     """HTML in names, directives, messages and sources makes no element and no handler."""
     parser = _Tags()

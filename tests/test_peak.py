@@ -275,6 +275,7 @@ def test_a_factor_that_a_loop_sets_is_counted(term: str, operations: int) -> Non
     assert flops.count(load(text).codelet.body, {"n": 10}) == operations
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None:
     """The kernel passes and refuses what the judge does, whatever element is wrong and however."""

@@ -121,6 +121,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C, three blocks or more taking turns, for sizes that are constants and arguments."""
@@ -134,6 +135,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_proved_and_is_one_launch(name: str) -> None:

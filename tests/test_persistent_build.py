@@ -33,6 +33,7 @@ void waves(int t, int n, float x[n], float y[n])
 LINES = "loop k: persistent 2\ncodelet: grid blocksize 8x4"
 
 
+@pytest.mark.wide
 @cuda
 def test_a_module_in_the_simulator(tmp_path: Path) -> None:
     """Called twice: the counter of blocks is back at zero."""
@@ -55,6 +56,7 @@ print(w.match(5, 70).level)
     assert run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1") == "exact\n"
 
 
+@pytest.mark.wide
 @cuda
 @pytest.mark.parametrize(
     ("kernel", "lines"),

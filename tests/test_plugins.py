@@ -117,6 +117,7 @@ def test_the_strategy_searches(tmp_path: Path) -> None:
     assert {"annealing", "random"} <= {r["strategy"] for r in json.loads(everyone.out)}
 
 
+@pytest.mark.sampled(2, "wide")
 @needs_gcc
 @pytest.mark.usefixtures("there")
 @pytest.mark.parametrize("program", programs.ALL[::6], ids=lambda p: p.name.replace(" ", "-"))
@@ -132,6 +133,7 @@ def test_the_target_computes_what_the_loops_do(program: Program) -> None:
     assert "gcc -O3" in kernel.source
 
 
+@pytest.mark.wide
 @needs_gcc
 def test_the_target_is_swept(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all three packages, in processes of their own: measured, verified, proved and reported."""

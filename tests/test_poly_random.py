@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nests import nest
@@ -255,6 +256,7 @@ def execute(codelet: Codelet, n: int, times: Mapping[str, tuple[Piece, ...]] | N
     return {a: arrays[a].tolist() for a in "AB"}
 
 
+@pytest.mark.wide
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_judge_is_sound_for_code_it_cannot_analyse(data: st.DataObject) -> None:

@@ -266,6 +266,7 @@ def numbers(text: str) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.sampled(13, "wide")
 @programs
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", [ODD, ODD[::-1], (1, 1, 1, 1, 1)], ids=["odd", "reversed", "one"])
@@ -287,6 +288,7 @@ def test_a_program_computes_its_formula(tmp_path: Path, source: Path, dtype: str
         )
 
 
+@pytest.mark.sampled(5, "wide")
 @programs
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_looptune_reads_what_gcc_reads(tmp_path: Path, source: Path, dtype: str) -> None:
@@ -299,6 +301,7 @@ def test_looptune_reads_what_gcc_reads(tmp_path: Path, source: Path, dtype: str)
     assert off is None, off
 
 
+@pytest.mark.sampled(7, "wide")
 @programs
 def test_data_sets_grow(source: Path) -> None:
     """The sizes of the paper are the default; the other sets go from small to large, in every size."""
@@ -312,6 +315,7 @@ def test_data_sets_grow(source: Path) -> None:
     assert default == (dict.fromkeys(default, paper) if isinstance(paper, int) else dict(paper))
 
 
+@pytest.mark.sampled(5, "wide")
 @programs
 def test_a_program_prints_a_checksum_that_repeats(tmp_path: Path, source: Path) -> None:
     """Two runs print the same line, which names the sizes."""

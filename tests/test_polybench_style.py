@@ -80,6 +80,7 @@ def taken(values: Iterator[str], like: np.ndarray) -> np.ndarray:
     return np.array([float(next(values)) for _ in range(like.size)]).reshape(like.shape).astype(like.dtype)
 
 
+@pytest.mark.sampled(12, "wide")
 @pytest.mark.parametrize(("style", "how"), CASES, ids=[f"{s.name}, {how}" for s, how in CASES])
 def test_the_cpu_kernel_computes_what_gcc_does(
     bench: Path, tmp_path: Path, style: polybench_style.Style, how: str
@@ -95,6 +96,7 @@ def test_the_cpu_kernel_computes_what_gcc_does(
     assert {n: start.scalars[n] for n in unit.values} == dict(unit.values)
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("style", polybench_style.ALL, ids=lambda s: s.name)
 def test_the_transformed_file_prints_the_same(bench: Path, tmp_path: Path, style: polybench_style.Style) -> None:
     """``looptune transform`` gives a whole program that gcc compiles and that prints the same digits."""
@@ -107,6 +109,7 @@ def test_the_transformed_file_prints_the_same(bench: Path, tmp_path: Path, style
     assert oracle.off(want, printed(bench, style, how, tmp_path, start.arrays, text)) is None
 
 
+@pytest.mark.wide
 @pytest.mark.simulator
 @pytest.mark.skipif(not oracle.CUDA, reason="numba-cuda is not installed")
 def test_the_cuda_kernels_compute_what_gcc_does(bench: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 import looptune
 from looptune.backends.cuda_writer import CudaWriter
@@ -24,6 +25,7 @@ STARTS = {"n / 2 - 1": 4, "c_lo / 2 + c_lo": 10, "2 * (n / 2 - c_lo) + 5": 1, "n
 """The first iteration of a loop up to n = 10, where c_lo is 7."""
 
 
+@pytest.mark.wide
 def test_bounds_with_quotients_and_names_of_helpers() -> None:
     """Loops begin where C says, whatever a variable is called."""
     loops = "".join(
@@ -124,6 +126,7 @@ def python_names() -> dict[str, int]:
     return {"c_x": 7, "c_div_": -3, "int64_": 4, "n": 10}
 
 
+@pytest.mark.wide
 def test_python_has_the_structure_of_the_tree() -> None:
     """Values, bounds, conditions and places, parsed by Python, are what the interpreter computes."""
     made = plan(load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet)

@@ -78,12 +78,14 @@ def test_the_same_cases_each_time(count: int) -> None:
     tried(settings(USUAL, max_examples=count, derandomize=True))
 
 
+@pytest.mark.wide
 def test_other_cases_each_time(request: pytest.FixtureRequest) -> None:
     """The same on new ones, as many as ``--cases`` says."""
     cases = request.config.getoption("--cases")
     tried(settings(USUAL, max_examples=cases if cases else NEW, print_blob=True))
 
 
+@pytest.mark.wide
 def test_arrays_that_iterations_have_their_own_of(request: pytest.FixtureRequest) -> None:
     """The same of programs whose loops hold a local array, written by element, passed over, and used."""
     cases = request.config.getoption("--cases")

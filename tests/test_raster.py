@@ -67,17 +67,20 @@ def planned(name: str, sizes: Mapping[str, int] | None = None) -> Plan:
     return cases.planned(*LINES[name], sizes)
 
 
+@pytest.mark.wide
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C: every place is taken once, for sizes that are constants and arguments."""
     assert not cases.wrong_in_c(CASES, tmp_path, (False, True), 1e-5)
 
 
+@pytest.mark.wide
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     assert not cases.wrong_in_numba(CASES, tmp_path, False, 1e-5)
 
 
+@pytest.mark.sampled(4, "wide")
 @simulator
 @pytest.mark.parametrize("name", CASES)
 def test_it_compiles(name: str) -> None:

@@ -61,6 +61,7 @@ def check(found: Recording, search: Search, *, runs: bool) -> None:
         assert not runs or one.runs_us == pytest.approx(other.runs_us, rel=1e-12)
 
 
+@pytest.mark.sampled(3, "wide")
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=made_rows.rows())
 @pytest.mark.parametrize("kind", WHOLE)
@@ -71,6 +72,7 @@ def test_what_was_exported_is_read_back(kind: str, tmp_path: Path, rows: list[Ro
         check(found, search, runs=True)
 
 
+@pytest.mark.wide
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=made_rows.rows())
 def test_a_csv_is_read_back(tmp_path: Path, rows: list[Row]):
@@ -80,6 +82,7 @@ def test_a_csv_is_read_back(tmp_path: Path, rows: list[Row]):
         check(one, search, runs=False)
 
 
+@pytest.mark.wide
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=made_rows.rows())
 def test_wisdom_is_read_back(tmp_path: Path, rows: list[Row]):

@@ -62,6 +62,7 @@ def test_the_tree_is_proved(case: Case) -> None:
     assert prove(original, done.codelet, reassociate=False).verdict != "proved"
 
 
+@pytest.mark.sampled(12, "wide")
 @each
 def test_the_plan_is_proved(case: Case) -> None:
     """So is what is launched: blocks, lanes, phases and guards; not under --strict-float, where the sums are kept.
@@ -85,6 +86,7 @@ def forgetful(codelet: Codelet) -> Codelet:
     return rewrite(rule, codelet)
 
 
+@pytest.mark.sampled(27, "wide")
 @pytest.mark.parametrize("name", [*CASES][::2])
 def test_cpu(name: str, tmp_path: Path) -> None:
     """On the CPU every second one's arrays are those of the loops in their order, whatever the number of trips."""
@@ -92,6 +94,7 @@ def test_cpu(name: str, tmp_path: Path) -> None:
     agrees_on_cpu(planned(case.text, *case.lines), case.text, case.sizes, tmp_path)
 
 
+@pytest.mark.wide
 @simulator
 def test_cuda(tmp_path: Path) -> None:
     """In the CUDA simulator too, for blocks that are no power of two as well, and so for PolyBench's kernels."""
@@ -239,6 +242,7 @@ def test_without_a_directive_sums_keep_their_order() -> None:
     assert drawn(planned(NORM)) == ("one thread, in the thread i",)
 
 
+@pytest.mark.wide
 @simulator
 def test_kernels_compile_without_local_memory() -> None:
     """Every such kernel becomes machine code with its accumulators in registers."""

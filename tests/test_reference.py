@@ -128,6 +128,7 @@ def unit_of(program: Program, folder: Path) -> Unit:
     return load(folder / "f.c", **program.options)
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_text_leaves_what_the_interpreter_does(name: str, tmp_path: Path) -> None:
     """Whatever form a codelet has, its text is called with the parameters that the loops have."""

@@ -84,6 +84,7 @@ def test_a_refused_file_gets_the_message_it_opens_with(path: Path) -> None:
     assert refusal(path).replace(str(path), "FILE") == expected(path)
 
 
+@pytest.mark.wide
 def test_every_kind_of_refusal_has_a_file() -> None:
     """No message of the front end, the analysis, the directives or the schedule lacks a file, but those listed."""
     messages = [expected(path) for path in FILES]

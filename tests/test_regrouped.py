@@ -106,6 +106,7 @@ def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int], *, blocks
     return plan(bake(scheduled(text, lines).codelet, sizes), blocks=blocks)
 
 
+@pytest.mark.sampled(9, "wide")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 @pytest.mark.parametrize("blocks", [True, False])
@@ -121,6 +122,7 @@ def test_it_is_proved_and_says_which_sums_it_reorders(case: Case, blocks: bool) 
     assert {s.op for s in first.sums} == {"+"}
 
 
+@pytest.mark.wide
 @compiler
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C with every thread of every block, at sizes that tiles do not divide, and at none."""

@@ -272,6 +272,7 @@ def test_markdown_and_csv_are_escaped() -> None:
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
     """Tables, figures and a page in each; the one of the other's best is across only."""
     pytest.importorskip("matplotlib")
@@ -299,6 +300,7 @@ def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "<svg" not in written.page.read_text()
 
 
+@pytest.mark.wide
 def test_the_command(tmp_path: Path) -> None:
     """Several databases, a folder, a kernel; it names each page, and what is not on it."""
     database(tmp_path / "a", concluded=True)

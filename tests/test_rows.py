@@ -176,6 +176,7 @@ def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int] | None) ->
     return plan(done if sizes is None else bake(done, sizes), blocks=True)
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
 def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, int], ...], int]) -> None:
     """So many; what is launched is proved."""
@@ -193,6 +194,7 @@ def test_a_cpu_adds_them_up_in_one_pass() -> None:
     assert all(k.deep is None or k.makes_parts for k in plan(done).kernels)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """In CUDA C with every thread of every block, for sizes that are constants or arguments."""
@@ -209,6 +211,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     assert not wrong, wrong
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     from looptune.backends.numba_cuda import NumbaCuda

@@ -82,6 +82,7 @@ def test_matrices_that_lie_across_are_given_transposed(text: str, turned: str, o
     assert ["".join(f.var for f in around) for around in nests(codelet)] == [order]
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize(
     "path",
     [*sorted(POLYBENCH.glob("*.c")), GATLAS / "nt", GATLAS / "tt"],
@@ -101,6 +102,7 @@ def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
         np.testing.assert_array_equal(got[name].view(np.uint8), want[name].view(np.uint8), name)
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_nests.program())
 def test_any_loops_do_the_same(text: str) -> None:

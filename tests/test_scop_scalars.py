@@ -63,6 +63,7 @@ def printed(text: str, folder: Path) -> str:
     return subprocess.run([str(folder / "p")], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("name", BODIES)
 def test_a_transformed_scop_leaves_its_scalars(name: str, tmp_path: Path) -> None:

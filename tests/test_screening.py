@@ -153,6 +153,7 @@ def bench(baking: Baking) -> Bench:
     return Bench(baking.job)
 
 
+@pytest.mark.wide
 def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: Bench, baking: Baking) -> None:
     """What is measured at the reduced sizes is recorded; a fault at the user's sizes is never reached."""
     version = baking.plans(large=SUM.replace("+=", "-="))
@@ -209,6 +210,7 @@ def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: B
     assert Best.of(Timed((2.5,), 2.5, 2.5, 2.5, "")) == Best(2.5)
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -244,6 +246,7 @@ def cut_row(text: str) -> Row:
     return Row(replace(CONTEXT), text)
 
 
+@pytest.mark.wide
 def test_without_cutting_what_was_cut_off_is_measured_whole(tmp_path: Path) -> None:
     """A stored row that is cut off stands for a sweep that cuts, and for no other, nor for what is compared with."""
     lab = FakeLab(tmp_path / "journal")

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import oracle
+import pytest
 import threads
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
@@ -145,6 +146,7 @@ def fits(lines: list[str]) -> bool:
     return not any("noremainder" in line for line in lines)
 
 
+@pytest.mark.wide
 @usual
 @given(data=st.data(), text=program())
 def test_an_accepted_schedule_keeps_every_bit(data: st.DataObject, text: str) -> None:
@@ -188,6 +190,7 @@ def planned(codelet: Codelet) -> Codelet:
     return replace(codelet, body=body, locals=codelet.locals + made)
 
 
+@pytest.mark.wide
 @usual
 @given(data=st.data(), text=program(), seed=st.integers(0, 99))
 def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str, seed: int) -> None:
@@ -214,6 +217,7 @@ def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str
         assert oracle.off(want, arrays) is None, f"n={n} m={m}"
 
 
+@pytest.mark.wide
 @usual
 @given(text=program())
 def test_every_program_maps_to_kernels(text: str) -> None:

@@ -76,6 +76,7 @@ TITLES |= {f"directives/{t.name}": pages.word(t) for t in transforms.ALL}
 """Of every page that people read."""
 
 
+@pytest.mark.wide
 @needs_sphinx
 def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
     """Each Markdown file of docs/ and each directive is a page, and all that a page loads lies in the site."""
@@ -88,6 +89,7 @@ def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
         assert all((page.parent / url.partition("?")[0]).resolve().is_file() for url in loaded), f"{name}: {loaded}"
 
 
+@pytest.mark.wide
 @needs_sphinx
 def test_every_page_can_be_reached(site: Path) -> None:
     """The list of contents on the first page has all of them."""
@@ -96,6 +98,7 @@ def test_every_page_can_be_reached(site: Path) -> None:
     assert {f"{name}.html" for name in TITLES} - listed == {"index.html"}
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
 def test_a_directive_says_what_its_page_needs(cls: type[transforms.Transform]) -> None:
     """When it is legal, what it gains and costs, a section in the language; each example is shown with its result."""

@@ -53,6 +53,7 @@ ALONE = (
 )
 
 
+@pytest.mark.wide
 def test_functions_without_parameters_run() -> None:
     """Nothing goes in and nothing comes out, in machine code as well."""
     for text in ALONE:
@@ -74,6 +75,7 @@ void gemm(int n, int s_1, long C[n][n], long A[n][n], long B[n][n])
 """
 
 
+@pytest.mark.wide
 def test_copies_of_copies_have_names_of_their_own(tmp_path: Path) -> None:
     """Jammed copies of jammed copies, beside names of the user's that look like theirs."""
     given: oracle.Arguments = {"n": 7, "s_1": 3, "C": np.zeros((7, 7), np.int64)}
@@ -139,6 +141,7 @@ def test_a_running_sum_counts_where_its_condition_holds(tmp_path: Path) -> None:
     assert not everywhere.wrong(cases, tmp_path)
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("name", MEMORY)
 def test_what_is_read_ahead_may_be_a_scalar_in_memory(name: str, tmp_path: Path) -> None:
     """Where a condition guards a sum, arrays of any shape are looked at, scalars in device memory too."""
@@ -159,6 +162,7 @@ void conv(int n, int q, long A[n + q], long B[q])
 """
 
 
+@pytest.mark.wide
 def test_sums_in_loops_that_begin_at_a_variable(tmp_path: Path) -> None:
     """What a loop reduces is named in its own variables after it and a loop inside have become copies."""
     given: list[oracle.Arguments] = [

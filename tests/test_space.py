@@ -203,6 +203,7 @@ choices = st.recursive(
 )
 
 
+@pytest.mark.wide
 @given(st.lists(choices, min_size=1, max_size=3))
 def test_random_access_is_the_enumeration(slots: list[str]):
     """space[n] is the n-th of the iteration, whose length is size, and slots hold the values that made it."""

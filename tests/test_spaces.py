@@ -157,6 +157,7 @@ def numbers(args: Sequence[int | str | Arg]) -> Iterator[int]:
                 yield from numbers(values)
 
 
+@pytest.mark.sampled(4, "wide")
 @pytest.mark.sampled(2)
 @kernels
 @pytest.mark.parametrize("count", [SPREAD, pytest.param(2 * SPREAD, marks=pytest.mark.long)])
@@ -173,6 +174,7 @@ def test_versions_are_legal_or_judged_illegal(kernel: str, count: int) -> None:
     assert len(illegal) <= 0.15 * len(chosen), "\n".join(illegal)
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.sampled(2)
 @kernels
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -89,6 +89,7 @@ def test_a_pool_starts_with_the_processes_of_the_last(spares: Spares) -> None:
     assert pids[0] < pids[1]
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("how", ["busy", "not ready", "overdue", "crashed", "killed idle", "ended"])
 def test_only_a_sound_and_idle_process_is_kept(spares: Spares, how: str) -> None:
     """One that runs something, is not set up, was killed, or is ended for what it said, dies with its worker."""
@@ -193,6 +194,7 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
     return setup()
 
 
+@pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
 def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: Spares, fault: str, tmp_path: Path) -> None:
     """The fault may be the former kernel's: the task is kept, and answered by a process of its own."""
@@ -260,6 +262,7 @@ def swept(folder: Path, lab: Lab, spares: Spares, devices: Sequence[str]) -> tup
     return result, {run.pid for run in runs(journal)}
 
 
+@pytest.mark.wide
 def test_a_device_keeps_its_process_from_sweep_to_sweep(spares: Spares, tmp_path: Path) -> None:
     """Another device has another one, and both are sound: every version is measured."""
     lab = Lab(tmp_path / "journal", measure_s=0.0)
@@ -272,6 +275,7 @@ def test_a_device_keeps_its_process_from_sweep_to_sweep(spares: Spares, tmp_path
     assert both == found[0] | found[1]
 
 
+@pytest.mark.wide
 def test_a_process_with_a_device_error_does_not_measure_again(spares: Spares, tmp_path: Path) -> None:
     """Neither in its own sweep nor in the next, where its successor goes on."""
     lab = Lab(tmp_path / "journal", measure_s=0.0, fault="raises")
@@ -327,6 +331,7 @@ def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> No
     assert gone(first)
 
 
+@pytest.mark.wide
 def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     """It does not wait for those on another device."""
     (model,) = places.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)

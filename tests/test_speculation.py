@@ -72,6 +72,7 @@ def test_what_may_not_be_read_is_asked_for(name: str) -> None:
     assert all(speculated(k, made) == k for k in made.kernels)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_results_are_those_of_the_loops(tmp_path: Path) -> None:
     """In the CUDA simulator, to the last bit: what is added is added in its order."""

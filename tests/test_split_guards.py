@@ -43,6 +43,7 @@ def _given(n: int, m: int) -> oracle.Arguments:
     return {"n": n, "m": m, "C": np.zeros((m, m), np.int64), "A": np.arange(n * m, dtype=np.int64).reshape(n, m) + 1}
 
 
+@pytest.mark.sampled(10, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_parts_stay_inside_their_arrays(name: str) -> None:
     """The interpreter asserts that every element is there, at sizes that copies divide and do not."""

@@ -181,6 +181,7 @@ def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
     return plan(done if sizes is None else bake(done, sizes))
 
 
+@pytest.mark.wide
 @simulator
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """Of every case, for sizes that are constants and for sizes that are arguments."""
@@ -198,6 +199,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
     assert oracle.misses(programs, wants, tmp_path, 1e-6) == {}
 
 
+@pytest.mark.sampled(13, "wide")
 @simulator
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_tiles_are_what_a_block_reads(case: Case) -> None:
@@ -218,6 +220,7 @@ def test_tiles_are_what_a_block_reads(case: Case) -> None:
 SIDE_BY_SIDE = ("loop j: unroll 4, jam", "loop k: tile k:6", "loop k: stage A", "codelet: grid blocksize 4x2")
 
 
+@pytest.mark.sampled(4, "wide")
 @simulator
 @pytest.mark.parametrize(
     ("lines", "turned"),

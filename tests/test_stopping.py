@@ -161,6 +161,7 @@ def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
     assert ran.us >= 2e4
 
 
+@pytest.mark.wide
 def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
     """Every mark of a whole run has a time, in order; a version behind another's pace stops long before the limit."""
     backend = targets.backend("numba-cpu", tmp_path)

@@ -53,6 +53,7 @@ def test_every_allowed_configuration_once(name: str, space: Space | View):
     assert strategy.ask() is None
 
 
+@pytest.mark.sampled(6, "wide")
 @pytest.mark.parametrize("cost", [bowl, holes, lambda configuration: None], ids=["bowl", "holes", "nothing runs"])
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", LEARNING)
@@ -84,6 +85,7 @@ def test_a_space_of_nothing_and_of_one(name: str):
     assert searched(ALL[name](Space(()), 1), bowl) == []
 
 
+@pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("name", ["sampling", "jiang-snir", "gatlas-nested", "local", "evolutionary", "model"])
 def test_the_best_of_a_bowl_is_found_with_few_questions(name: str):
     """2,048 versions whose cost rises from one point: within 1 % of the best after at most a tenth, half of seeds."""

@@ -118,6 +118,7 @@ CHANGES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_directive_reorders_sums_where_and_only_where_their_order_would_forbid_it(target: str) -> None:
     """It says so exactly where --strict-float refuses it; where it does not, random floats keep their last bit."""

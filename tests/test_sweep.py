@@ -27,6 +27,7 @@ from looptune.tune.tally import KEPT, Tally
 from looptune.tune.workers import Setup
 
 
+@pytest.mark.wide
 def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
     """What the second step finds counts; where nothing comes of it, what the first one found."""
     ways = ("unroll 5", "wrong", "nobuild", "segfault")
@@ -51,6 +52,7 @@ def test_a_version_of_two_steps(lab: FakeLab, tmp_path: Path) -> None:
     assert len(ran(lab, "measure")) == 1 + 8 + 6
 
 
+@pytest.mark.wide
 def test_a_budget_that_ends_between_two_steps(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first has found is kept and counted; a version without a time is as if it had not been begun."""
     space = parse("loop k: { again slowly | later slowly }", "s")
@@ -113,6 +115,7 @@ def test_the_best_so_far_reaches_the_measurement(lab: FakeLab, tmp_path: Path):
     assert found == [100.0, 50.0, pytest.approx(100 / 3)]
 
 
+@pytest.mark.wide
 def test_a_second_identical_sweep_runs_nothing(lab: FakeLab, tmp_path: Path):
     """Resumed rows count toward the budget and give the same result; --fresh runs them again."""
     first = run(lab, tmp_path, count=9)
@@ -133,6 +136,7 @@ def test_a_second_identical_sweep_runs_nothing(lab: FakeLab, tmp_path: Path):
     assert len(ran(lab, "measure")) == measured + 4
 
 
+@pytest.mark.wide
 def test_the_same_source_elsewhere_is_not_run_again(lab: FakeLab, tmp_path: Path):
     """Another space that leads to a source measured before takes its outcome; another device does not."""
     run(lab, tmp_path, parse("loop k: unroll {2..3}", "s"))
@@ -178,6 +182,7 @@ class Learner(Exhaustive):
         self.log.append(("tell", configuration.text.removeprefix("loop k: "), cost_us))
 
 
+@pytest.mark.wide
 def test_a_strategy_sees_the_same_order_whatever_the_speed(tmp_path: Path):
     """With a window of 3: three questions, then answer n just before question n + 3; also when resumed."""
     logs = []
@@ -229,6 +234,7 @@ def unordered() -> Callable[[str, Any], Any]:
     return work
 
 
+@pytest.mark.wide
 def test_the_first_asked_is_the_original(lab: FakeLab, tmp_path: Path):
     """Of versions with one source the one asked for first runs, though later ones are prepared earlier."""
     result = run(Unordered(lab.journal), tmp_path, parse("loop k: unroll {1..9}", "s"), jobs=4, first=())
@@ -264,6 +270,7 @@ def test_nothing_is_prepared_again(lab: FakeLab, tmp_path: Path):
     assert [(row.directives[-1], row.median_us) for row in turned.timed] == [("2", 50.0), ("1", 100.0)]
 
 
+@pytest.mark.wide
 def test_a_budget_counts_no_duplicates(lab: FakeLab, tmp_path: Path):
     """With three versions allowed, what turns out a duplicate after it was asked for makes room for one more."""
     space = parse("loop k: unroll {1, 2, 1, 2, 3, 4, 8}", "s")
@@ -285,6 +292,7 @@ def test_of_many_versions_the_fastest_are_kept():
     assert result.best == tally.best
 
 
+@pytest.mark.wide
 def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
     """A version compiles while another is measured; with overlap off never."""
     slow = FakeLab(lab.journal, compile_s=0.05, measure_s=0.05)
@@ -299,6 +307,7 @@ def test_compiling_overlaps_measuring(lab: FakeLab, tmp_path: Path):
     assert set(groups) == {"c", "m"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["exhaustive", "random"])
 def test_the_coordinator_is_cheap_and_small(lab: FakeLab, tmp_path: Path, name: str):
     """A million points: under 2 ms of the coordinator's CPU time a configuration, and memory for those visited only."""
@@ -355,6 +364,7 @@ def test_a_device_goes_to_the_kernel_with_most_left():
     assert "".join(name[0] for name in log if name in ("few", "many")) == "mmmmffm"
 
 
+@pytest.mark.wide
 def test_the_coordinators_time_is_shared(lab: FakeLab, tmp_path: Path):
     """What it took for several at once is not counted several times."""
     start = time.thread_time()

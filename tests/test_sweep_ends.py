@@ -28,6 +28,7 @@ def lab(tmp_path: Path) -> FakeLab:
     return FakeLab(tmp_path / "journal")
 
 
+@pytest.mark.wide
 def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """At the end of the time the running measurement is kept, nothing is begun, and nothing is left running."""
     end_budget_after(monkeypatch, lab, measurements=5)
@@ -38,6 +39,7 @@ def test_a_budget_of_seconds_ends_the_sweep(lab: FakeLab, tmp_path: Path, monkey
         assert {row.status for row in store.rows()} == {"timed"}
 
 
+@pytest.mark.wide
 def test_ctrl_c_keeps_everything_measured(lab: FakeLab, tmp_path: Path):
     """KeyboardInterrupt anywhere: the result says so, and what was being measured is no crash but run again."""
 
@@ -80,6 +82,7 @@ def wait_for_measurements(lab: FakeLab, count: int) -> None:
     assert len(ran(lab, "measure")) >= count
 
 
+@pytest.mark.wide
 def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: Path):
     """Killed in the fourth measurement: it reads as Crashed, is not run again, and the three before are not lost."""
     process = in_another_process(tmp_path, 1.5)
@@ -95,6 +98,7 @@ def test_kill_9_names_the_culprit_and_the_sweep_goes_on(lab: FakeLab, tmp_path: 
     assert repr(culprit.directives) in ran(lab, "measure")[3]
 
 
+@pytest.mark.wide
 def test_ctrl_c_on_the_terminal_is_quiet(lab: FakeLab, tmp_path: Path):
     """SIGINT to the whole process group, as a terminal sends it: workers print no traceback, the result stands."""
     process = in_another_process(tmp_path, 1.5)

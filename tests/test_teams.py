@@ -197,6 +197,7 @@ def test_source_to_source(case: Case) -> None:
     assert drawn(plan(again, blocks=True)) == case.runs
 
 
+@pytest.mark.sampled(4, "wide")
 @each
 def test_cpu(case: Case, tmp_path: Path) -> None:
     """On the CPU the arrays are those of the loops in their order."""

@@ -69,6 +69,7 @@ def test_none_where_rows_are_not_aligned(target: str) -> None:
     assert vectors(target, planned("loop 2: unroll 4, contiguous, jam")) == []
 
 
+@pytest.mark.sampled(4, "wide")
 @cuda
 @pytest.mark.parametrize("m", [64, 66, 61])
 def test_the_tail_is_done_too(m: int, tmp_path: Path) -> None:

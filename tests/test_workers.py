@@ -85,6 +85,7 @@ def worker() -> Iterator[Worker]:
         yield worker
 
 
+@pytest.mark.wide
 def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
     """The limit of a second begins anew behind it, and holds then; it has one of its own."""
     assert one(worker, "own", 1.5, 0.0) == Returned("own")
@@ -160,6 +161,7 @@ def test_only_the_crashing_task_is_quoted(worker: Worker):
     assert reply == Crashed("exit code 3")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("what", ["sleep", "spin"])
 def test_a_hanging_task_is_killed(worker: Worker, what: str):
     """In Python or in native code: killed at its limit, and the next task runs."""
@@ -206,6 +208,7 @@ def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
     assert (tmp_path / "b").read_text() == "xxx"
 
 
+@pytest.mark.wide
 def test_setting_up_does_not_count_as_running():
     """A set-up longer than the limit of a task is no timeout; one longer than its own limit is."""
     with Worker(partial(slow_setup, 1.0), limit_s=0.5) as worker:
@@ -308,6 +311,7 @@ def gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.wide
 def test_workers_die_with_a_killed_coordinator():
     """kill -9 of the coordinator: idle, spare, busy in Python and stuck in native code, no worker outlives it."""
     process = subprocess.Popen(

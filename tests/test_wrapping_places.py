@@ -70,6 +70,7 @@ def arguments() -> Arguments:
     return {**sizes, **given, **{name: np.zeros(300, np.int32) for name in "xyzqmg"}}
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
 def test_places_wrap_as_in_c(tmp_path: Path) -> None:
     """The interpreter, CUDA C, the simulator and machine code store where gcc stores."""
