@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from looptune import assumed
 from looptune.analysis import Analysis
+from looptune.assumed import assumed
 from looptune.backends.accumulating import vectorised
 from looptune.errors import LooptuneError
 from looptune.frontend import Unit
@@ -24,7 +24,7 @@ from looptune.outline import outline
 from looptune.permitted import Permitted, permitted
 from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.plans import Step as HostStep
-from looptune.poly.leaving import Leaves, leaving
+from looptune.poly.leaving import Leaves, leaving, unsure
 from looptune.poly.legality import Reduction
 from looptune.poly.model import Unknown
 from looptune.poly.reason import Reason
@@ -98,7 +98,8 @@ class Runs:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """``permitted`` only where everything was asked for. ``vectors``: the sums of floats that a CPU's compiler may take
-    in any order. ``assumes``: what is taken for granted; ``leaves``: the accesses outside of their arrays."""
+    in any order. ``assumes``: what is taken for granted; ``brief``: in short; ``leaves``: the accesses outside of their
+    arrays."""
 
     codelet: str
     path: str
@@ -111,6 +112,7 @@ class Explanation:
     vectors: tuple[Sum, ...] = ()
     assumes: tuple[str, ...] = ()
     leaves: tuple[Leaves, ...] = ()
+    brief: tuple[tuple[str, str], ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -135,10 +137,11 @@ def explain(
     loops = tuple(_loops(analysis))
     vectors = vectorised(unit.codelet, plan(done.codelet)) if reassociate else ()
     outside = leaving(analysis.model)
-    assumes, leaves = (*assumed.said(unit, outside), *done.assumed), tuple(x for x in outside if x.always)
+    rests = assumed(unit, outside, unsure(analysis.model), done.assumed)
     return Explanation(
-        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, assumes, leaves
-    )
+        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.said(),
+        tuple(x for x in outside if x.always), rests.brief(),
+    )  # fmt: skip
 
 
 def _loops(analysis: Analysis) -> Iterator[LoopFacts]:

@@ -83,7 +83,44 @@ def test_which_arrays_must_not_overlap(text: str, pairs: str) -> None:
 def test_sizes_that_keep_a_subscript_inside() -> None:
     """What has to hold of the sizes, in isl's words."""
     text = "void f(int n, int m, float a[n]) { for (int i = 0; i < m; i++) a[i] = 1; }"
-    assert "a[i] is inside a[n]: m <= n" in assumed(text)[0]
+    assert "a[i] is inside a[n]: m <= n" in assumed(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = 1;",
+         ["of i * m + j", "a[m * n]"]),
+        ("for (int i = 1; i < n - 1; i++) a[i] = a[i - 1] + a[i + 1];", ["a[n]"]),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) a[i + j] = 1;", ["of i + j", "a[2 * n - 1]"]),
+        ("for (int i = 0; i < n; i++) a[2 * i + m] = 1;", ["of 2 * i + m", "a[m + 2 * n - 1]"]),
+        ("for (int i = 0; i < n; i++) a[n - 1 - i] = 1;", ["a[n]"]),
+        ("for (int i = 0; i < n; i++) a[i % 4] = 1;", ["a[?]", "how far a is reached does not follow from the sizes"]),
+        ("for (int i = 0; i < 8; i++) a[i] = 1;", ["a[8]"]),
+    ],
+)  # fmt: skip
+def test_the_summary_says_how_far_and_what_may_overflow(body: str, expected: list[str]) -> None:
+    """Of an open array how far it is reached as a formula of the sizes; no expression that fits whatever the sizes."""
+    brief = explain(load(f"void f(int n, int m, float *a) {{ {body} }}\n")).brief
+    assert sorted(dict(brief).values()) == sorted(expected)
+
+
+def test_the_summary_says_which_arrays_are_apart_and_what_data_decide() -> None:
+    """Written arrays once each, not pair by pair; accesses of which data decide, with what decides."""
+    text = (
+        "void f(int n, float *restrict z, float h[256], const int x[n], float *b) {\n"
+        "  for (int i = 0; i < n; i++) { if (x[i] > 0) h[i] = 1; h[x[i]] += b[i]; z[i] = 1; } }\n"
+    )
+    brief = dict(explain(load(text)).brief)
+    assert brief["no overlap"] == "of x and b with h"
+    assert brief["inside"] == "h[i] is inside h[256]: made only where x[i] > 0; h[x[i]] is inside h[256]: x[i] decides"
+
+
+def test_what_a_formula_shows_to_be_inside_is_not_assumed() -> None:
+    """A flat subscript that is not affine, whose greatest value is the last element."""
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = 1;"
+    text = f"void f(int n, int m, float a[n * m]) {{ {body} }}"
+    assert "inside" not in dict(explain(load(text + "\n")).brief)
 
 
 def test_transform_says_what_a_new_order_rests_on(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ GOLDEN = {
 
   runs as 1 kernel
     one thread, in the thread i, j
+
+  assumed
+    no overlap  of x with any other array
+    reached     L[n][n], x[n], b[n]
 """,
     "seidel-2d": """\
   loop          line
@@ -45,6 +49,9 @@ GOLDEN = {
 
   runs as 1 kernel
     one thread, in the thread t, i, j
+
+  assumed
+    reached  A[n][n]
 """,
     "symm": """\
   loop          line
@@ -58,6 +65,10 @@ GOLDEN = {
     host i
       grid j: blocks of 256 threads, in the thread k
   on a CPU, vectors add up +:t (9:9) in another order; --strict-float forbids it
+
+  assumed
+    no overlap  of C with any other array
+    reached     C[m][n], A[m][m], B[m][n]
 """,
     "trmm": """\
   loop          line
@@ -70,6 +81,10 @@ GOLDEN = {
   runs as 1 kernel
     host i
       grid j: blocks of 256 threads, in the thread k
+
+  assumed
+    no overlap  of B with any other array
+    reached     A[m][m], B[m][n]
 """,
 }
 

@@ -20,7 +20,7 @@ RANKS = {
     "accumulators": 5, "interp": 5, "verify": 6, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7, "comparisons": 7,
     "hosted": 7, "packing": 7, "frontend": 7, "poly": 7,
     "told": 8, "team": 8, "overlapping": 8, "transforms": 8, "splice": 9, "parts": 10, "bake": 8,
-    "wording": 8, "rows": 8, "begun": 8, "reached": 9,
+    "wording": 8, "rows": 8, "begun": 8, "reached": 9, "farthest": 9,
     "reductions": 9, "dealt": 9, "undealt": 9, "bind": 9, "plans": 9, "mapping": 10, "analysis": 10, "flops": 11,
     "mapped": 11, "openmp": 11, "outline": 11, "backends": 11, "threads": 11, "persistent": 11, "finished": 12,
     "schedule": 13, "suggest": 14,

@@ -16,9 +16,10 @@ from looptune.poly.access import written_as
 from looptune.poly.domain import Statement
 from looptune.poly.effort import QUESTION, TooInvolved, limited
 from looptune.poly.model import Model
-from looptune.poly.within import Reached, evaluated
+from looptune.poly.within import Reached, evaluated, expressions
 from looptune.poly.witness import least_point
 from looptune.pretty import show
+from looptune.rewrite import walk
 from looptune.source import Span
 
 
@@ -47,9 +48,67 @@ class Leaves:
         return f"{self.access} leaves {self.declared}{f': {_listed(self.at)}' if self.at else ''}{given}"
 
 
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """``access`` may be outside of ``declared``: the analysis cannot tell. ``why`` is what decides it."""
+
+    load: Load
+    access: str
+    declared: str
+    span: Span
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.access} may leave {self.declared}: {self.why}"
+
+
+def unsure(model: Model) -> tuple[Unsure, ...]:
+    """The accesses of which it depends on data whether they are made or where they are, in textual order."""
+    shapes = _shapes(model)
+    found: dict[tuple[str, Span], Unsure] = {}
+    for s in (s for s in model.statements.values() if not s.asks):
+        try:
+            with limited(QUESTION):
+                for e, here in expressions(model, s):
+                    for load, reached in evaluated(e, here):
+                        why = _undecided(load, reached, s, shapes.get(load.array, ()))
+                        if why is not None:
+                            span = load.span if load.span.line else reached.span
+                            one = Unsure(load, written_as(load), _declared(load, shapes[load.array]), span, why)
+                            found.setdefault((one.access, span), one)
+        except TooInvolved:
+            continue
+    return tuple(found.values())
+
+
+def _undecided(load: Load, reached: Reached, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
+    """What decides; None where it is inside its array, or outside as far as can be told."""
+    nest = reached.model.space.nest
+    for subscript, extent in zip(load.index, shape, strict=False):
+        e = nest.affine(subscript, reached.dims)
+        n = None if extent is None else nest.affine(extent, ())
+        if extent is None or (e is not None and n is not None and reached.exact):
+            continue
+        if e is None or n is None:
+            loads = [written_as(x) for x in walk(subscript) if isinstance(x, Load)]
+            return f"{loads[0]} decides" if loads else f"{show(subscript)} is not analysed"
+        if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
+            conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
+            return f"made only where {show(conditions[-1])}" if conditions else "data decide whether it is made"
+    return None
+
+
+def _shapes(model: Model) -> dict[str, tuple[Expr | None, ...]]:
+    return {p.name: p.shape for p in (*model.codelet.params, *model.codelet.locals) if isinstance(p, Array | Local)}
+
+
+def _declared(load: Load, shape: tuple[Expr | None, ...]) -> str:
+    return load.array + "".join(f"[{'' if e is None else show(e)}]" for e in shape)
+
+
 def leaving(model: Model) -> tuple[Leaves, ...]:
     """Of what is surely accessed, in textual order; what isl gives up is left out."""
-    shapes = {p.name: p.shape for p in (*model.codelet.params, *model.codelet.locals) if isinstance(p, Array | Local)}
+    shapes = _shapes(model)
     found: dict[tuple[str, Span], Leaves] = {}
     for s in (s for s in model.statements.values() if not s.asks):
         try:
@@ -91,7 +150,7 @@ def _leaves(
     fits = made.subtract(outside)
     point = least_point(isl.Map.from_range(bad))
     sizes = dict(zip(model.parameters, point, strict=False))
-    declared = load.array + "".join(f"[{'' if e is None else show(e)}]" for e in shape)
+    declared = _declared(load, shape)
     span = load.span if load.span.line else reached.span
     named = {n: v for n, v in sizes.items() if bad.involves_dims(isl.dim_type.param, model.parameters.index(n), 1)}
     at = s.shown(point[len(sizes) :], sizes)

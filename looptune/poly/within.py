@@ -67,13 +67,13 @@ def accesses(model: Model) -> Iterator[tuple[str, Place]]:
             case Array(name, _, shape) | Local(name, _, shape):
                 shapes[name] = shape
     for s in (s for s in model.statements.values() if not s.asks):
-        for e, reached in _expressions(model, s):
+        for e, reached in expressions(model, s):
             for node, here in evaluated(e, reached):
                 span = node.span if node.span.line else reached.span
                 yield f"{written_as(node)} at {span}", here.places(node.index, shapes[node.array])
 
 
-def _expressions(model: Model, s: Statement) -> Iterator[tuple[Expr, Reached]]:
+def expressions(model: Model, s: Statement) -> Iterator[tuple[Expr, Reached]]:
     """What the statement evaluates, and the conditions on data that it stands under."""
     context = model.space.context()
     for k, a in enumerate(s.asked):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from looptune.explain import Explanation, Judged, LoopFacts
@@ -19,6 +20,9 @@ from looptune.wording import in_vectors
 _COLOURS = {
     "parallel": 32, "reduction": 36, "sequential": 33, "unknown": 35, "proved": 32, "asserted": 35, "refused": 31,
 }  # fmt: skip
+
+WIDTH = 110
+"""Columns that what is assumed takes."""
 
 
 def text(e: Explanation, *, colour: bool = False) -> str:
@@ -33,7 +37,20 @@ def text(e: Explanation, *, colour: bool = False) -> str:
     if e.permitted is not None:
         lines += ["", *_permitted(e.permitted, e.loops)]
         lines += ["  assumed", *(f"    {line}" for line in e.assumes)]
+    else:
+        lines += ["", *_assumed(e.brief)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _assumed(brief: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line or a few of each kind."""
+    width = max((len(kind) for kind, _ in brief), default=0)
+    if brief:
+        yield "  assumed"
+    for kind, what in brief:
+        opening = f"    {kind.ljust(width)}  "
+        yield from textwrap.wrap(what, WIDTH, initial_indent=opening, subsequent_indent=" " * len(opening),
+                                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
 def _word(word: str, width: int, colour: bool) -> str:
