@@ -85,6 +85,22 @@ def test_a_nest_with_dependent_bounds_keeps_its_meaning(name: str, line: str) ->
     assert prove(before, after).verdict == "proved"
 
 
+def test_no_block_is_before_the_first() -> None:
+    """Where isl draws the blocks of a nest wider than they are, none has iterations that the loop has not."""
+    before = load("""void f(unsigned char n, double C[4]) {
+      for (short k = 0; k < n; k++) {
+        for (int i = (n >> 1) - 1; i >= k % 3; i -= 3) C[1] += 1;
+        for (int j = 0; j < n; j++) C[2] += 1;
+      }
+    }""").codelet
+    after = schedule(Analysis(before), parse_lines(["loop k: tile k:2, i:8"])).codelet
+    for n in range(9):
+        want, got = {"C": np.zeros(4)}, {"C": np.zeros(4)}
+        interp.run(before, want, {"n": n})
+        interp.run(after, got, {"n": n})
+        assert oracle.off(want, got) is None, f"n={n}"
+
+
 @pytest.mark.parametrize(
     ("name", "headers"),
     [("upper", ["j = 0; j < n", "i = 0; i < j + 1"]),

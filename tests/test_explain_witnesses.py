@@ -16,12 +16,15 @@ from explained import explained, integers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from looptune.analysis import Analysis
 from looptune.explain import LoopFacts
 from looptune.frontend import load
+from looptune.frontend.placed import parse_lines
 from looptune.interp import _Machine
 from looptune.ir import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
 from looptune.poly.legality import Refused
 from looptune.rewrite import walk
+from looptune.schedule import schedule
 from looptune.source import Span
 
 
@@ -190,3 +193,22 @@ def test_witnesses_of_random_loops_are_real(text: str) -> None:
             assert_true(codelet, loop)
         else:
             assert_free(codelet, loop, {"n": 4, "m": 4})
+
+
+def test_a_witness_is_found_where_isl_drops_a_remainder() -> None:
+    """isl projects ``n mod 65536 = 0`` out of a relation; the iterations shown are still two that meet."""
+    codelet = load("""void f(int n, unsigned char m, long d[24], long z[m + 32][32][27])
+    {
+      for (long j = 0; j < (n - 7) / 2 + 1; ++j) {
+        for (unsigned short i = n; i < 1; i += 2)
+          for (int p = 0; p < m; ++p)
+            d[j] += z[2][p][j];
+        for (long q = (n - 7) / (-2); q < n - j; q += 3)
+          for (int k = 0; k < n; k += 1)
+            z[j + 1][1][k] += (d[j] + j) & 255;
+      }
+    }""").codelet
+    analysis = Analysis(codelet)
+    distributed = schedule(analysis, parse_lines(["loop 1: distribute"])).codelet
+    loop = next(n for n in walk(distributed.body) if isinstance(n, Loop))
+    assert loop.mode != "parallel", "it carries a dependence from z[2][1][j] to z[j + 1][1][k]"

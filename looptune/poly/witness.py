@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import islpy as isl
@@ -16,6 +17,7 @@ from looptune.ir import Loop
 from looptune.poly.access import Access
 from looptune.poly.dependence import conflict
 from looptune.poly.domain import Statement, Unknown, computed
+from looptune.poly.effort import QUESTION, TooInvolved
 from looptune.poly.space import Space
 from looptune.poly.text import name
 from looptune.scope import names_in
@@ -125,9 +127,18 @@ def _rank(r: Refused) -> tuple[object, ...]:
 
 
 def _example(space: Space, names: Mapping[str, str], b: Broken) -> Refused:
+    """The least pair that is in the map and touches one element: isl at times makes a map larger, where it projects
+    strides and remainders out."""
     point = Point.of(space, b.first, b.then, b.map)
-    a, c, kind = min(_ends(space, b, point.sizes, point.first, point.then), key=_end_rank)
-    return shown(space, names, point, (a, c, kind), b.mentions)
+    ends = list(_ends(space, b, point))
+    if not ends:
+        met = reduce(isl.Map.union, (conflict(space, a, c) for a, c, _ in _pairs(space, b)))
+        found = b.map.intersect(met)
+        if found.is_empty():
+            raise TooInvolved(QUESTION)
+        point = Point.of(space, b.first, b.then, found)
+        ends = list(_ends(space, b, point))
+    return shown(space, names, point, min(ends, key=_end_rank), b.mentions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +201,23 @@ def _least(part: isl.BasicSet) -> tuple[int, ...]:
     return tuple(point)
 
 
-def _ends(
-    space: Space, b: Broken, sizes: Mapping[str, int], first: tuple[int, ...], then: tuple[int, ...]
-) -> Iterator[tuple[Access, Access, Kind]]:
+def _ends(space: Space, b: Broken, point: Point) -> Iterator[tuple[Access, Access, Kind]]:
     """The pairs of accesses that make these two iterations depend on each other."""
-    given = " and ".join(f"{p} = {v}" for p, v in sizes.items()) or "true"
-    here = isl.Map(f"{space.prefix}{{ {b.first}[{_commas(first)}] -> {b.then}[{_commas(then)}] : {given} }}")
+    given = " and ".join(f"{p} = {v}" for p, v in point.sizes.items()) or "true"
+    pair = f"{b.first}[{_commas(point.first)}] -> {b.then}[{_commas(point.then)}]"
+    here = isl.Map(f"{space.prefix}{{ {pair} : {given} }}")
+    return (end for end in _pairs(space, b) if not conflict(space, *end[:2]).intersect(here).is_empty())
+
+
+def _pairs(space: Space, b: Broken) -> Iterator[tuple[Access, Access, Kind]]:
+    """The pairs of accesses that may make iterations of the two statements depend on each other."""
     for a in space.accesses[b.first]:
         for c in space.accesses[b.then]:
             kind = kind_of(a, c)
             meant = a.array == b.array if b.array else a.array not in b.without
             if kind is None or b.kind not in (None, kind) or not meant:
                 continue
-            if not b.reductions and a.reduces is not None and a.reduces == c.reduces:
-                continue
-            if not conflict(space, a, c).intersect(here).is_empty():
+            if b.reductions or a.reduces is None or a.reduces != c.reduces:
                 yield a, c, kind
 
 

@@ -176,10 +176,15 @@ class _Block:
         loop, start = self.band.extended(self.loop), self.start
         mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
-        if _origin(loop, self.band) != loop.lo:
+        if not self.from_the_first:
             lo = first_from(loop, largest(start, loop.lo))
         hi, own = smallest(add(start, self.width), loop.hi), self.band.own(self.loop)
         return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own)
+
+    @property
+    def from_the_first(self) -> bool:
+        """Block 0 begins with the loop; none is before it, though bounds that isl draws wider may have one."""
+        return _origin(self.loop, self.band) == self.loop.lo
 
     @property
     def _free(self) -> bool:
@@ -202,7 +207,17 @@ def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
         return strips
     within = tuple(c for b in blocks for c in b.inside())
     asked = [(*conditions, *within) for conditions in band.groups()]
-    return list(nested(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops)
+    found = nested(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops
+    return [replace(f, lo=_no_less(f.lo)) if b.from_the_first else f for f, b in zip(found, blocks, strict=True)]
+
+
+def _no_less(lo: Expr) -> Expr:
+    """The bound, and 0 where it may be less."""
+    zero = Const(0, lo.dtype)
+    match lo:
+        case Bin("min", a, b) if zero in (a, b):
+            return zero
+    return largest(lo, zero)
 
 
 def _one(site: Site, loop: Loop, size: int) -> Loop:
