@@ -23,11 +23,11 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Expr, Scalar
 from looptune.places import HERE, Place
 from looptune.plans import value
-from looptune.reached import accesses
+from looptune.reached import accesses, all_sure
 from looptune.report.study import Study
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
-from looptune.runtime.program import record
+from looptune.runtime.program import Recorded, record
 from looptune.runtime.sizes import Problem, edges, integers, odd, problem, reduced
 from looptune.simplify import is_integer
 from looptune.suggest import advised
@@ -231,6 +231,31 @@ def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
                 raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
 
 
+def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
+    """UsageError where the program passes an array that is shorter than the loops surely reach, or one that is written
+    and overlaps another."""
+    looked_at = accesses(codelet)
+    reach = reached(looked_at, integers(codelet, recorded.scalars))
+    whole = all_sure(codelet, looked_at)
+    ends: list[tuple[int, int, Array]] = []
+    for p in (p for p in codelet.params if isinstance(p, Array) and p.name in recorded.places):
+        place, item, mine = recorded.places[p.name], np.dtype(p.dtype).itemsize, reach.get(p.name)
+        if place.bytes < recorded.arrays[p.name].nbytes:
+            wrong = too_short(p.name, place.bytes // item, mine)
+            if wrong is not None:
+                raise UsageError(f"as the program calls {codelet.name}, {wrong}", p.span)
+        items = place.bytes // item if mine is None or p.name not in whole else mine.most + 1
+        ends.append((place.address, place.address + items * item, p))
+    for k, (start, end, p) in enumerate(ends):
+        for first, last, q in ends[:k]:
+            if (p.io != "in" or q.io != "in") and start < last and first < end:
+                one, other = (p, q) if p.io != "in" else (q, p)
+                raise UsageError(
+                    f"as the program calls {codelet.name}, {one.name}, which is written, overlaps {other.name}: "
+                    "looptune takes them for apart, so pass a copy of one of them", one.span
+                )  # fmt: skip
+
+
 def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
     """None where it depends on what is not known."""
     try:
@@ -331,7 +356,9 @@ def _problem(request: Request, unit: Unit) -> Problem:
         return inputs.from_files(request.data, unit, CACHE)
     if request.run_main:
         plain = unit if request.dtype is None else _own_types(request, unit)
-        return inputs.from_program(record(plain, request.include_dirs, request.timeout_s), unit, CACHE)
+        recorded = record(plain, request.include_dirs, request.timeout_s)
+        _check_passed(plain.codelet, recorded)
+        return inputs.from_program(recorded, unit, CACHE)
     return problem(unit.codelet, unit.values)
 
 

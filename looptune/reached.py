@@ -5,13 +5,14 @@ Left out is what data decide: what stands under a condition on array elements, i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from looptune.ir import Array, Assign, Bin, Cast, Codelet, Const, Expr, If, Load, Loop, Node, Select, Stmt, Un, Var
 from looptune.poly.domain import scan
-from looptune.rewrite import substitute
+from looptune.rewrite import substitute, walk
 from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 
@@ -25,6 +26,21 @@ def accesses(codelet: Codelet) -> tuple[Data, ...]:
     shapes = {p.name: p.shape for p in codelet.params if isinstance(p, Array)}
     changing = frozenset(written(codelet.body)) - nest.known.keys()
     return tuple(_Reader(shapes, nest.known, changing).block(codelet.body))
+
+
+def all_sure(codelet: Codelet, found: Sequence[Data]) -> set[str]:
+    """The arrays of which no access is left out of what was ``found``."""
+    made = Counter(n.array for n in walk(codelet.body) if isinstance(n, Load))
+    kept = Counter(_arrays(found))
+    return {array for array, count in made.items() if kept[array] >= count}
+
+
+def _arrays(found: Sequence[Data]) -> Iterator[str]:
+    for kind, *parts in found:
+        if kind == "at":
+            yield parts[0]
+        for inner in parts[-2:] if kind == "if" else parts[-1:] if kind == "for" else ():
+            yield from _arrays(inner)
 
 
 @dataclass(frozen=True, slots=True)

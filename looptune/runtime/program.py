@@ -6,6 +6,9 @@
 
 The sizes of arrays follow from the scalars at hand, so they are asked for while the program waits. The copy mirrors the
 folders of the sources: relative includes hold, and a name given with -D keeps its value as it does in looptune.
+
+Where gcc has AddressSanitizer the program runs with it, which knows where each block of memory ends: on the heap, on
+the stack and at file scope. Where it has not, or the program does not run so, that remains unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,6 +36,9 @@ from looptune.scope import names_in
 
 Number = int | float
 
+OUTSIDE = 86
+"""The exit status of a program that accessed memory outside of its arrays."""
+STACK_KIB = 8 << 20
 COMPILE_S = 300.0
 """Nothing that looptune can read takes gcc this long."""
 
@@ -40,16 +46,27 @@ _HOOK = """
 #include <errno.h>
 #include <unistd.h>
 
-/* What the bounds of guarded accesses reach may end before they do: nothing is read there, and zeros are sent. */
-static void put(const char *next, unsigned long long bytes)
+extern void *__asan_region_is_poisoned(void *, size_t) __attribute__((weak));
+
+/* How many of so many bytes belong to the block; all of them where that is not known. */
+static unsigned long long room(const void *at, unsigned long long bytes)
+{
+  const char *end = __asan_region_is_poisoned && bytes ? __asan_region_is_poisoned((void *)at, bytes) : 0;
+  return end ? (unsigned long long)(end - (const char *)at) : bytes;
+}
+
+/* What the bounds of guarded accesses reach may end before they do: nothing is read there, and zeros are sent. A write
+   of which a part is not there may send nothing at all. */
+static void put(const char *next, unsigned long long bytes, unsigned long long held)
 {
   static const char zeros[4096];
-  int readable = 1;
+  unsigned long long most = held;
   while (bytes) {
-    size_t most = readable || bytes < sizeof zeros ? bytes : sizeof zeros;
-    ssize_t sent = write(TO_LOOPTUNE, readable ? next : zeros, most);
-    if (sent >= 0) { next += sent; bytes -= sent; }
-    else if (errno == EFAULT && readable) readable = 0;
+    if (most > held) most = held;
+    ssize_t sent = most ? write(TO_LOOPTUNE, next, most)
+                        : write(TO_LOOPTUNE, zeros, bytes < sizeof zeros ? bytes : sizeof zeros);
+    if (sent >= 0) { bytes -= sent; if (most) { next += sent; held -= sent; } }
+    else if (errno == EFAULT && most) most /= 2;
     else if (errno != EINTR) _exit(1);
   }
 }
@@ -71,10 +88,14 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
   char more;
   if (!calls[which]) return;
   calls[which]--;
-  put((const char *)&which, sizeof which);
-  for (int k = 0; k < scalars; k++) put(at[k], bytes[k]);
+  put((const char *)&which, sizeof which, sizeof which);
+  for (int k = 0; k < scalars; k++) put(at[k], bytes[k], bytes[k]);
   get(extent, arrays * sizeof *extent);
-  for (int k = 0; k < arrays; k++) put(at[scalars + k], extent[k]);
+  for (int k = 0; k < arrays; k++) {
+    unsigned long long place[2] = {(unsigned long long)(size_t)at[scalars + k], room(at[scalars + k], extent[k])};
+    put((const char *)place, sizeof place, sizeof place);
+    put(at[scalars + k], extent[k], place[1]);
+  }
   get(&more, 1);
   if (!more) _exit(0);
 }
@@ -82,11 +103,21 @@ void looptune_hook(int which, int scalars, const unsigned long long *bytes, int 
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it; all of them
+    where that is not known."""
+
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a codelet is called with: its scalars and arrays by parameter name."""
+    """What a codelet is called with: its scalars and arrays by parameter name, and where these are in the program."""
 
     scalars: Mapping[str, Number]
     arrays: Mapping[str, np.ndarray]
+    places: Mapping[str, Held] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +131,10 @@ class _Hook:
     scalars: Mapping[str, str]
     arrays: tuple[str, ...]
     held: Mapping[str, str]
+
+
+class _Outside(UsageError):
+    """The program is wrong before the call: nothing that it would pass counts."""
 
 
 Sizes = Callable[[Mapping[str, Number]], Mapping[str, tuple[int, ...]]]
@@ -122,19 +157,57 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
     scalars = {p.name: unit.values.get(p.name, 0) for p in codelet.params if isinstance(p, Scalar)}
     scalars |= _run(unit, include_dirs, limit_s, lambda _: {}).scalars
     extents = shapes(codelet, problem(codelet, scalars))
-    arrays = _run(unit, include_dirs, limit_s, lambda _: extents).arrays
+    found = _run(unit, include_dirs, limit_s, lambda _: extents)
     unused = {p.name: np.zeros(extents[p.name], p.dtype) for p in codelet.params if isinstance(p, Array)}
-    return Recorded(scalars, {**unused, **arrays})
+    return Recorded(scalars, {**unused, **found.arrays}, found.places)
 
 
 def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes) -> Recorded:
+    try:
+        return _once(unit, include_dirs, limit_s, sizes, sanitized=True)
+    except _Outside:
+        raise
+    except UsageError:
+        return _once(unit, include_dirs, limit_s, sizes, sanitized=False)
+
+
+def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> Recorded:
     taken = _taken(unit)
     hooks = _hooks(unit, taken)
     with TemporaryDirectory(prefix=cachefolder.mark()) as folder, Link(limit_s) as link:
-        program = _built(unit, hooks, include_dirs, Path(folder), link)
-        # programs with large arrays on the stack are common, and need more than the usual 8 MiB
-        link.start(["sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0"', str(program)])
-        return _conversation(unit, hooks, taken, link, sizes)
+        program = _built(unit, hooks, include_dirs, Path(folder), link, sanitized=sanitized)
+        link.start(["sh", "-c", _start(Path(folder), sanitized=sanitized), str(program)])
+        try:
+            return _conversation(unit, hooks, taken, link, sizes)
+        except UsageError:
+            if sanitized and link.status() == OUTSIDE:
+                raise _Outside(_reported(unit, Path(folder))) from None
+            raise
+
+
+def _start(folder: Path, *, sanitized: bool) -> str:
+    """Programs with large arrays on the stack are common, and need more than the usual 8 MiB; a stack without a limit
+    is where the sanitizer keeps its own."""
+    if not sanitized:
+        return 'ulimit -s unlimited 2>/dev/null; exec "$0"'
+    options = ":".join(
+        (f"exitcode={OUTSIDE}", f"log_path={folder / 'report'}", "detect_leaks=0", "max_malloc_fill_size=0",
+         "handle_segv=0", "handle_sigbus=0", "handle_sigfpe=0", "allocator_may_return_null=1")
+    )  # fmt: skip
+    stack = f"ulimit -s {STACK_KIB} 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null"
+    return f'{stack}; ASAN_OPTIONS={options} exec "$0"'
+
+
+def _reported(unit: Unit, folder: Path) -> str:
+    """What the sanitizer says of the program: the kind of access, and where."""
+    said = "\n".join(path.read_text(errors="replace") for path in sorted(folder.glob("report*")))
+    kind = re.search(r"AddressSanitizer: ([\w-]+)", said)
+    named = {Path(path).resolve(): path for path in unit.sources}
+    places = [(Path(m[1]), m[2]) for m in re.finditer(r"#\d+ .* in \S+ (\S+?):(\d+)", said)]
+    own = next((f"{named[path.resolve()]}:{line}" for path, line in places if path.resolve() in named), _main(unit))
+    missing = " and ".join(part.function for part in unit.parts)
+    return (f"{own}: the program accesses memory outside of its arrays before it has called {missing} "
+            f"({kind[1] if kind else 'AddressSanitizer'})")  # fmt: skip
 
 
 def _taken(unit: Unit) -> list[dict[str, str]]:
@@ -174,6 +247,7 @@ def _conversation(
 ) -> Recorded:
     scalars: dict[str, Number] = {}
     arrays: dict[str, np.ndarray] = {}
+    places: dict[str, Held] = {}
     waiting = [list(hook.parts) for hook in hooks]
     types = {p.name: p.dtype for p in unit.codelet.params}
     try:
@@ -186,14 +260,16 @@ def _conversation(
             held = {own: np.empty(wanted[mine[own]], types[mine[own]])
                     for own in hook.arrays if mine.get(own) in wanted}  # fmt: skip
             link.write(np.array([held[n].nbytes if n in held else 0 for n in hook.arrays], np.uint64).tobytes())
-            for own, array in held.items():
-                link.read_into(array)
-                arrays[mine[own]] = array
+            for own in hook.arrays:
+                address, room = np.frombuffer(link.read(16), np.uint64)
+                if own in held:
+                    link.read_into(held[own])
+                    arrays[mine[own]], places[mine[own]] = held[own], Held(int(address), int(room))
             link.write(bytes([any(waiting)]))
     except (Ended, Late) as stop:
         missing = " and ".join(unit.parts[k].function for k in sorted(k for left in waiting for k in left))
         raise UsageError(f"{_main(unit)}: the program {_how(stop, link)} before it called {missing}") from None
-    return Recorded(scalars, arrays)
+    return Recorded(scalars, arrays, places)
 
 
 def _number(link: Link, name: str) -> Number:
@@ -221,11 +297,14 @@ def _main(unit: Unit) -> str:
 # The copy of the sources, and its compilation.
 
 
-def _built(unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], folder: Path, link: Link) -> Path:
+def _built(
+    unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], folder: Path, link: Link, *, sanitized: bool
+) -> Path:
     """The program with its hooks; UsageError with gcc's first complaint, or with what is undefined."""
     macros = {name: value for name, value in unit.defines.items() if name not in unit.given}
     copies = {path: _copied(path, text, hooks, macros, folder) for path, text in unit.sources.items()}
-    flags = ["-O1", "-w", "-std=gnu17", *(f"-D{name}={value}" for name, value in macros.items())]
+    sanitizer = ["-fsanitize=address"] if sanitized else []
+    flags = ["-O1", "-g1", "-w", "-std=gnu17", *sanitizer, *(f"-D{name}={value}" for name, value in macros.items())]
     for directory in include_dirs:
         mirrored = _mirrored(directory, folder)
         mirrored.mkdir(parents=True, exist_ok=True)
@@ -237,11 +316,11 @@ def _built(unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], fol
     ends = [f"-DTO_LOOPTUNE={link.theirs[1]}", f"-DFROM_LOOPTUNE={link.theirs[0]}"]
     ends.append(f"-DCALLS={','.join(str(len(hook.parts)) for hook in hooks)}")
     objects = [_object(hook, ends, folder, 0), _object(copies[_main(unit)], flags, folder, 1)]
-    complaint = _gcc([*objects, "-lm", "-o", str(program)])
+    complaint = _gcc([*sanitizer, *objects, "-lm", "-o", str(program)])
     beside = _beside(unit.sources)
     if complaint is not None and beside:
         objects += [_object(path, flags, folder, k) for k, path in enumerate(beside, 2)]
-        complaint = _gcc([*objects, "-lm", "-o", str(program)])
+        complaint = _gcc([*sanitizer, *objects, "-lm", "-o", str(program)])
     if complaint is not None:
         raise UsageError(_unlinked(_main(unit), complaint, beside))
     return program
