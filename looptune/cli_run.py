@@ -198,7 +198,7 @@ def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
     say(f"reference: {one.reference}")
     for note in one.notes:
         click.echo(f"note: {note}", err=True)
-    for message in one.unit.warnings:
+    for message in one.warnings:
         warn(message)
 
 

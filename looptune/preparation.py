@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from looptune import cachefolder, dump, finals, flops, plugins, spaces
+from looptune import cachefolder, dump, finals, flops, interp, plugins, spaces
 from looptune.api import CACHE
+from looptune.bake import bake
 from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.deploy.runtime.reach import reached, too_short
 from looptune.errors import LooptuneError, UsageError
@@ -23,12 +24,14 @@ from looptune.frontend.placed import parse_lines
 from looptune.ir import Array, Codelet, Expr, Scalar
 from looptune.places import HERE, Place
 from looptune.plans import value
+from looptune.poly.leaving import unsure
+from looptune.poly.model import build
 from looptune.reached import accesses, all_sure
 from looptune.report.study import Study
 from looptune.runtime import inputs
 from looptune.runtime.machine import Facts
 from looptune.runtime.program import Recorded, record
-from looptune.runtime.sizes import Problem, edges, integers, odd, problem, reduced
+from looptune.runtime.sizes import Problem, affordable, edges, integers, odd, problem, reduced
 from looptune.simplify import is_integer
 from looptune.suggest import advised
 from looptune.targets import Model
@@ -109,6 +112,7 @@ class Prepared:
     name: str
     notes: tuple[str, ...] = ()
     reference: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def facts(self) -> Facts:
@@ -199,8 +203,9 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
     name = _name(request, unit)
     first = Prepared(
-        request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why)
-    )
+        request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why),
+        warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
+    )  # fmt: skip
     first = replace(first, notes=(*notes, *_said(cachefolder.chosen()[1]), *_missed(first), *_named_by_hand(first)))
     return (first, *(_on(first, model) for model in models[1:]))
 
@@ -254,6 +259,21 @@ def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
                     f"as the program calls {codelet.name}, {one.name}, which is written, overlaps {other.name}: "
                     "looptune takes them for apart, so pass a copy of one of them", one.span
                 )  # fmt: skip
+
+
+def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
+    """One warning of the accesses of which the analysis cannot tell whether they are inside their arrays. UsageError
+    where the user's data are such that they are not, if the interpreter can be asked."""
+    found = unsure(build(bake(codelet, integers(codelet, size.values))))
+    if not found:
+        return
+    if size.data is not None and affordable(codelet, size):
+        try:
+            interp.run(codelet, size.arrays(codelet, 0), size.values)
+        except AssertionError as left:
+            raise UsageError(f"with these data the loops leave an array: {left}", found[0].span) from None
+    more = f" (and {len(found) - 1} more: `looptune check --all`)" if found[1:] else ""
+    yield f"{found[0].span}: {found[0]}, which no kernel checks{more}"
 
 
 def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from looptune.errors import UsageError
@@ -141,3 +142,36 @@ def test_run_says_at_once_that_the_loops_leave_an_array(tmp_path: Path) -> None:
     path.write_text("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 2 * a[i]; }\n")
     with pytest.raises(UsageError, match=r"a is too short: it has 100 elements, and .* reach element 100"):
         prepare_all(Request(path, target="numba-cpu", defines={"n": "100"}))
+
+
+HIST = "void f(int n, const int x[n], float h[16]) { for (int i = 0; i < n; i++) h[x[i]] += 1; }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HIST, ["1:74: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks"]),
+        (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i] = 1"),
+         ["1:88: h[i] may leave h[16]: made only where x[i] > 0, which no kernel checks"]),
+        (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i % 16] = h[x[i]]"),
+         ["1:100: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks"]),
+        (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = h[x[i]] + h[x[n - 1]]"),
+         ["1:99: h[x[i]] may leave h[16]: x[i] decides, which no kernel checks (and 1 more: `looptune check --all`)"]),
+        (HIST.replace("h[x[i]] += 1", "if (x[i] > 0) h[i / 7] = x[i]"), []),
+    ],
+)  # fmt: skip
+def test_run_warns_once_of_an_access_that_may_leave_its_array(tmp_path: Path, text: str, expected: list[str]) -> None:
+    """Only where the analysis cannot tell at the sizes that are run; with the place and what decides."""
+    path = tmp_path / "f.c"
+    path.write_text(text)
+    (found,) = prepare_all(Request(path, target="numba-cpu", defines={"n": "100"}))
+    assert [w.removeprefix(f"{path}:") for w in found.warnings] == expected
+
+
+def test_data_that_leave_an_array_are_refused(tmp_path: Path) -> None:
+    """The interpreter is asked what the user's own data do."""
+    path, data = tmp_path / "f.c", tmp_path / "d.npz"
+    path.write_text(HIST)
+    np.savez(data, n=20, x=np.arange(20, dtype=np.int32), h=np.zeros(16, np.float32))
+    with pytest.raises(UsageError, match=r"with these data the loops leave an array: h\[16\] is outside"):
+        prepare_all(Request(path, target="numba-cpu", data=(str(data),)))
