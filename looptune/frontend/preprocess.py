@@ -21,6 +21,7 @@ from typing import Any
 import pcpp
 
 from looptune.errors import ParseError, UnsupportedError, UsageError
+from looptune.frontend.condition import evaluated
 from looptune.frontend.lines import joined
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined import GNU, predefined
@@ -268,8 +269,51 @@ class _Preprocessor(pcpp.Preprocessor):
             toks[:] = self.answered(toks)
         return True
 
-    def on_unknown_macro_in_defined_expr(self, tok: Any) -> bool:
-        return tok.value in _ASKED
+    def evalexpr(self, tokens: list[Any]) -> tuple[int, None]:
+        """The value of the tokens after ``#if``."""
+        where = self.line_span(*self.lastdirective.origin[:2])
+        expanded = self.expand_macros(self.with_defined(self.asking(tokens, frozenset()), where))
+        text = ""
+        previous: Any = None
+        for token in expanded:
+            blank = token.type in (*self.t_WS, self.t_COMMENT1, self.t_COMMENT2)
+            apart = blank or (previous is not None and _would_glue(previous, token))
+            text += " " * apart + ("" if blank else token.value)
+            previous = None if blank else token
+        return evaluated(text, where), None
+
+    def asking(self, tokens: list[Any], inside: frozenset[str]) -> list[Any]:
+        """The tokens with the text of each macro that has ``defined`` in it: what it names is not to be expanded."""
+        out: list[Any] = []
+        for token in tokens:
+            macro = self.macros.get(token.value)
+            plain = macro is not None and macro.arglist is None and token.value not in inside
+            named = out and "".join(t.value for t in out[-3:]).replace(" ", "").endswith(("defined", "defined("))
+            text = self.asking([_copy(t) for t in macro.value], inside | {token.value}) if plain and not named else []
+            out += text if any(t.value == "defined" for t in text) else [token]
+        return out
+
+    def with_defined(self, tokens: list[Any], where: Span) -> list[Any]:
+        """The tokens with 1 or 0 for each ``defined NAME``."""
+        out: list[Any] = []
+        rest = iter(tokens)
+        for token in rest:
+            if token.value != "defined":
+                out.append(token)
+                continue
+            words: list[str] = []
+            while len(words) < (3 if words[:1] == ["("] else 1):
+                part = next(rest, None)
+                if part is None:
+                    break
+                words += [] if part.type in self.t_WS else [part.value]
+            name = "".join(words).removeprefix("(").removesuffix(")")
+            if not name.isidentifier() or words not in ([name], ["(", name, ")"]):
+                raise ParseError("a macro's name is expected after defined", where)
+            new = copy(token)
+            new.type, new.value = self.t_INTEGER, str(int(name in self.macros or name in _ASKED))
+            out.append(new)
+        return out
 
     def answered(self, toks: list[Any]) -> list[Any]:
         """The condition with 1 or 0 for each question such as ``__has_include(<x.h>)``."""
