@@ -359,9 +359,13 @@ class _Splicer:
         ``counters`` are those of the loops around."""
         found = {name: self.part.held[name] for name in used & self.part.held.keys()}
         found |= {name: loop.counter[0] for name, loop in counters.items()}
+        for name in sorted(used & self.part.hidden):
+            raise _Apart(f"a variable of the function hides the {name} that a function called here uses: rename one of "
+                         "them", old[0].span)  # fmt: skip
         for name in sorted(shared):
             if name not in self.part.variables:
-                raise _Apart(f"{name} has no name in the text", old[0].span)
+                raise _Apart("a variable of the function hides a constant array that is used here: rename one of them",
+                             old[0].span)  # fmt: skip
             found[name] = self.part.variables[name]
         others = [n for n in self.before.locals if n not in shared and n in self.elsewhere(old)]
         visible = [v for n, v in self.part.variables.items() if n in others]

@@ -10,6 +10,7 @@ import oracle
 import pytest
 
 from looptune.frontend import load
+from looptune.ir import Scalar
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
@@ -68,6 +69,46 @@ void f(int n, int a[n]) {
   }
 }
 """,
+    "the sign of an enumerated type is that of its constants' values": """
+enum { M = -3 };
+enum less { A = 3 - 5, B };
+enum named { C = M };
+enum none { D = -(1 - 2), E };
+void f(int n, int a[n]) {
+  for (int i = 0; i < n; i++) {
+    enum less x = i - 3;
+    enum named y = i - 3;
+    enum none z = i - 3;
+    a[i] = (x < 0) + 10 * (y < 0) + 100 * (z < 0) + x / 2 + y / 2 + (z - 9) / 2 + (enum less)(i - 2) / 2;
+  }
+}
+""",
+    "constants that fit no int have the enumerated type": """
+enum { BIG = 0x80000000u, LONG = 1L << 40, NEXT, SMALL = 2 };
+void f(int n, int a[n]) {
+  for (int i = 0; i < n; i++)
+    a[i] = (BIG > 5) + 2 * (LONG >> 38) + 16 * (-1 < LONG) + 32 * (SMALL - 3 < 0) + NEXT % 7;
+}
+""",
+    "what a called function names is the file's": """
+enum { K = 3 };
+static const int w[K] = {1, K, 5};
+static int h(int i) { return w[i % 3] * 100 + K; }
+void f(int n, int K, int w, int a[n]) { for (int i = 0; i < n; i++) a[i] += h(i) + w + K; }
+""",
+    "a variable of the function hides what a called function names": """
+static const int w[3] = {1, 2, 5};
+static int h(int i) { return w[i % 3]; }
+void f(int n, int a[n]) {
+  int w[2] = {7, n};
+  for (int i = 0; i < n; i++) { a[i] += h(i) * 100 + w[i % 2]; }
+}
+""",
+    "an unsigned number taken from a pointer does not wrap": """
+void f(int n, unsigned m, int p[n], int a[n]) {
+  for (long i = 6; i < n; i++) a[i] = *(p + i - 1u) + *(p - m + i) + *(p + i - m) + *(p + i - (unsigned char)2);
+}
+""",
 }
 
 
@@ -75,7 +116,9 @@ void f(int n, int a[n]) {
 def test_names_mean_what_they_mean_in_c(name: str, tmp_path: Path) -> None:
     """The interpreted codelet leaves what the function leaves that gcc compiles."""
     codelet = load(TEXTS[name], kernel="f").codelet
-    given = oracle.arguments(codelet, {"n": 6})
+    sizes = {"n": 9, "m": 2, "K": 1000, "w": 50}
+    known = {p.name: sizes[p.name] for p in codelet.params if p.name in sizes and isinstance(p, Scalar)}
+    given = oracle.arguments(codelet, known)
     assert oracle.off(oracle.by_gcc(TEXTS[name], codelet, given, tmp_path), oracle.interpreted(codelet, given)) is None
 
 

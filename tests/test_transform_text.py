@@ -226,6 +226,27 @@ def test_what_has_no_text_of_its_own_is_refused(text: str, message: str, tmp_pat
     assert refused.value.span.line
 
 
+HIDING = """
+{of_file}
+static int h(int i) {{ return w[i % 3]; }}
+void f(int n, int *a) {{
+  {inside}
+  for (int i = 0; i < n; i++) a[i] += h(i);
+}}
+"""
+
+
+@pytest.mark.parametrize("of_file", ["static int w[3] = {5, 6, 7};", "static const int w[3] = {5, 6, 7};"])
+def test_what_a_variable_of_the_function_hides_is_not_named(of_file: str, tmp_path: Path) -> None:
+    """A changed loop that names the file's array is refused where the name means another, and written where not."""
+    file = tmp_path / "p.c"
+    file.write_text(HIDING.format(of_file=of_file, inside="int w[3] = {n, n, n}; a[0] = w[1];"))
+    with pytest.raises(LooptuneError, match="a variable of the function hides"):
+        transform(file, ["loop 1: unroll 2"])
+    file.write_text(HIDING.format(of_file=of_file, inside=""))
+    assert "+= w[(2 * i + 1) % 3];" in transform(file, ["loop 1: unroll 2"])
+
+
 def test_a_name_given_with_D_has_one_value(tmp_path: Path) -> None:
     """What the text says of it, again and after an ``#undef``, is left out; other names keep theirs."""
     file = tmp_path / "p.c"

@@ -277,7 +277,7 @@ def _part(program: _Program, chosen: Chosen, built: Built) -> Part:
     body = _extent(program.source, path, function, region)
     return Part(
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
-        variables=built.variables, held=built.held,
+        variables=built.variables, held=built.held, hidden=built.hidden,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ when it cannot be the codelet; the codelet, its callers, the types and the varia
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -19,12 +19,16 @@ from pycparser.c_lexer import CLexer
 from pycparser.c_parser import CParser
 from pycparser.c_parser import ParseError as SyntaxProblem
 
-from looptune.errors import ParseError
+from looptune.errors import ParseError, UnsupportedError
 from looptune.frontend import syntax as s
 from looptune.frontend.complaint import explain, hole
+from looptune.frontend.expr import Expressions
 from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
 from looptune.frontend.preprocess import Preprocessed
+from looptune.frontend.scope import Options, Scope
 from looptune.frontend.type_names import HEADER_TYPES, named_type
+from looptune.ir import Const, Expr
+from looptune.simplify import is_integer
 from looptune.source import Span
 
 
@@ -72,6 +76,7 @@ class _Lexer(CLexer):
 class _Reader:
     """pycparser's tree to ours. ``types`` holds the typedefs that are visible at the place being read, and under
     ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet;
+    ``numbers`` the values of those that are visible;
     ``targets`` the labels that the function's jumps name."""
 
     def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
@@ -81,18 +86,19 @@ class _Reader:
             name: s.Basic(known) if known else s.Other(name) for name, known in assumed.items()
         }
         self.constants: list[s.Declare] = []
+        self.numbers: dict[str, Expr] = {}
         self.inner: list[str] = []
         self.targets: frozenset[str] = frozenset()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """A block of C: the types that it declares end with it."""
-        outer = self.types
-        self.types = dict(outer)
+        outer, numbers = self.types, self.numbers
+        self.types, self.numbers = dict(outer), dict(numbers)
         try:
             yield
         finally:
-            self.types = outer
+            self.types, self.numbers = outer, numbers
 
     def declared_constants(self) -> tuple[s.Declare, ...]:
         """The enumeration constants read since the last call."""
@@ -207,6 +213,9 @@ class _Reader:
         return (s.Declare(node.name, kind, init, static, const, _written(node), span=self.span(node)),)
 
     def initialiser(self, node: Any) -> s.Expr | s.Braces:
+        if isinstance(node, c_ast.NamedInitializer):
+            inner = self.initialiser(node.expr)
+            return s.Strange("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
             parts = tuple(self.initialiser(e) for e in node.exprs or ())
             return s.Braces(parts, span=self.span(node))
@@ -218,22 +227,39 @@ class _Reader:
         tag = f"enum {node.name}"
         if node.values is None:
             return self.types.get(tag, s.Basic("uint32"))
-        first: s.Expr = s.Number("0")
-        since = 0
-        negative = False
-        for item in node.values.enumerators:
-            if not isinstance(item, c_ast.Enumerator):
-                continue
+        before = dict(self.numbers)
+        listed: list[tuple[Any, int | s.Expr]] = []
+        following: int | s.Expr = 0
+        for item in (e for e in node.values.enumerators if isinstance(e, c_ast.Enumerator)):
             if item.value is not None:
-                first, since = self.expr(item.value), 0
-                negative = negative or any(isinstance(n, s.Unary) and n.op in "-~" for n in s.every(first))
-            value = s.Binary("+", first, s.Number(str(since))) if since else first
-            self.constants.append(s.Declare(item.name, s.Basic("int32"), value, True, True, span=self.span(item)))
-            since += 1
-        made = s.Basic("int32" if negative else "uint32")
+                following = self.evaluated(self.expr(item.value))
+            listed.append((item, following))
+            if isinstance(following, int):
+                self.numbers[item.name] = Const(following, "int64" if following < 2**63 else "uint64")
+                following += 1
+            else:
+                following = s.Binary("+", following, s.Number("1"))
+        known = [value for _, value in listed if isinstance(value, int)]
+        made = s.Basic(_enumerated_type(known))
+        self.numbers = before
+        for item, value in listed:
+            kind = s.Basic("int32")
+            if isinstance(value, int):
+                kind = kind if -(2**31) <= value < 2**31 else made
+                self.numbers[item.name] = Const(value, kind.dtype)
+            init = s.Number(f"0x{value % 2**64:x}") if isinstance(value, int) else value
+            self.constants.append(s.Declare(item.name, kind, init, True, True, span=self.span(item)))
         if node.name is not None:
             self.types[tag] = made
         return made
+
+    def evaluated(self, e: s.Expr) -> int | s.Expr:
+        """The value of an integer constant expression, or the expression where it is none that is read."""
+        try:
+            value = Expressions(Scope(s.File((), ()), Options(), bound=dict(self.numbers))).value(e)
+        except (ParseError, UnsupportedError):
+            return e
+        return int(value.value) if isinstance(value, Const) and is_integer(value.dtype) else e
 
     def type(self, node: Any) -> s.Type:
         match node:
@@ -462,3 +488,15 @@ def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
     for f in functions:
         marks[f.name] = marks.get(f.name, ()) + f.marks
     return tuple(replace(f, marks=marks[f.name]) for f in functions if f.close.line)
+
+
+def _enumerated_type(values: Sequence[int]) -> str:
+    """The type that gcc gives an enumeration: an int, unsigned where no value is negative, or a long of the kind.
+
+    >>> _enumerated_type([0, 3]), _enumerated_type([-1, 2]), _enumerated_type([2**31, -1])
+    ('uint32', 'int32', 'int64')
+    """
+    least, most = min((0, *values)), max((0, *values))
+    if least >= 0:
+        return "uint32" if most < 2**32 else "uint64"
+    return "int32" if least >= -(2**31) and most < 2**31 else "int64"

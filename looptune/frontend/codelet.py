@@ -27,12 +27,14 @@ from looptune.verify import verify
 @dataclass(frozen=True, slots=True)
 class Built:
     """A codelet, and the scop it is where the function has one. ``variables`` are the text's names of the locals that
-    stand in it, ``held`` those of the variables that the codelet has as arrays of one element."""
+    stand in it, ``held`` those of the variables that the codelet has as arrays of one element. ``hidden`` are the names
+    of the file that it uses and that mean something else somewhere in the function."""
 
     codelet: Codelet
     region: Region | None
     variables: Mapping[str, str]
     held: Mapping[str, str]
+    hidden: frozenset[str]
 
 
 def build(file: s.File, chosen: Chosen, options: Options) -> Built:
@@ -40,7 +42,7 @@ def build(file: s.File, chosen: Chosen, options: Options) -> Built:
     builder = _Builder(file, chosen, options)
     codelet = builder.codelet()
     held = {p.name: base(name) for name, p in builder.results.items()}
-    return Built(codelet, builder.region, builder.variables, held)
+    return Built(codelet, builder.region, builder.variables, held, builder.hidden)
 
 
 class _Builder:
@@ -60,6 +62,7 @@ class _Builder:
         self.outer: dict[str, Array | Scalar] = {}
         self.results = self.leaving()
         self.variables: Mapping[str, str] = {}
+        self.hidden: frozenset[str] = frozenset()
 
     def leaving(self) -> dict[str, Array]:
         """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element:
@@ -109,11 +112,14 @@ class _Builder:
         prologue += self.surroundings()
         statements = Statements(self.scope, written_once(self.body))
         own = statements.block(self.items)
-        tables = [stmt for d in self.scope.tables.values() for stmt in statements.declare_array(d, *_layout(d))]
+        tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
         body, _ = live((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
         body = without_empty(body)
         every = (*self.needed(params, body), *self.borrowed(), *self.outside_scalars(body), *self.results.values())
-        stmts, locals_, self.variables = named(body, self.scope.locals, (p.name for p in every))
+        hiding = {p.name for p in self.function.params} | _declared(self.function.body)
+        tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
+        stmts, locals_, self.variables = named(body, self.scope.locals, (p.name for p in every), tables_hidden)
+        self.hidden = frozenset(hiding & self.scope.borrowed.keys())
         stmts = numbered(stmts)
         directives = tuple(parse_pragma(p) for p in self.function.marks if p.family in LOOP_FAMILIES)
         codelet = Codelet(
@@ -196,8 +202,17 @@ class _Builder:
         dtype = self.scope.scalars.get(text)
         return Var(text, dtype) if dtype is not None and text in self.scope.fixed and is_integer(dtype) else None
 
+    def table(self, d: s.Declare) -> tuple[Stmt, ...]:
+        """The assignments that fill a constant array of the file, where nothing of the function is visible."""
+        statements = Statements(self.scope.inner(base(d.name)), frozenset())
+        return statements.declare_array(d, *layout(d.type, base(d.name), d.span))
+
     def borrowed(self) -> list[Array | Scalar]:
         """What the codelet uses from file scope, in the order of the file, and then from around its scop."""
+        for p in self.function.params:
+            if p.name in self.scope.borrowed:
+                raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
+                                       f"{p.name} of the file: rename one of them", p.span)  # fmt: skip
         order = [d.name for d in self.file.globals]
         found = sorted(self.scope.borrowed.items(), key=lambda item: order.index(item[0]))
         arrays = [p for p in self.outer.values() if isinstance(p, Array)]
@@ -279,8 +294,8 @@ class _Builder:
         return made
 
 
-def _layout(d: s.Declare) -> tuple[str, tuple[s.Expr | None, ...]]:
-    return layout(d.type, d.name, d.span)
+def _declared(body: s.Block) -> set[str]:
+    return {n.name for n in s.every(body) if isinstance(n, s.Declare)}
 
 
 def _without_headers(items: Iterable[s.Item]) -> tuple[Any, ...]:

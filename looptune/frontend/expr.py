@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 from looptune.errors import ParseError, UnsupportedError
@@ -11,7 +12,7 @@ from looptune.frontend import syntax as s
 from looptune.frontend.compared import COUNTING, to
 from looptune.frontend.constants import number
 from looptune.frontend.growth import MOST_NODES, nodes
-from looptune.frontend.names import base, resolve, written_once
+from looptune.frontend.names import TABLE, base, resolve, written_once
 from looptune.frontend.scope import Scope, Storage, layout, refuse
 from looptune.ir import Array, Bin, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Un, Var
 from looptune.pretty import converted
@@ -138,11 +139,13 @@ class Expressions:
         """An array at file scope: a parameter more, or a local table where it is const and has its values."""
         scope = self.scope
         name = declared.name
-        scope.arrays[name] = Storage(name, dtype, len(extents))
-        if name in scope.borrowed or name in scope.tables:
-            return
         if declared.const and isinstance(declared.init, s.Braces):
-            scope.tables[name] = declared
+            own = name + TABLE
+            scope.arrays[name] = Storage(own, dtype, len(extents))
+            scope.tables[own] = replace(declared, name=own)
+            return
+        scope.arrays[name] = Storage(name, dtype, len(extents))
+        if name in scope.borrowed:
             return
         inner = Expressions(scope.inner(name))
         shape = tuple(None if x is None else inner.index(x) for x in extents)
@@ -196,7 +199,8 @@ class Expressions:
         storage, indices, offset = self.access(lhs)
         step = self.index(rhs)
         if op == "-":
-            step = self.negated(step)
+            # an unsigned number would wrap in its own type
+            step = self.negated(to(step, COUNTING) if step.dtype in ("uint32", "uint64") else step)
         return storage, indices, step if offset is None else self.binary("+", offset, step, span)
 
     def is_pointer(self, e: s.Expr) -> bool:

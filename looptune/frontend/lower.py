@@ -120,6 +120,8 @@ class Statements:
         init = item.init
         if extents[0] is None and isinstance(init, s.Braces):
             extents = (s.Number(str(len(init.parts))), *extents[1:])
+        if extents[0] is None and init is not None:
+            raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
         if extents[0] is None:
             raise ParseError(f"{name} has no extent: write one, such as {name}[8]", item.span)
         shape = tuple(self.extent(e, item) for e in extents if e is not None)

@@ -12,6 +12,9 @@ from typing import Any
 
 from looptune.frontend import syntax as s
 
+TABLE = "#table"
+"""Ends the name of a constant array of the file, which a variable of the function may hide."""
+
 
 def base(name: str) -> str:
     """The name as the user wrote it.

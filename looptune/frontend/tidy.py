@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -94,10 +94,10 @@ class _Namer:
 
 
 def named(
-    stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str]
+    stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str], hidden: Collection[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
     """The statements and the locals they use, under the names the user knows them by; and those of the text's own
-    variables among the locals, by their new names."""
+    variables among the locals that are not ``hidden``, by their new names."""
     used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
     namer = _Namer(set(params), {})
     # loops choose first, so that directives reach them by the user's names
@@ -119,7 +119,8 @@ def named(
         return None
 
     kept = tuple(replace(local, name=namer.renamed[name]) for name, local in locals_.items() if name in used)
-    own = {namer.renamed[name]: base(name) for name in locals_ if name in used and re.fullmatch(r"\w+#\d+", name)}
+    written = (n for n in locals_ if n in used and n not in hidden and re.fullmatch(r"\w+#(?:\d+|table)", n))
+    own = {namer.renamed[name]: base(name) for name in written}
     return rewrite(rule, stmts), kept, own
 
 

@@ -26,7 +26,8 @@ class Part:
     function's own names for the codelet's, where they differ; ``apart`` says why the codelet's statements cannot be
     written back under these names, where they cannot. ``open`` is the place of the function's brace, and ``region``
     says whether the codelet is a part of it. ``variables`` are the text's names of the codelet's locals that stand in
-    it; ``held`` those of variables that the codelet has as arrays of one element, by the array.
+    it; ``held`` those of variables that the codelet has as arrays of one element, by the array. ``hidden`` are names of
+    the file that mean something else somewhere in the function.
     """
 
     function: str
@@ -39,6 +40,7 @@ class Part:
     region: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
