@@ -17,11 +17,12 @@ BODY = "{ for (int i = 0; i < n; i++) a[i] = 2 * a[i]; }"
         f"void f(a, n) int a[], n; {BODY}",
         'void f(int n, int *a) { _Static_assert(sizeof(int) == 4, ""); S1: ' + BODY[1:],
         'int g(int x) { __asm__ volatile("nop" : : ); return x; }\nvoid f(int n, int *a) ' + BODY,
+        "void f(int n, int *a) { for (int i = 0; i < n;) { a[i] = 2 * a[i]; i++; } }",
         "typedef int real;\nint h(x) real x; { return x; }\nvoid f(int n, real *a) " + BODY,
     ],
 )
 def test_it_is_read(text: str) -> None:
-    """Parameters as before C89, assertions, labels, other functions in assembly."""
+    """Parameters as before C89, assertions, labels, other functions in assembly, loops without a third part."""
     codelet = load(f"{text}\n", kernel="f").codelet
     given = oracle.arguments(codelet, {"n": 4, "a": 4})
     want = {"a": 2 * oracle.arrays(given)["a"]}
