@@ -17,7 +17,7 @@ BODY = "{ for (int i = 0; i < n; i++) a[i] = 2 * a[i]; }"
         f"void f(a, n) int a[], n; {BODY}",
         'void f(int n, int *a) { _Static_assert(sizeof(int) == 4, ""); S1: ' + BODY[1:],
         'int g(int x) { __asm__ volatile("nop" : : ); return x; }\nvoid f(int n, int *a) ' + BODY,
-        "void f(int n, int *a) { for (int i = 0; i < n;) { a[i] = 2 * a[i]; i++; } }",
+        "void f(int n, int a[n]) { for (int i = 0; i < n;) { a[i] = 2 * a[i]; i++; } }",
         "typedef int real;\nint h(x) real x; { return x; }\nvoid f(int n, real *a) " + BODY,
     ],
 )
