@@ -145,7 +145,10 @@ def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
     seen: set[tuple[Id, frozenset[str]]] = set()
     for b in bound:
         if b.loop[0] in whiles and b.transform.name != "noparallel":
-            raise DirectiveError(f"{b.transform.name} needs a counted loop, this is a while loop", b.directive.span)
+            raise DirectiveError(
+                f"{b.transform.name} needs a counted loop, and this one runs as a while loop: write for (i = a; i < n; "
+                "i += s) with a bound of the type of i, and change i nowhere else", b.directive.span,
+            )  # fmt: skip
         if (b.loop, b.kinds) in seen and len(b.kinds) > 1:
             raise DirectiveError(f"one loop takes either {' or '.join(sorted(b.kinds))}, once", b.directive.span)
         seen.add((b.loop, b.kinds))

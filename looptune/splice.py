@@ -75,7 +75,8 @@ def edits(
     if layout is None:
         raise UnsupportedError("a macro makes this function, which cannot be written back: "
                                "write it out, as gcc -E -P does", where)  # fmt: skip
-    splicer = _Splicer(part, layout, before, after, usual, {s.line for s in defined if s.file == part.path}, warn)
+    lines = {s.line for s in defined if s.file == part.path}
+    splicer = _Splicer(part, layout, before, after, usual, lines, _macros(defined), warn)
     try:
         return tuple(splicer.aligned(before.body, after.body, ()))
     except _Apart as apart:
@@ -181,6 +182,7 @@ class _Splicer:
     after: Version
     usual: Annotations
     defined: set[int]
+    macros: Mapping[str, bool]
     warn: Callable[[Span, str], object]
 
     def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
@@ -325,11 +327,20 @@ class _Splicer:
         braced = bool(declared(stmts, set(local))) or not (run.block.braced or _is_one(stmts))
         inner = indent + "  " if braced else indent
         body = pretty.statements(stmts, dict(local), indent=inner, pragmas=True)
+        self.check_macros(body, old)
         body = body if body.strip() else inner + ";"
         made = f"{{\n{body}\n{indent}}}" if braced else body.removeprefix(indent)
         hoisted = self.hoisted(run, old, shared, indent)
         made = f"\n{indent}".join([*hoisted, made])
         return f"\n{indent}{made}" if made.startswith("#") and before.strip() else made
+
+    def check_macros(self, body: str, old: tuple[Stmt, ...]) -> None:
+        """The preprocessor leaves the new text as it is: its macros are expanded already."""
+        code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("#"))
+        for m in re.finditer(r"\b([A-Za-z_]\w*)(\s*\()?", code):
+            if m[1] in self.macros and (m[2] is not None or not self.macros[m[1]]):
+                raise _Apart(f"{m[1]} stands in what these statements become, and is a macro too: rename one of them",
+                             old[0].span)  # fmt: skip
 
     def elsewhere(self, old: tuple[Stmt, ...]) -> set[str]:
         """What the statements that are not replaced name."""
@@ -499,6 +510,16 @@ def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
 
 def _mentioned(e: Expr) -> frozenset[str]:
     return frozenset(n.name for n in walk(e) if isinstance(n, Var))
+
+
+def _macros(defined: Sequence[Span]) -> dict[str, bool]:
+    """The macros that the lines define, wherever they hold; True for those that take arguments alone."""
+    found: dict[str, bool] = {}
+    for span in defined:
+        m = re.match(r"\s*(?:#|%:)\s*define\s+(\w+)(\()?(.*)", span.text)
+        if m is not None and m[3].strip() != m[1]:
+            found[m[1]] = m[2] is not None and found.get(m[1], True)
+    return found
 
 
 def _hollow(stmt: Stmt) -> Stmt:

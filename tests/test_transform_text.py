@@ -205,13 +205,15 @@ def test_definitions_inside_a_changed_loop_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("int w = 3;\n#define w w + 1\nvoid f(int n, int *a) { for (int i = 0; i < n; i++) a[i] = 2 * w; }\n",
+         "a macro too"),
         ("#define K(f, op) void f(int n, int *a) { for (int i = 0; i < n; i++) a[i] op 2; }\nK(f, +=)\n", "macro K"),
         ("#define LOOP for (int i = 0; i < n; i++) x[0] += i; for (int j = 0; j < n; j++) a[j] = x[0]\n"
          "void f(int n, int *a, int *x) { LOOP; }\n", "macro LOOP"),
         ("int f(int n, int *a) {\n  for (int i = 0; i < n; i++) a[i] = 1;\n  if (n > 5) return 1;\n"
          "  for (int i = 0; i < n; i++) a[i] += 1;\n  return 0;\n}\n", ""),
     ],
-    ids=["a function of a macro", "two loops of a macro", "a return between"],
+    ids=["a variable and a macro", "a function of a macro", "two loops of a macro", "a return between"],
 )  # fmt: skip
 def test_what_has_no_text_of_its_own_is_refused(text: str, message: str, tmp_path: Path) -> None:
     """With the macro and the place; without a directive there is nothing to write back."""

@@ -297,6 +297,8 @@ class Expressions:
         match e.type:
             case s.Basic(dtype) if dtype != "void":
                 return cast(self.value(e.arg), dtype)
+            case s.Other("long double" as wide):
+                raise refuse(wide, "double", e.span)
             case _:
                 raise refuse("this cast", "a cast to a number type", e.span)
 
@@ -344,6 +346,8 @@ class Expressions:
         match function.result:
             case s.Basic(result) if result != "void":
                 inner = Expressions(self.scope.inner(function.name))
+            case s.Other("long double" as wide):
+                raise refuse(wide, "double", function.span)
             case _:
                 raise refuse(f"a call of {e.name}, which returns no number,", "its statements", e.span)
         for param, arg in zip(function.params, e.args, strict=True):

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:18: unroll needs a counted loop, this is a while loop
+FILE:8:18: unroll needs a counted loop, and this one runs as a while loop: write for (i = a; i < n; i += s) with a bound of the type of i, and change i nowhere else
     #pragma hmppcg unroll 2
                    ^^^^^^^^
 */
