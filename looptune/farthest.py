@@ -10,7 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from looptune.ir import Array, Assign, Bin, Cast, Codelet, Const, Expr, If, Load, Loop, Scalar, Stmt, Un, Var, While
+from looptune.ir import (
+    Array,
+    Assign,
+    Bin,
+    Call,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
 from looptune.poly.domain import scan
 from looptune.pretty import show
 from looptune.rewrite import substitute, walk
@@ -24,18 +42,20 @@ Around = tuple[Loop, ...]
 Subscripts = tuple[Expr, ...]
 
 
-def accesses(codelet: Codelet) -> Iterator[tuple[Load, Subscripts, Around]]:
-    """Each array access with its subscripts, in which locals are replaced by what they stand for, and its loops."""
+def accesses(codelet: Codelet, *, sure: bool = False) -> Iterator[tuple[Load, Subscripts, Around]]:
+    """Each array access with its subscripts, in which locals are replaced by what they stand for, and its loops.
+    ``sure``: without those that stand under a condition."""
     known = scan(codelet).known
-    for load, around in _accesses(codelet.body, ()):
+    for load, around in _accesses(codelet.body, (), sure):
         yield load, tuple(substitute(e, known) for e in load.index), around
 
 
-def bound(e: Expr, around: Around, sizes: frozenset[str]) -> Poly | None:
-    """What ``e`` stays below in every iteration of the loops; None where that is not known."""
+def bound(e: Expr, around: Around, sizes: frozenset[str], *, exact: bool = False) -> Poly | None:
+    """What ``e`` stays below in every iteration of the loops; None where that is not known. ``exact``: and is but one
+    below in one of them, if they run."""
     made = polynomial(e, sizes | {f.var for f in around})
     for k, loop in reversed(tuple(enumerate(around))):
-        if made is None:
+        if made is None or (exact and not _plain(loop)):
             return None
         made = _greatest(made, loop, around[:k], sizes)
     return None if made is None else _sum(made, {(): 1})
@@ -99,20 +119,47 @@ def shown(p: Poly) -> str:
     return text if text else "0"
 
 
-def _accesses(body: Sequence[Stmt], around: Around) -> Iterator[tuple[Load, Around]]:
+def _accesses(body: Sequence[Stmt], around: Around, sure: bool) -> Iterator[tuple[Load, Around]]:
+    look = _surely if sure else _loads
     for stmt in body:
         match stmt:
             case Assign(target, value):
-                yield from ((n, around) for n in walk((target, value)) if isinstance(n, Load))
+                yield from ((n, around) for e in (value, target) for n in look(e))
             case Loop(_, lo, hi, inner):
-                yield from ((n, around) for n in walk((lo, hi)) if isinstance(n, Load))
-                yield from _accesses(inner, (*around, stmt))
+                yield from ((n, around) for e in (lo, hi) for n in look(e))
+                yield from _accesses(inner, (*around, stmt), sure)
             case If(cond, then, other):
-                yield from ((n, around) for n in walk(cond) if isinstance(n, Load))
-                yield from _accesses((*then, *other), around)
+                yield from ((n, around) for n in look(cond))
+                yield from _accesses(() if sure else (*then, *other), around, sure)
             case While(cond, inner):
-                yield from ((n, around) for n in walk(cond) if isinstance(n, Load))
-                yield from _accesses(inner, around)
+                yield from ((n, around) for n in look(cond))
+                yield from _accesses(() if sure else inner, around, sure)
+
+
+def _loads(e: Expr) -> Iterator[Load]:
+    return (n for n in walk(e) if isinstance(n, Load))
+
+
+def _surely(e: Expr) -> Iterator[Load]:
+    """Without what stands on one side of ``?:``, or is looked at only where something else holds."""
+    match e:
+        case Load(_, index):
+            yield e
+            for subscript in index:
+                yield from _surely(subscript)
+        case Select(first) | Bin("&&" | "||", first, _) | Un(_, first) | Cast(_, first):
+            yield from _surely(first)
+        case Bin(_, lhs, rhs):
+            yield from _surely(lhs)
+            yield from _surely(rhs)
+        case Call(_, args):
+            for arg in args:
+                yield from _surely(arg)
+
+
+def _plain(loop: Loop) -> bool:
+    """It takes each value between its bounds, which are sums."""
+    return loop.step == 1 and not any(isinstance(n, Bin) and n.op in ("min", "max") for n in walk((loop.lo, loop.hi)))
 
 
 def _greatest(p: Poly, loop: Loop, around: Around, sizes: frozenset[str]) -> Poly | None:

@@ -16,7 +16,24 @@ from dataclasses import replace
 
 from looptune.accumulators import quiet
 from looptune.frontend.signature import Head
-from looptune.ir import Assign, Bin, Call, Codelet, Const, If, Load, Local, Loop, Node, Scalar, Stmt, Var, While
+from looptune.ir import (
+    Array,
+    Assign,
+    Bin,
+    Call,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Scalar,
+    Stmt,
+    Var,
+    While,
+)
 from looptune.pretty import body as body_of
 from looptune.pretty import function
 from looptune.rewrite import rewrite, walk
@@ -25,9 +42,9 @@ from looptune.simplify import is_integer
 from looptune.team import called
 
 
-def text(codelet: Codelet, head: Head | None = None) -> str:
+def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
     """The function, all of whose loops' modes are decided, after the headers that it needs; ``head`` is how the file
-    declares it."""
+    declares it, ``front`` stands before it, and it begins with ``opening``."""
     made: list[Local] = []
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
     body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
@@ -41,12 +58,17 @@ def text(codelet: Codelet, head: Head | None = None) -> str:
         return _pragma(loop, inside, scalars) if id(loop) in shared else ""
 
     included = "".join(f"#include <{name}>\n" for name in sorted(headers))
-    front = f"{included}\n" if included else ""
-    if head is None:
-        return front + function(done, marks=marks)
-    declared_ = "".join(f"{line}\n" for line in head.before)
-    end = f"  {head.end}\n" if head.end else ""
-    return f"{front}{declared_}{head.text}\n{{\n{body_of(done, marks=marks)}\n{end}}}\n"
+    before = f"{included}\n" if included else ""
+    names_ = tuple(p.name for p in done.params) if head is None else head.names
+    opening += "".join(f"  (void){n};\n" for n in names_ if n not in used | names_in(_bounds(done)))
+    declared_ = "" if head is None else "".join(f"{line}\n" for line in head.before)
+    signature = function(done).partition("\n")[0] if head is None else head.text
+    end = f"  {head.end}\n" if head is not None and head.end else ""
+    return f"{before}{front}{declared_}{signature}\n{{\n{opening}{body_of(done, marks=marks)}\n{end}}}\n"
+
+
+def _bounds(codelet: Codelet) -> tuple[Expr, ...]:
+    return tuple(e for p in codelet.params if isinstance(p, Array) for e in p.shape[1:] if e is not None)
 
 
 def _header(n: object) -> str:

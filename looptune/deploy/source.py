@@ -6,12 +6,15 @@ One text is for all sizes: the version that is best where it will run, by the sa
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from looptune import openmp
 from looptune.analysis import Analysis
+from looptune.assumed import assumed
 from looptune.deploy import plans
+from looptune.deploy.asserted import MACRO, asserted
 from looptune.deploy.measured import Measured
 from looptune.deploy.module import Request, said_of
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
@@ -20,6 +23,7 @@ from looptune.escape import comment_lines
 from looptune.frontend import Unit
 from looptune.frontend.placed import parse_lines
 from looptune.frontend.signature import Head
+from looptune.poly.leaving import leaving, unsure
 from looptune.schedule import schedule
 from looptune.version import __version__
 
@@ -37,11 +41,22 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
         said = [f"The best is for its own sizes only ({error.message}): this is the default."]
         best, done = None, schedule(analysis)
     head, notes = _declared(unit)
+    checks, model = asserted(unit), analysis.model
+    assumes = assumed(unit, leaving(model), unsure(model), done.assumed).said()
     lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
     lines += ["    gcc -O3 -march=native -fopenmp", ""]
-    lines += [*notes, *said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
+    lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]
+    lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
+    lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(done.codelet, head)}"
+    return f"/* {comment}\n*/\n{openmp.text(done.codelet, head, checks.front, checks.body)}"
+
+
+def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
+    for what in assumes:
+        yield from textwrap.wrap(
+            what, 110, initial_indent="    ", subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+        )
 
 
 def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
@@ -50,12 +65,14 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
     if isinstance(unit.head, str):
         raise UsageError(unit.head)
     name = Path(unit.path).name
-    assumed = ["Its arrays do not overlap, and hold what the loops reach.", ""]
     if unit.head is None:
         what = f"a part of {unit.parts[0].function}" if len(unit.parts) == 1 else "several functions"
-        return None, [f"A function of its own with parameters of its own: in {name} it is {what}.", *assumed]
+        return None, [
+            f"A function of its own with parameters of its own: in {name} it is {what}.",
+            "Its arrays do not overlap.",
+        ]
     hidden = [f"{v} is static in {name}: include this file there, in the function's place." for v in unit.head.static]
-    return unit.head, [f"It takes the place of the function of {name}.", *hidden, *assumed]
+    return unit.head, [f"It takes the place of the function of {name}.", *hidden]
 
 
 def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int]) -> tuple[Match, Measured | None]:

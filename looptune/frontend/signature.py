@@ -38,13 +38,15 @@ _HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h"
 @dataclass(frozen=True, slots=True)
 class Head:
     """``text`` is the declaration without a semicolon, ``before`` what it needs in front of it, ``headers`` those of C;
-    ``end`` is the last statement; ``static`` the variables of the file that no other file can see."""
+    ``end`` is the last statement; ``static`` the variables of the file that no other file can see; ``names`` those of
+    its parameters."""
 
     text: str
     before: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     end: str = ""
     static: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
@@ -71,7 +73,9 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
     result = "void" if function.result == s.Basic("void") else _c(function.result)
     listed = ", ".join(d.c[0] for d in function.params)
     text = f"{result} {function.name}({listed if listed else 'void'})"
-    return Head(text, (*before, *externs), tuple(headers), _end(function), hidden)
+    return Head(
+        text, (*before, *externs), tuple(headers), _end(function), hidden, tuple(d.name for d in function.params)
+    )
 
 
 def _end(function: s.Function) -> str:

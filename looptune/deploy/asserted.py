@@ -1,0 +1,149 @@
+"""What a codelet assumes of a call, as C that looks at it: in what ``looptune build --c`` writes, under LOOPTUNE_CHECK.
+
+    #ifdef LOOPTUNE_CHECK
+      f_check(n >= 0, "n is negative");
+      f_check(f_apart(x, 8.0 * n, y, 8.0 * n), "x and y overlap");
+      f_check((double)n * m - 1 <= 2147483647.0, "i * m + j overflows");
+    #endif
+
+Only what a call surely does counts: a bound that conditions or remainders make smaller asserts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from looptune import farthest
+from looptune.assumed import overflowing, overlapping
+from looptune.farthest import Poly
+from looptune.frontend import Unit
+from looptune.ir import Array, Codelet, Loop, Scalar, Un
+from looptune.pretty import show
+from looptune.rewrite import walk_stmts
+from looptune.scope import names_in
+
+MACRO = "LOOPTUNE_CHECK"
+_MOST = "2147483647.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """``front`` stands before the function, ``body`` opens it; both are empty where nothing can be asserted."""
+
+    front: str = ""
+    body: str = ""
+
+
+def asserted(unit: Unit) -> Asserted:
+    codelet = unit.codelet
+    name = f"{codelet.name}_looptune"
+    checks = [*_sizes(codelet, name), *_overlaps(unit, name), *_overflows(codelet, name)]
+    if not checks:
+        return Asserted()
+    apart = _APART.format(name=name) if any("_apart(" in line for line in checks) else ""
+    front = f"#ifdef {MACRO}\n{_FRONT.format(name=name, function=codelet.name)}{apart}#endif\n\n"
+    return Asserted(front, f"#ifdef {MACRO}\n{''.join(f'  {line}' + chr(10) for line in checks)}#endif\n")
+
+
+_FRONT = """#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void {name}_check(int holds, const char *what)
+{{
+  if (!holds) {{
+    fprintf(stderr, "{function}: %s\\n", what);
+    abort();
+  }}
+}}
+"""
+_APART = """
+static int {name}_apart(const void *a, double a_bytes, const void *b, double b_bytes)
+{{
+  const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+  if (!(a_bytes > 0 && b_bytes > 0)) return 1;
+  return x < y ? (double)(y - x) >= a_bytes : (double)(x - y) >= b_bytes;
+}}
+"""
+
+
+def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
+    """Of the signed parameters that say how large an array is, or how often a loop runs."""
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    ends = tuple(e for p in arrays for e in p.shape if e is not None)
+    ends += tuple(f.hi for f in walk_stmts(codelet.body) if isinstance(f, Loop))
+    used = names_in(ends) & farthest.sizes_of(codelet)
+    for p in codelet.params:
+        if isinstance(p, Scalar) and p.name in used and p.dtype.startswith("int"):
+            yield f'{name}_check({p.name} >= 0, "{p.name} is negative");'
+
+
+def _overlaps(unit: Unit, name: str) -> Iterator[str]:
+    bytes_ = {a: text for x in unit.codelet.params if isinstance(x, Array)
+              for a, text in [(x.name, _bytes(unit.codelet, x))] if text}  # fmt: skip
+    arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
+    pairs = overlapping(unit)
+    if unit.head is None:
+        # All arrays are parameters then, those at file scope too.
+        pairs = tuple((p.name, q.name) for p, q in combinations(arrays, 2) if p.io != "in" or q.io != "in")
+    for p, q in pairs:
+        if p in bytes_ and q in bytes_:
+            said = f'"{p} and {q} overlap"'
+            yield f"{name}_check({name}_apart({p}, {bytes_[p]}, {q}, {bytes_[q]}), {said});"
+
+
+def _bytes(codelet: Codelet, p: Array) -> str:
+    """What the text declares, or what the loops surely reach; "" where neither is known."""
+    sizes = farthest.sizes_of(codelet)
+    polys: list[Poly | None] = [None if e is None else farthest.polynomial(e, sizes) for e in p.shape]
+    if p.shape[0] is None:
+        polys[0] = _reached(codelet, p.name, sizes)
+    factors = [f"{np.dtype(p.dtype).itemsize}.0"]
+    for poly in polys:
+        text = None if poly is None else _c(poly)
+        if text is None:
+            return ""
+        factors.append(f"({text})" if poly is not None and len(poly) > 1 else text)
+    return " * ".join(factors)
+
+
+def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:
+    """The farthest of the formulas; None where there is none, or none that is."""
+    found = [
+        bound for load, index, around in farthest.accesses(codelet, sure=True) if load.array == name
+        if (bound := farthest.bound(index[0], around, sizes, exact=True)) is not None
+    ]  # fmt: skip
+    return next((p for p in found if all(farthest.at_most(q, p) for q in found)), None)
+
+
+def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
+    sizes, seen = farthest.sizes_of(codelet), set[str]()
+    risky = {*overflowing(codelet)}
+    for _, index, around in farthest.accesses(codelet, sure=True):
+        for e in index:
+            if show(e) in risky and e.dtype == "int32":
+                ends = (farthest.bound(e, around, sizes, exact=True),
+                        farthest.bound(Un("-", e), around, sizes, exact=True))  # fmt: skip
+                for bound in ends:
+                    text = None if bound is None or not any(k > 0 for at, k in bound.items() if at) else _c(bound)
+                    if text is not None and text not in seen:
+                        seen.add(text)
+                        yield f'{name}_check({text} - 1 <= {_MOST}, "{show(e)} overflows");'
+
+
+def _c(p: Poly) -> str | None:
+    """The formula in double, which no size overflows; None where C's text would be another."""
+    terms = []
+    for factors, k in sorted(p.items(), key=lambda item: (item[1] < 0, -len(item[0]), item[0])):
+        if any(f.startswith("(") and re.fullmatch(r"\([\w +*()-]+ / [1-9]\d*\)", f) is None for f in factors):
+            return None
+        made = [f"(double){f}" for f in factors]
+        size = " * ".join([*([f"{abs(k)}.0"] if abs(k) != 1 or not factors else []), *made])
+        terms.append(f"{'-' if k < 0 else '+'} {size}")
+    text = " ".join(terms).removeprefix("+ ")
+    return text if text else "0.0"
