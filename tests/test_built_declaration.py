@@ -77,6 +77,15 @@ def test_what_no_other_file_can_see_is_said(tmp_path: Path) -> None:
     assert "extern double x[40];" in text
 
 
+def test_variables_of_the_file_keep_their_qualifiers(tmp_path: Path) -> None:
+    """const, volatile and restrict stay, and a pointer is not declared as an array."""
+    before = "typedef double real; const real *restrict w; double *x; extern const int c[9]; volatile int v;"
+    text = unit_of(before, "void f(int n)", tmp_path, end="for (int i = 0; i < 9; i++) x[i] += c[i] * v;")
+    assert [line for line in text.splitlines() if line.startswith("extern")] == [
+        "extern const double * restrict w;", "extern double *x;", "extern const int c[9];", "extern volatile int v;",
+    ]  # fmt: skip
+
+
 def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
     """One of several constants that are returned, a struct among the parameters."""
     early = "int f(int n, double *w, double *x) { if (n < 0) return 1;"
@@ -85,6 +94,8 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
         build.as_c(load(tmp_path / "g.c"), tmp_path / "none", "auto", "", default=True)
     with pytest.raises(UsageError, match="f takes t, a pointer to a whole array"):
         unit_of("double w[40], x[40];", "void f(int n, double (*t)[40])", tmp_path, end="(*t)[0] = 1;")
+    with pytest.raises(UsageError, match="f has a parameter without a name"):
+        unit_of("double w[40], x[40];", "void f(int n, double)", tmp_path)
     with pytest.raises(UsageError, match="f takes s, whose type"):
         unit_of("struct q { int x; };", "void f(int n, struct q s, double *w, double *x)", tmp_path)
 

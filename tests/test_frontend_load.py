@@ -143,6 +143,17 @@ int main(int argc, char **argv) {
     assert load(text, defines={"odd": 5, "alpha": "0.5"}).values["alpha"] == 0.5
 
 
+def test_values_are_converted_on_their_way() -> None:
+    """What a call passes, a variable is given and a global begins with has the value of its type; floats are kept."""
+    text = """
+unsigned char first = 300;
+void f(int n, signed char c, unsigned short s, _Bool b, int k, float x, int *a) {
+  for (int i = 0; i < n; i++) a[i] = c * s * b + x + k + first; }
+int main(void) { unsigned char n; n = 276; f(n, 200, 70000, 256, 2.9, 0.1, 0); }
+"""
+    assert load(text).values == {"n": 20, "c": -56, "s": 4464, "b": 1, "k": 2, "x": 0.1, "first": 44}
+
+
 def test_values_from_size_clauses() -> None:
     """A number in .size is the value of the parameter that is that extent."""
     text = "#pragma hmpp f codelet, args[A].size={64,n}\n"

@@ -297,7 +297,7 @@ def _call_values(program: _Program, run: Run) -> dict[str, int | float]:
         given = {**around, **program.given}
         exprs = calls.variables(program.file, run.caller.function, run.caller.body, program.options, given)
         for param, arg in zip(run.chosen.function.params, run.call.args, strict=False):
-            value = calls.value_of(exprs, arg) if isinstance(param.type, s.Basic) else None
+            value = calls.converted(exprs, param.type, arg)
             if value is not None:
                 found[param.name] = value
     return {**found, **program.given}

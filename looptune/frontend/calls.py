@@ -33,7 +33,7 @@ def initial(file: s.File, borrowed: Mapping[str, Scalar], options: Options) -> d
     for name in borrowed:
         declared = scope.variable(name)
         if declared is not None and declared.init is not None and not isinstance(declared.init, s.Braces):
-            value = value_of(Expressions(Scope(file, options)), declared.init)
+            value = converted(Expressions(Scope(file, options)), declared.type, declared.init)
             if value is not None:
                 found[name] = value
     return found
@@ -55,7 +55,7 @@ def at_calls(
         exprs = variables(file, caller, body, options, {**around, **given})
         for call in calls:
             for param, arg in zip(function.params, call.args, strict=False):
-                value = value_of(exprs, arg) if isinstance(param.type, s.Basic) else None
+                value = converted(exprs, param.type, arg)
                 same = param.name not in agreed or agreed[param.name] == value
                 agreed[param.name] = value if same else None
     return {name: value for name, value in agreed.items() if value is not None}
@@ -72,6 +72,8 @@ def variables(
         if param.name in values:
             scope.bound[param.name] = _const(values[param.name])
     once = written_once(body)
+    own = (n for n in s.every(body) if isinstance(n, s.Declare))
+    types = {d.name: d.type for d in (*file.globals, *caller.params, *own)}
     for node in s.every(body):
         match node:
             case s.Declare(name, s.Basic(dtype), init) if init is None or name in once:
@@ -80,7 +82,7 @@ def variables(
                 if value is not None:
                     scope.bound[name] = _const(value, dtype)
             case s.Store("", s.Name(name), right) if name in once:
-                value = value_of(exprs, right)
+                value = converted(exprs, types[name], right) if name in types else value_of(exprs, right)
                 if value is not None:
                     scope.bound[name] = _const(value)
             case s.Invoke(name, args):
@@ -96,7 +98,7 @@ def _filled_in(exprs: Expressions, file: s.File, name: str, args: tuple[s.Expr, 
     inner = exprs.scope.inner(name)
     changed = assigned((callee.body,))
     for param, arg in zip(callee.params, args, strict=False):
-        passed = value_of(exprs, arg) if isinstance(param.type, s.Basic) and param.name not in changed else None
+        passed = converted(exprs, param.type, arg) if param.name not in changed else None
         if passed is not None and isinstance(param.type, s.Basic):
             inner.bound[param.name] = _const(passed, param.type.dtype)
     for param, arg in zip(callee.params, args, strict=False):
@@ -120,6 +122,13 @@ def _const(value: Number, dtype: str | None = None) -> Const:
     if dtype is None:
         dtype = "float64" if isinstance(value, float) else "int32" if -(2**31) <= value < 2**31 else "int64"
     return Const(wrap(int(value), dtype) if is_integer(dtype) else float(value), dtype)
+
+
+def converted(exprs: Expressions, kind: s.Type, e: s.Expr | s.Braces) -> Number | None:
+    """The constant that a scalar of the type is given, None where it is none; floats are not rounded to it."""
+    if not isinstance(kind, s.Basic) or isinstance(e, s.Braces):
+        return None
+    return value_of(exprs, s.Convert(kind, e, span=e.span) if is_integer(kind.dtype) else e)
 
 
 def value_of(exprs: Expressions, e: s.Expr | s.Braces) -> Number | None:

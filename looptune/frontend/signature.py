@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from looptune.errors import UsageError
 from looptune.frontend import syntax as s
 from looptune.frontend.type_names import HEADER_TYPES
-from looptune.ir import Array, Codelet
+from looptune.ir import Array, Codelet, Scalar
 from looptune.pretty import C_TYPES, declaration
 
 _WORDS = (
@@ -56,6 +56,8 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
     headers: dict[str, None] = {}
     for d in function.params:
         p = params.get(d.name)
+        if not d.name:
+            raise UsageError(f"{function.name} has a parameter without a name: write one")
         if not d.c[0] or isinstance(_leaf(d.type), s.Other):
             raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
         if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
@@ -68,7 +70,7 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
             before[f"typedef {_c(d.type)} {name};"] = None
     own = {d.name for d in function.params}
     outside = [p for p in codelet.params if p.name not in own]
-    externs = tuple(f"extern {declaration(p)};" for p in outside)
+    externs = tuple(f"extern {_outside(p, file)};" for p in outside)
     hidden = tuple(p.name for p in outside if any(d.static and d.name == p.name for d in file.globals))
     result = "void" if function.result == s.Basic("void") else _c(function.result)
     listed = ", ".join(d.c[0] for d in function.params)
@@ -76,6 +78,17 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
     return Head(
         text, (*before, *externs), tuple(headers), _end(function), hidden, tuple(d.name for d in function.params)
     )
+
+
+def _outside(p: Array | Scalar, file: s.File) -> str:
+    """The declaration of what the codelet takes from the file, with its qualifiers; pointers are none of arrays."""
+    d = next(d for d in file.globals if d.name == p.name)
+    text = d.c[1].partition(" = ")[0]
+    if isinstance(d.type, s.Pointer):
+        named = _typedef(text)
+        return re.sub(rf"\b{named}\b", _c(d.type), text, count=1) if named else text
+    kept = [word for word in re.split(rf"\b{p.name}\b", text)[0].split() if word in ("const", "volatile")]
+    return " ".join([*kept, declaration(p)])
 
 
 def _end(function: s.Function) -> str:
