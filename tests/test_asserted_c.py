@@ -1,4 +1,4 @@
-"""What ``looptune build --c`` makes says what it assumes, and with -DLOOPTUNE_CHECK aborts where a call is otherwise."""
+"""What ``looptune build --c`` makes says what it assumes, and with -DLOOPTUNE_CHECK aborts where that is not so."""
 
 from __future__ import annotations
 

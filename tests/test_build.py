@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import warnings
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -88,6 +89,51 @@ def test_a_wrong_result_is_found(tmp_path: Path) -> None:
     x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
     with pytest.raises(ArithmeticError, match=r"axpy is not what .* y\[3\]: got 1, expected 7, error 6, tolerance"):
         made.axpy(4, 2.0, x, y, check=True)
+
+
+@pytest.mark.filterwarnings("ignore:axpy: nothing")
+def test_what_the_generator_gets_wrong_is_found(tmp_path: Path) -> None:
+    """check=True compiles the C text: where kernels and the loops beside them are wrong alike, it still says so."""
+    path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
+    text = path.read_text()
+    assert text.count("a * x[uintp(i)]") == 2
+    path.write_text(text.replace("a * x[uintp(i)]", "a * x[0]"))
+    x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    with pytest.raises(ArithmeticError, match=r"axpy is not what .* y\[3\]: got 1, expected 7"):
+        imported(path).axpy(4, 2.0, x, y, check=True)
+
+
+@pytest.mark.filterwarnings("ignore:axpy: nothing")
+def test_without_a_compiler_a_check_is_not_independent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It warns so, and compares with the loops that are kept beside the kernels."""
+    made = imported(written(tmp_path, AXPY, None, "numba-cpu", default=True))
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    with pytest.warns(UserWarning, match="axpy is not verified independently: there is no C compiler here"):
+        made.axpy(4, 2.0, x, y, check=True)
+    assert y.tolist() == [1, 3, 5, 7]
+
+
+@pytest.mark.filterwarnings("ignore:f: nothing")
+def test_a_module_has_what_its_text_includes(tmp_path: Path) -> None:
+    """Headers beside the file and in folders of -I, without their paths; macros and types as they were given."""
+    (tmp_path / "src" / "more").mkdir(parents=True)
+    (tmp_path / "src" / "own.h").write_text("#define TWICE(x) (2 * (x))\n")
+    (tmp_path / "src" / "more" / "far.h").write_text("#define LAST (n - K)\n")
+    file = tmp_path / "src" / "f.c"
+    loop = "for (int i = 0; i <= LAST; i++) x[i] = TWICE(x[i]) + 0.1;"
+    file.write_text(f'#include "own.h"\n#include <far.h>\nvoid f(int n, double *x) {{ {loop} }}\n')
+    unit = load(file, include_dirs=(tmp_path / "src" / "more",), defines={"K": "1"}, dtype="float32")
+    text = build.as_python(unit, tmp_path / "none", "numba-cpu", "made", default=True)
+    assert str(tmp_path) not in text
+    (tmp_path / "m.py").write_text(text)
+    x = np.ones(5, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "f: nothing")
+        imported(tmp_path / "m.py").f(5, x, check=True)
+    assert x.tolist() == [np.float32(2.1)] * 5
 
 
 @pytest.mark.filterwarnings("ignore:axpy")

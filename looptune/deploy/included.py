@@ -20,6 +20,9 @@ COMMON = (
     f"{RUNTIME}.lookup",
     f"{RUNTIME}.arguments",
     f"{RUNTIME}.reach",
+    "looptune.runtime.cc",
+    "looptune.runtime.c_program",
+    f"{RUNTIME}.independent",
     f"{RUNTIME}.function",
 )
 CUDA = (

@@ -26,6 +26,7 @@ from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
 from looptune.reached import accesses
+from looptune.runtime.c_reference import CReference
 from looptune.simplify import is_integer
 from looptune.version import __version__, lowering
 
@@ -88,6 +89,7 @@ def text(request: Request) -> str:
         f"# -- the function {'-' * 96}\n\n{assembly.signatures()}\n{assembly.table()}",
         _extents(codelet),
         _accesses(codelet),
+        _text(unit, contracts),
         _function(unit, name, default, original, gpu=gpu),
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
@@ -125,7 +127,7 @@ def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
 
 C's parameters in C's order. {arrays}
 ``match`` says what a call would run; where that was not tuned for the device and the sizes, the first call warns.
-``check=True`` runs the original loops besides, and raises Mismatch where the results differ.
+``check=True`` compiles the original C text, runs it besides, and raises Mismatch where the results differ.
 
 Measured:
 
@@ -211,6 +213,21 @@ def _accesses(codelet: Codelet) -> str:
     return f'ACCESSES = {quoted(accesses(codelet))}\n"""{said}"""\n'
 
 
+def _text(unit: Unit, contracts: bool) -> str:
+    """The C text as a module keeps it, without a path of this machine."""
+    if unit.excerpt is None:
+        return "TEXT = None\n"
+    text = CReference(unit.excerpt, contracts).portable()
+    files = ""
+    for path, contents in text.files:
+        lines = [quoted(line) for line in contents.splitlines(keepends=True)]
+        files += f"        ({quoted(path)},\n" + "".join(f"         {line}\n" for line in lines) + '         ""),\n'
+    facts = {name: value for name, value in text._asdict().items() if name != "files"}
+    given = "".join(f"    {name}={quoted(value)},\n" for name, value in facts.items())
+    said = "The C text of the original loops, which check=True compiles."
+    return f'TEXT = Text(\n    files=(\n{files}    ),\n{given})\n"""{said}"""\n'
+
+
 def _params(codelet: Codelet) -> list[str]:
     """C's parameters as the function names them."""
     return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
@@ -241,7 +258,8 @@ def original(*given):
 
 
 TUNED = Tuned(
-    {quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original, ACCESSES
+    {quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original, ACCESSES,
+    TEXT,
 )
 CALL = {made}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
+from looptune.deploy.runtime.independent import independent
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
 from looptune.deploy.runtime.reach import Reach, reached, too_short
+from looptune.runtime.c_program import NoReference, Text
 from looptune.runtime.tolerance import Doubt, compare, nudged
 
 
@@ -29,7 +32,7 @@ class Plan(NamedTuple):
 class Tuned(NamedTuple):
     """All that a module knows of its function. ``shapes``: of its arrays, by its integer parameters; ``signatures``:
     the types of each kernel's parameters; ``original``: the loops as they were, on NumPy arrays; ``accesses``: what
-    they reach, see ``reach``."""
+    they reach, see ``reach``; ``text``: the C that they were, None where it cannot be called."""
 
     name: str
     params: tuple[Parameter, ...]
@@ -40,6 +43,7 @@ class Tuned(NamedTuple):
     signatures: Mapping[Any, tuple[str, ...]]
     original: Callable[..., None]
     accesses: Sequence[Any] = ()
+    text: Text | None = None
 
 
 class Function(ABC):
@@ -129,11 +133,23 @@ def verify(
     before: Sequence[np.ndarray],
     after: Sequence[np.ndarray],
 ) -> None:
-    """Run the original loops on ``before``; Mismatch where ``after`` is farther from that than rounding explains."""
+    """Run the original text on ``before``; Mismatch where ``after`` is farther from that than rounding explains.
+
+    A warning says so where there is no compiler for it, and looptune's own loops are run in its place.
+    """
     names = [p.name for p in tuned.params if p.array]
     written = {p.name for p in tuned.params if p.written}
+    scalars = [p for p in tuned.params if not p.array]
+    whole_names = [p.name for p in scalars if "float" not in p.dtype]
+    real_names = [p.name for p in scalars if "float" in p.dtype]
 
     def left(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        try:
+            values = {**dict(zip(whole_names, sizes, strict=True)), **dict(zip(real_names, floats, strict=True))}
+            return independent(tuned.text, arrays, values, [name for name in names if name in written])
+        except (NoReference, OSError) as why:
+            warnings.warn(f"{tuned.name} is not verified independently: {why}; it is compared with loops that "
+                          "looptune made", stacklevel=5)  # fmt: skip
         own = {name: a.copy() for name, a in arrays.items()}
         whole, real, held = iter(sizes), iter(floats), iter(own.values())
         tuned.original(*(next(held if p.array else whole if "float" not in p.dtype else real) for p in tuned.params))

@@ -1,0 +1,275 @@
+"""A C text that has a function which runs loops on given arrays: compiled, and run in a process of its own.
+
+    text + harness ─▶ cc ─▶ program
+
+    | numbers | scalars | guard | array | guard | array | guard | …        one file in memory, mapped by both processes
+
+A crash or an endless loop ends the program and nothing else. What it writes between the arrays shows. Modules that
+looptune builds have this file as it stands.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from looptune.runtime.cc import OPTIMISED, complaint, floating, undefined_allowed
+
+Arrays = Mapping[str, np.ndarray]
+
+CPU_S = 600
+"""Seconds of CPU time that the original loops may take at one size."""
+GUARD, LINE = 4096, 64
+SLOTS = 16
+"""Times that one call of the program can return."""
+_PATTERN = 0xA5
+
+_STANDARD = [
+    a
+    for name in ("math", "stdlib", "stdint", "stddef", "stdbool", "limits", "float")
+    for a in ("-include", f"{name}.h")
+]
+"""Headers whose names looptune knows without them."""
+
+MAIN = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#ifdef __linux__
+#include <signal.h>
+#include <sys/prctl.h>
+#endif
+
+void ENTRY(void *const *scalars, void *const *arrays);
+
+/* number[0]: scalars, [1]: arrays, [2]: runs, [3..]: nanoseconds of each run; then where each scalar and array begins,
+   the bytes of each array, and where its contents before a run are, 0 where it is not restored. */
+int main(int argc, char **argv)
+{
+  struct stat file;
+  struct timespec start, end;
+  int fd = argc > 1 ? atoi(argv[1]) : -1;
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (fstat(fd, &file)) return 3;
+  char *base = mmap(0, file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | POPULATE, fd, 0);
+  if (base == MAP_FAILED) return 3;
+  unsigned long long *number = (void *)base, *at = number + 3 + SLOTS;
+  unsigned long long scalars = number[0], arrays = number[1], *bytes = at + scalars + arrays, *kept = bytes + arrays;
+  void **places = calloc(scalars + arrays + 1, sizeof *places);
+  if (!places) return 3;
+  for (unsigned long long k = 0; k < scalars + arrays; k++) places[k] = base + at[k];
+  for (unsigned long long run = 0; run < number[2]; run++) {
+    for (unsigned long long k = 0; k < arrays; k++)
+      if (kept[k]) memcpy(places[scalars + k], base + kept[k], bytes[k]);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    ENTRY(places, places + scalars);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    number[3 + run] = (end.tv_sec - start.tv_sec) * 1000000000LL + end.tv_nsec - start.tv_nsec;
+  }
+  return 0;
+}
+"""
+
+
+class NoReference(Exception):
+    """The text cannot be compiled, or cannot be run at these sizes; the message says why."""
+
+
+class Ran(NamedTuple):
+    """``arrays``: what those that were wanted hold afterwards; ``times_us``: of each run."""
+
+    arrays: Mapping[str, np.ndarray]
+    times_us: tuple[float, ...]
+
+
+class Text(NamedTuple):
+    """``files``: by path below a folder of their own, the first is compiled; ``entry``: the function, which takes the
+    addresses of ``scalars``, each with its type, and of ``arrays``, in this order. ``macros`` are given with -D, and
+    ``types`` are lines before the text. ``folders`` of includes: below the folder of the files, and elsewhere or "".
+    ``contracts``: a product and a sum may round once; ``literals``: constants without a suffix are float."""
+
+    files: tuple[tuple[str, str], ...]
+    entry: str
+    scalars: tuple[tuple[str, str], ...]
+    arrays: tuple[str, ...]
+    macros: tuple[tuple[str, str], ...] = ()
+    folders: tuple[tuple[str, str], ...] = ()
+    quoted: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    contracts: bool = False
+    literals: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        constants = ("-fsingle-precision-constant",) if self.literals else ()
+        macros = (f"-D{name}={value}" for name, value in self.macros)
+        own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
+        return (*OPTIMISED, *floating(self.contracts), *own, *constants, *macros)
+
+
+def compiled(text: Text, folder: Path) -> Path:
+    """The program, in ``folder``. NoReference where the compiler does not take it."""
+    files = folder / "files"
+    for path, contents in text.files:
+        copy = files / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(_without(contents, dict(text.macros)))
+    flags = list(text.flags)
+    if text.types:
+        (folder / "types.h").write_text("\n".join(text.types) + "\n")
+        flags += ["-include", str(folder / "types.h")]
+    for below, elsewhere in text.folders:
+        (files / below).mkdir(parents=True, exist_ok=True)
+        flags += ["-I", str(files / below), *(["-I", elsewhere] if elsewhere else [])]
+    for beside in text.quoted:
+        flags += ["-iquote", beside]
+    populate = "MAP_POPULATE" if sys.platform == "linux" else "0"
+    (folder / "main.c").write_text(MAIN)
+    own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
+    objects = [str(folder / "main.o"), str(folder / "text.o")]
+    made = folder / "program"
+    _taken(complaint([*own, "-c", str(folder / "main.c"), "-o", objects[0]]))
+    translate = ["-x", "c", "-c", str(files / text.files[0][0]), "-o", objects[1]]
+    said = complaint([*flags, *translate])
+    if said is not None and complaint([*flags, *_STANDARD, *translate]) is not None:
+        raise NoReference(said.replace(str(files), ""))
+    _taken(complaint([*objects, *undefined_allowed(), "-lm", "-o", str(made)]))
+    return made
+
+
+def _taken(said: str | None) -> None:
+    if said is not None:
+        raise NoReference(said)
+
+
+def ran(program: Path, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Iterable[str]) -> Ran:
+    """Once, on copies of ``arrays``. NoReference where the program crashes, or writes outside its arrays."""
+    with Mapped.of(text, arrays, scalars, (), 1) as memory:
+        call(program, memory)
+        outside = memory.outside()
+        if outside is not None:
+            raise NoReference(f"the loops write outside {outside} at these sizes")
+        return Ran({name: memory.array(name).copy() for name in wanted}, memory.times_us())
+
+
+def _without(text: str, macros: Mapping[str, str]) -> str:
+    """The text without its own definitions of what is given with -D."""
+    for name in macros:
+        text = re.sub(
+            rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*",
+            lambda m: "\n" * m[0].count("\n"), text, flags=re.MULTILINE,
+        )  # fmt: skip
+    return text
+
+
+def call(program: Path, memory: Mapped) -> None:
+    """NoReference where it does not end by itself."""
+    limits = f"ulimit -s unlimited 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null; ulimit -t {CPU_S}"
+    command = ["sh", "-c", f'{limits}; exec "$0" "$1"', str(program), str(memory.fd)]
+    done = subprocess.run(command, pass_fds=(memory.fd,), capture_output=True, stdin=subprocess.DEVNULL)
+    if done.returncode == -signal.SIGXCPU:
+        raise NoReference(f"the loops take more than {CPU_S} s of CPU time at these sizes")
+    if done.returncode < 0:
+        raise NoReference(f"the program crashes at these sizes ({signal.Signals(-done.returncode).name})")
+    if done.returncode:
+        raise NoReference(f"the program ends with {done.returncode} at these sizes")
+
+
+class Mapped(NamedTuple):
+    """The file that both processes map; ``places``: where each array begins, its shape and type."""
+
+    fd: int
+    view: mmap.mmap
+    places: Mapping[str, tuple[int, np.ndarray]]
+
+    @classmethod
+    def of(
+        cls, text: Text, arrays: Arrays, scalars: Mapping[str, int | float], kept: Collection[str], runs: int
+    ) -> Mapped:
+        """With the arrays, and the contents before a run of those to be ``kept``."""
+        names = [*text.arrays]
+        head = 8 * (3 + SLOTS + len(text.scalars) + 3 * len(names))
+        at_scalars = [head + 16 * k for k in range(len(text.scalars))]
+        end = _next_place(head + 16 * len(text.scalars))
+        begins = []
+        for k, name in enumerate(names):
+            # not all at the same place of a page, which processors take for the same address for a while
+            begins.append(end + LINE * (k % 32))
+            end = _next_place(begins[-1] + arrays[name].nbytes)
+        copies = []
+        for name in names:
+            copies.append(end if name in kept else 0)
+            end = _next_place(end + arrays[name].nbytes) if name in kept else end
+        fd, view = _mapped(end)
+        made = cls(fd, view, {name: (at, arrays[name]) for name, at in zip(names, begins, strict=True)})
+        bytes_ = [arrays[name].nbytes for name in names]
+        numbers = [len(at_scalars), len(names), runs, *([0] * SLOTS), *at_scalars, *begins, *bytes_, *copies]
+        view[: 8 * len(numbers)] = np.array(numbers, np.uint64).tobytes()
+        for (name, dtype), at in zip(text.scalars, at_scalars, strict=True):
+            data = np.array(scalars[name]).astype(dtype).tobytes()
+            view[at : at + len(data)] = data
+        for name, copy, (before, after) in zip(names, copies, made._guards(), strict=True):
+            view[before[0] : before[1]] = bytes([_PATTERN]) * (before[1] - before[0])
+            view[after[0] : after[1]] = bytes([_PATTERN]) * (after[1] - after[0])
+            made.array(name)[...] = arrays[name]
+            if copy:
+                np.ndarray(arrays[name].shape, arrays[name].dtype, view, copy)[...] = arrays[name]
+        return made
+
+    def __enter__(self) -> Mapped:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.view.close()
+        os.close(self.fd)
+
+    def array(self, name: str) -> np.ndarray:
+        at, like = self.places[name]
+        return np.ndarray(like.shape, like.dtype, self.view, at)
+
+    def times_us(self) -> tuple[float, ...]:
+        numbers = np.frombuffer(self.view[: 8 * (3 + SLOTS)], np.uint64)
+        return tuple(float(ns) / 1e3 for ns in numbers[3 : 3 + int(numbers[2])])
+
+    def outside(self) -> str | None:
+        """The first array beside which something was written."""
+        for name, guards in zip(self.places, self._guards(), strict=True):
+            if any(self.view[a:b] != bytes([_PATTERN]) * (b - a) for a, b in guards):
+                return name
+        return None
+
+    def _guards(self) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """Before and after each array."""
+        for at, like in self.places.values():
+            end = at + like.nbytes
+            yield (at - LINE, at), (end, end + GUARD)
+
+
+def _next_place(end: int) -> int:
+    """Where the next array may begin: behind a guard, and at a page of its own."""
+    return -(-(end + GUARD + LINE) // GUARD) * GUARD + LINE
+
+
+def _mapped(size: int) -> tuple[int, mmap.mmap]:
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("looptune")
+    else:
+        with tempfile.NamedTemporaryFile(delete=False) as held:
+            fd = os.dup(held.fileno())
+        os.unlink(held.name)
+    os.ftruncate(fd, size)
+    return fd, mmap.mmap(fd, size)
