@@ -34,13 +34,14 @@ from looptune.accumulators import Accumulator, quiet
 from looptune.begun import begun
 from looptune.errors import Unfit
 from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
+from looptune.pretty import show
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.rows import by_rows, chosen
 from looptune.scope import assigned, names, names_in, reducing, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
-from looptune.told import Told, by_loops, unfit, wanted
+from looptune.told import Told, Wanted, by_loops, unfit, wanted
 from looptune.transforms.regrouped import Regrouped, Shared, regrouping, shared
 
 SEVERAL = 16
@@ -171,7 +172,7 @@ class _Dealing:
                 shares, added = self.common(common, every, chain, varying)
                 making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
                 return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
-        held = {t: at for g in groups for t, at in self.arrays(g, part, first, chain, host).items()}
+        held = {t: at for g in groups for t, at in self.arrays(g, part, loops, chain, host).items()}
         if self.only_check:
             return ()
         runs = _some(loops)
@@ -179,12 +180,12 @@ class _Dealing:
         for g in groups:
             sums = [self.accumulator(r, loops) for r in g.targets]
             together = tuple(_together(sums, held, loops, g.each))
-            begins = (_under(c, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
+            begins = (_under(c.given, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
             begin += _within(g.each, tuple(s for made in begins for s in made))
             chained = (*chain, *g.each)
             team = len(chained) == 1 and first.parts >= SEVERAL
-            each = ((c, _added(some, held, every, team=team)) for c, some in together)
-            joined = tuple(s for c, some in each for s in _under(c, some))
+            each = ((c, _added(some, held, every, sure=c.sure, team=team)) for c, some in together)
+            joined = tuple(s for c, some in each for s in _under(c.given, some))
             body = (*ahead, *_under(runs, joined), *behind)
             if team:
                 whole += _within((replace(chained[0], axis="x"),), _under(given, body))
@@ -233,16 +234,21 @@ class _Dealing:
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
 
     def arrays(
-        self, told: Told, part: Var, loop: Loop, chain: Sequence[Loop], host: frozenset[str]
+        self, told: Told, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
     ) -> dict[Var | Load, Load]:
         """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
         held: dict[Var | Load, Load] = {}
+        loop = loops[0]
         for r in told.targets:
-            if not told.each and self.fixed(chain, host):
-                shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in chain)
-                held[r.target] = Load(self.array(r, loop, shape), (part, *_places(chain)), r.target.dtype)
+            sure, nest = wanted(loops, r.target, told.each).sure, (*chain, *told.each)
+            if self.fixed(nest, host) and not (told.each and sure):
+                shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in nest)
+                held[r.target] = Load(self.array(r, loop, shape), (part, *_places(nest)), r.target.dtype)
                 continue
             shape, target = self.as_target(r, loop)
+            if not sure:
+                raise Unfit(loop, f"data or loops inside of it decide whether it adds to {show(target)}, which has its "
+                            "parts by element as the loops around vary")  # fmt: skip
             of = replace(r, target=replace(target, index=()))
             beside = [(t, at.array) for t, at in held.items() if self.parts[at.array] == of]
             shared = all(isinstance(t, Load) and apart(t.index, target.index) for t, _ in beside)
@@ -358,21 +364,26 @@ def _trips(loop: Loop) -> Expr:
 
 def _together(
     sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop], each: Sequence[Loop]
-) -> Iterator[tuple[Expr | None, list[Accumulator]]]:
+) -> Iterator[tuple[Wanted, list[Accumulator]]]:
     """Those whose parts are in one array, which are next to each other, and under one condition."""
-    found: dict[tuple[str, Expr | None], list[Accumulator]] = {}
+    found: dict[tuple[str, Wanted], list[Accumulator]] = {}
     for a in sums:
         found.setdefault((held[a.target].array, wanted(loops, a.target, each)), []).append(a)
     return ((condition, some) for (_, condition), some in found.items())
 
 
 def _added(
-    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], every: Loop, *, team: bool
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], every: Loop, *, sure: bool, team: bool
 ) -> tuple[Stmt, ...]:
-    """The parts of some targets added up, by a ``team`` of threads or by one."""
+    """The parts of some targets added up, by a ``team`` of threads or by one.
+
+    Not ``sure``: a target that nothing was added to is not touched, for it may be no element, or another iteration's.
+    """
     loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
     if team:
         loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
+    if not sure:
+        return *(Assign(a.own, a.identity) for a in sums), loop, *(a.update for a in sums)
     return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
 
 

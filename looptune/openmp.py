@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from looptune.accumulators import quiet
+from looptune.accumulators import Accumulator, quiet
 from looptune.frontend.signature import Head
 from looptune.ir import (
     Array,
@@ -40,16 +40,14 @@ from looptune.rewrite import rewrite, walk
 from looptune.scope import declared, names, names_in, written
 from looptune.simplify import is_integer
 from looptune.team import called
+from looptune.told import wanted
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
     """The function, all of whose loops' modes are decided, after the headers that it needs; ``head`` is how the file
     declares it, ``front`` stands before it, and it begins with ``opening``."""
-    made: list[Local] = []
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
-    body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
-    used = names(body)
-    done = replace(codelet, body=body, locals=tuple(v for v in (*codelet.locals, *made) if v.name in used))
+    done = in_scalars(codelet)
+    used = names(done.body)
     shared = {id(loop) for loop in _shared(done.body)}
     scalars = {v.name for v in done.locals if not v.shape} | {p.name for p in done.params if isinstance(p, Scalar)}
     headers = ({_header(n) for n in walk(done.body)} - {""}) | set(head.headers if head is not None else ())
@@ -69,6 +67,15 @@ def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: s
 
 def _bounds(codelet: Codelet) -> tuple[Expr, ...]:
     return tuple(e for p in codelet.params if isinstance(p, Array) for e in p.shape[1:] if e is not None)
+
+
+def in_scalars(codelet: Codelet) -> Codelet:
+    """The codelet whose loops to be shared out accumulate into scalars, and into no elements."""
+    made: list[Local] = []
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
+    used = names(body)
+    return replace(codelet, body=body, locals=tuple(v for v in (*codelet.locals, *made) if v.name in used))
 
 
 def _header(n: object) -> str:
@@ -98,17 +105,24 @@ def _accumulating(stmt: Stmt, taken: set[str], made: list[Local]) -> tuple[Stmt,
 
 
 def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Local]) -> Stmt:
-    """Without an iteration there may be no such element."""
+    """An element that nothing is added to is not touched: there may be none such."""
     own = {t: Var(_fresh(f"{t.array}_r", taken), t.dtype) for t in dict.fromkeys(targets)}
     made += [Local(v.name, v.dtype) for v in own.values()]
+    sums = [Accumulator(r.op, r.target, own[r.target], own[r.target], quiet(loop, r.target))
+            for r in loop.reduces if isinstance(r.target, Load)]  # fmt: skip
 
     def rule(n: Node) -> Node | None:
         return own.get(n) if isinstance(n, Load) else None
 
     reduces = tuple(replace(r, target=own[r.target]) if isinstance(r.target, Load) else r for r in loop.reduces)
     inner = replace(rewrite(rule, loop), reduces=reduces)
-    before = tuple(Assign(v, t) for t, v in own.items())
-    after = tuple(Assign(t, v) for t, v in own.items())
+    before, after = list[Stmt](), list[Stmt]()
+    for a in sums:
+        where = wanted((loop,), a.target)
+        always = where.sure and where.given is None
+        before.append(Assign(a.own, a.target if always else a.identity))
+        added = Assign(a.target, a.own) if always else a.update
+        after.append(added if where.given is None else If(where.given, (added,)))
     return If(Bin("<", loop.lo, loop.hi), (*before, inner, *after))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from math import inf
 from typing import Any
 
@@ -100,6 +101,23 @@ def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
 def runs(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
     """It has an iteration whenever it is reached. ``around``: the ``steady`` loops that it is in, outermost first."""
     return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
+
+
+def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
+    """The condition that it has one; None where it always does in the loops ``around``, outermost first."""
+    known = [f for f in around if steady(f)]
+    if runs(loop, reduce(lambda env, f: inside(f, env), known, {}), known):
+        return None
+    match loop.lo, loop.hi:
+        case Const(lo), Const(hi):
+            return Const(int(lo < hi))
+    return Bin("<", loop.lo, loop.hi)
+
+
+def harmless(e: Expr) -> bool:
+    """It has a value whatever its variables are."""
+    divisors = (n.rhs for n in walk(e) if isinstance(n, Bin) and n.op in ("/", "%"))
+    return all(isinstance(d, Const) and d.value not in (0, -1) for d in divisors)
 
 
 def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]) -> bool:

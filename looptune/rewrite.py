@@ -94,6 +94,14 @@ def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: 
     return _mapped(visit, body)
 
 
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """What all has to hold for the condition to hold, in the order in which C asks for it."""
+    match cond:
+        case Bin("&&", lhs, rhs):
+            return (*conjuncts(lhs), *conjuncts(rhs))
+    return (cond,)
+
+
 def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
     """Replace each ``Var`` named in ``env``, folding the constants this makes.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from looptune.errors import Unfit
-from looptune.ir import Assign, Bin, Expr, If, Load, Loop, Reduced, Stmt, Un, Var, While
+from looptune.ir import Assign, Bin, Const, Expr, If, Load, Loop, Reduced, Stmt, Un, Var, While
 from looptune.pretty import show
-from looptune.rewrite import walk, walk_stmts
+from looptune.ranges import harmless, has_iteration
+from looptune.rewrite import conjuncts, walk, walk_stmts
 from looptune.scope import assigned, names_in, written
 
 
@@ -51,27 +52,78 @@ def by_loops(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[Told]:
     return [*(Told((each,), tuple(mine)) for each, mine in found.items()), *([Told((), rest)] if rest else [])]
 
 
-def wanted(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Expr | None:
-    """What holds, as far as the loops do not change it, wherever they accumulate into ``target``, which may be no
-    element elsewhere; None where nothing has to. ``each``: loops inside that tell the target apart."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``given``: what holds wherever loops accumulate into a target, as far as they do not change it; None for always.
+    ``sure``: they do wherever that holds, so that the target is an element there and no other iteration's."""
+
+    given: Expr | None
+    sure: bool
+
+
+def wanted(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Wanted:
+    """Where the ``loops`` accumulate into ``target``; ``each``: loops inside that tell the target apart."""
     moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written(loops)
     moving -= {f.var for f in each}
-    found = [[c for c in conditions if not names_in(c) & moving] for conditions in _conditions(loops, target, ())]
-    common = [c for c in found[0] if all(c in other for other in found[1:])] if found else []
-    return reduce(lambda a, b: Bin("&&", a, b), dict.fromkeys(common)) if common else None
+    apart = {f.var for f in each}
+    around = [dict.fromkeys(_conditions(f.body, target, (), apart, (f,))) for f in loops]
+    if any(asked != around[0] for asked in around):
+        around = [dict.fromkeys((*_first(f), *c) for c in asked) for f, asked in zip(loops, around, strict=True)]
+    found = dict.fromkeys(lifted(c, moving) for asked in around for c in asked)
+    sure = all(all_lifted for _, all_lifted in found) or ((), True) in found
+    if any(not kept for kept, _ in found):
+        return Wanted(None, sure)
+    either = dict.fromkeys(reduce(lambda a, b: Bin("&&", a, b), kept) for kept, _ in found)
+    return Wanted(reduce(lambda a, b: Bin("||", a, b), either), sure)
 
 
-def _conditions(body: Sequence[Stmt], target: Var | Load, around: tuple[Expr, ...]) -> Iterator[tuple[Expr, ...]]:
+def lifted(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
+    """Of the conditions around a statement, outermost first, those that can be asked where ``moving`` is not known,
+    and whether these are all of them.
+
+    What looks at an element or divides may only be asked where the conditions before it hold.
+    """
+    kept: dict[Expr, None] = {}
+    complete = True
+    for condition in (part for c in around for part in conjuncts(c)):
+        if names_in(condition).intersection(moving) or _loads(condition) or not (complete or harmless(condition)):
+            complete = False
+        elif condition != Const(1):
+            kept[condition] = None
+    return tuple(kept), complete
+
+
+def _loads(e: Expr) -> bool:
+    return any(isinstance(n, Load) for n in walk(e))
+
+
+def _conditions(
+    body: Sequence[Stmt],
+    target: Var | Load,
+    around: tuple[Expr, ...],
+    apart: Collection[str],
+    loops: tuple[Loop, ...],
+) -> Iterator[tuple[Expr, ...]]:
+    """The conditions ``around`` each accumulation into ``target``, in ``loops``, of which those over ``apart`` count as
+    run; an inner loop that may have no iteration is one."""
     for stmt in body:
         match stmt:
             case Assign(to) if to == target:
                 yield around
             case If(cond, then, other):
-                asked = () if any(isinstance(n, Load) for n in walk(cond)) else (cond,)
-                yield from _conditions(then, target, (*around, *asked))
-                yield from _conditions(other, target, (*around, *(Un("!", c) for c in asked)))
-            case Loop(body=inner) | While(body=inner):
-                yield from _conditions(inner, target, around)
+                yield from _conditions(then, target, (*around, cond), apart, loops)
+                yield from _conditions(other, target, (*around, Un("!", cond)), apart, loops)
+            case Loop(body=inner):
+                ran = has_iteration(stmt, loops)
+                asked = () if ran is None or stmt.var in apart else (ran,)
+                yield from _conditions(inner, target, (*around, *asked), apart, (*loops, stmt))
+            case While(cond, inner):
+                yield from _conditions(inner, target, (*around, cond), apart, loops)
+
+
+def _first(loop: Loop) -> tuple[Expr, ...]:
+    ran = has_iteration(loop, ())
+    return () if ran is None else (ran,)
 
 
 def unfit(loop: Loop, inner: Loop) -> Unfit:

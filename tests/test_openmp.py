@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import oracle
 import programs
 import pytest
@@ -17,7 +18,7 @@ from programs.program import Program
 from reducing import CASES
 from test_transforms import EXAMPLES
 
-from looptune import openmp
+from looptune import interp, openmp
 from looptune.analysis import Analysis
 from looptune.cli import cli
 from looptune.deploy import build
@@ -54,6 +55,24 @@ def test_an_example_is_what_it_was(directive: str, example: Example, tmp_path: P
         given = oracle.arguments(codelet, {"n": n, "m": m})
         off = oracle.off(oracle.interpreted(codelet, given), oracle.called(library, codelet, given), 1e-6)
         assert off is None, f"n={n} m={m} {off}\n{text}"
+
+
+@pytest.mark.parametrize("body", [
+    "for (int i = 0; i < n; i++) if (j < m && a[i] > 0) y[j] += a[i];",
+    "for (int i = 0; i < n; i++) for (int k = j; k < m; k++) y[j] += a[i];",
+    "for (int i = 0; i < n; i++) if (j < m && a[i] > y[j]) y[j] = a[i];",
+])  # fmt: skip
+def test_an_element_that_gets_nothing_is_not_touched(body: str) -> None:
+    """Data, sizes and inner loops may decide that a shared loop adds to none: there may be none such."""
+    text = f"void f(int n, int m, long a[n], long y[m]) {{ for (int j = 0; j < 2 * m; j++) {body} }}\n"
+    codelet = load(text).codelet
+    lines = ("loop 1: noParallel", "loop 2: parallel")
+    made = openmp.in_scalars(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    for n, m in ((6, 3), (0, 2)):
+        given: oracle.Arguments = {"n": n, "m": m, "a": np.arange(n) - 2, "y": np.arange(m)}
+        want, got = oracle.interpreted(codelet, given), oracle.copied(given)
+        interp.run(made, oracle.arrays(got), oracle.scalars(got))
+        assert oracle.off(want, oracle.arrays(got)) is None, (n, m)
 
 
 @pytest.mark.sampled(6, "wide")

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import c_blocks
+import numpy as np
 import oracle
 import pytest
 
-from looptune import pretty
+from looptune import interp, pretty
 from looptune.analysis import Analysis
 from looptune.bake import bake
 from looptune.errors import DirectiveError, IllegalTransform
@@ -104,6 +105,23 @@ def scheduled(text: str, lines: Sequence[str], *, reassociate: bool = True) -> S
 
 def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int], *, blocks: bool = True) -> Plan:
     return plan(bake(scheduled(text, lines).codelet, sizes), blocks=blocks)
+
+
+def test_a_sum_without_terms_leaves_its_element() -> None:
+    """It may lie outside the array, and its factor may be infinite: nothing times that is no number."""
+    nest = "for (int j = 0; j < 2 * n; j++) for (int k = j; k < n; k++) y[j] += a * x[k];"
+    codelet = load(f"void f(int n, double a, double x[n], double y[n]) {{ {nest} }}\n").codelet
+    body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
+    assert found
+    given = {"x": np.ones(3), "y": np.ones(3)}
+    interp.run(replace(codelet, body=body, locals=made), given, {"n": 3, "a": 2.0})
+    assert given["y"].tolist() == [7.0, 5.0, 3.0]
+    none = {"x": np.ones(0), "y": np.ones(3)}
+    nest = "for (int j = 0; j < 3; j++) for (int k = 0; k < n; k++) y[j] += a * x[k];"
+    codelet = load(f"void f(int n, double a, double x[n], double y[3]) {{ {nest} }}\n").codelet
+    body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
+    interp.run(replace(codelet, body=body, locals=made), none, {"n": 0, "a": float("inf")})
+    assert none["y"].tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.sampled(9, "wide")

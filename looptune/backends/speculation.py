@@ -18,7 +18,7 @@ from itertools import takewhile
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.plans import Kernel, Plan
 from looptune.ranges import Range, between, difference, inside
-from looptune.rewrite import walk
+from looptune.rewrite import conjuncts, walk
 from looptune.scope import names_in, written
 from looptune.simplify import is_integer
 
@@ -58,7 +58,7 @@ def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
                 continue
             case If(cond, then, other):
                 yield from _named(cond, given)
-                yield from _uses(then, (*given, *_parts(cond)))
+                yield from _uses(then, (*given, *conjuncts(cond)))
                 yield from _uses(other, (*given, Const(0)))
             case Loop(_, lo, hi, inner):
                 yield from (*_named((lo, hi), given), *_uses(inner, given))
@@ -70,13 +70,6 @@ def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
 
 def _named(node: object, given: Given) -> Iterator[tuple[str, Given]]:
     return ((n.name, given) for n in walk(node) if isinstance(n, Var))
-
-
-def _parts(cond: Expr) -> Given:
-    match cond:
-        case Bin("&&", lhs, rhs):
-            return (*_parts(lhs), *_parts(rhs))
-    return (cond,)
 
 
 @dataclass(slots=True)
@@ -96,12 +89,14 @@ class _Speculation:
         out: list[Stmt] = []
         for stmt in body:
             match stmt:
-                case If(cond, then, ()) if around and self.harmless(then, (*given, *_parts(cond)), env, staged, around):
+                case If(cond, then, ()) if around and self.harmless(
+                    then, (*given, *conjuncts(cond)), env, staged, around
+                ):
                     out += then
-                    here = (*given, *_parts(cond))
+                    here = (*given, *conjuncts(cond))
                     self.free |= {name for name in names_in(then) if self.only.get(name) == here}
                 case If(cond, then, other):
-                    yes = self.block(then, (*given, *_parts(cond)), env, staged, around)
+                    yes = self.block(then, (*given, *conjuncts(cond)), env, staged, around)
                     no = self.block(other, (*given, Const(0)), env, staged, around)
                     out.append(replace(stmt, then=yes, other=no))
                 case Loop(body=inner):
@@ -156,7 +151,7 @@ def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
     match first:
         case Assign(Var(target), value):
             return target == name and name not in names_in(value)
-        case If(cond, then, ()) if all(part in given for part in _parts(cond)):
+        case If(cond, then, ()) if all(part in given for part in conjuncts(cond)):
             return _set_first(then, name, given)
     return False
 
@@ -169,7 +164,7 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], gi
     for stmt in body:
         match stmt:
             case If(cond, then, ()):
-                here = (*given, *_parts(cond))
+                here = (*given, *conjuncts(cond))
                 loaded = [s.target.name for s in then if isinstance(s, Assign) and s.target not in walk(s.value)
                           and isinstance(s.target, Var)]  # fmt: skip
                 added = written(s for s in then if isinstance(s, Loop))

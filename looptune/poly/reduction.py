@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from looptune.ir import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
 from looptune.poly.text import NEGATED, bits
-from looptune.rewrite import walk
+from looptune.rewrite import conjuncts, walk
 from looptune.simplify import is_integer
 
 _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
@@ -103,7 +103,7 @@ _OTHER = {"min": "max", "max": "min"}
 
 def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
     """``if (e > x) x = e``, where the guard may ask for more that has nothing to do with x."""
-    e, asked = _plain(value), _conjuncts(guard)
+    e, asked = _plain(value), conjuncts(guard)
     for k, cond in enumerate(asked):
         others = (*asked[:k], *asked[k + 1 :])
         op = _compared(cond, x, e)
@@ -111,13 +111,6 @@ def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
             ordered = not isinstance(cond, Un) and not _rounds(cond)
             return Accumulation(op, is_integer(x.dtype) or ordered, others)
     return None
-
-
-def _conjuncts(cond: Expr) -> tuple[Expr, ...]:
-    match cond:
-        case Bin("&&", lhs, rhs):
-            return (*_conjuncts(lhs), *_conjuncts(rhs))
-    return (cond,)
 
 
 def _compared(cond: Expr, x: Var | Load, e: Expr) -> str | None:

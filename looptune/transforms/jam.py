@@ -18,7 +18,7 @@ from looptune.ir import Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.poly.bounds import signed
 from looptune.poly.rows import polynomial
 from looptune.ranges import never_wraps
-from looptune.rewrite import walk, walk_stmts
+from looptune.rewrite import conjuncts, walk, walk_stmts
 from looptune.scope import names_in, written
 from looptune.simplify import largest, mod, smallest, sub
 from looptune.transforms.base import Site, first_from
@@ -66,7 +66,7 @@ def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
     match copy.body:
         case (If(cond, then, ()),) if copy.given and not any(isinstance(n, Load) for n in walk(cond)):
             return _guarded(replace(copy, body=then).under(cond))
-    given = [part for c in copy.given for part in _parts(c)]
+    given = [part for c in copy.given for part in conjuncts(c)]
     needed = [c for k, c in enumerate(given) if not any(implies(other, c) for other in given[k + 1 :])]
     return (If(_all(needed), copy.body),) if needed else copy.body
 
@@ -87,7 +87,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[S
         then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
         other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
         return (replace(first, then=then, other=other),)
-    asking = [_parts(s.cond) for s in ifs]
+    asking = [conjuncts(s.cond) for s in ifs]
     common = _common(asking)
     if common and not any(s.other for s in ifs):
         own = [replace(c, body=s.then).under(*(p for p in parts if p not in common))
@@ -96,13 +96,6 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[S
     yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
     no = [replace(c, body=s.other).under(Un("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
     return (*_side_by_side(yes, site), *_side_by_side(no, site))
-
-
-def _parts(cond: Expr) -> tuple[Expr, ...]:
-    match cond:
-        case Bin("&&", lhs, rhs):
-            return (*_parts(lhs), *_parts(rhs))
-    return (cond,)
 
 
 def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:

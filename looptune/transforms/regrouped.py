@@ -20,7 +20,8 @@ from functools import reduce
 
 from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Un, Var
 from looptune.poly.rows import polynomial
-from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.ranges import harmless, has_iteration
+from looptune.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.scope import names_in, written
 from looptune.transforms.base import statements
 from looptune.transforms.jam import implies
@@ -38,12 +39,14 @@ class Regrouped:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``."""
+    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``, which have iterations
+    where all that is ``ran`` holds."""
 
     target: Load
     assign: Assign
     given: Given
     within: tuple[int, ...]
+    ran: Given
 
     @property
     def key(self) -> Hashable:
@@ -170,7 +173,9 @@ class _Regrouping:
             adding = [Assign(to, Bin("+", to, total)) for to in (target, *(t.target for t in sum_.also[:1]))]
             wanted = [g for t in sum_.also[:1] for g in t.given if g not in first.given]
             before += _under(first.given, Assign(own, Const(0, own.dtype)))
-            after += _under(first.given, adding[0], *(_under(wanted, adding[1]) if sum_.also else ()))
+            added = adding[0], *(_under(wanted, adding[1]) if sum_.also else ())
+            # Of no terms there is no sum: its element may be none of the array, and its factors infinite.
+            after += _under(first.given, *_under(first.ran, *added))
         return (*before, *rewrite_stmts(lambda s: _replaced(s, new), (loop,)), *after)
 
     def accumulations(self, sum_: _Sum, own: Var) -> dict[int, Stmt | tuple[Stmt, ...]]:
@@ -206,7 +211,7 @@ def _under(given: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
 
 def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
     """Those that gain by it: they are two elements', or have factors."""
-    found = list(_terms((loop,), (), ()))
+    found = list(_terms((loop,), (), (), ()))
     terms = [t for t in found if t is not None]
     if len(terms) < len(found):
         return
@@ -228,16 +233,17 @@ def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
             yield _Sum(terms, also, factors)
 
 
-def _terms(body: tuple[Stmt, ...], given: Given, within: tuple[int, ...]) -> Iterator[_Term | None]:
+def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: Given) -> Iterator[_Term | None]:
     """The assignments; None for one that adds to no element, and for what is no counted loop."""
     for stmt in body:
         match stmt:
             case Loop(body=inner):
-                yield from _terms(inner, given, (*within, id(stmt)))
+                asked = has_iteration(stmt, loops)
+                yield from _terms(inner, given, (*loops, stmt), ran if asked is None else (*ran, asked))
             case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
-                yield from _terms(then, (*given, *_parts(cond)), within)
+                yield from _terms(then, (*given, *conjuncts(cond)), loops, ran)
             case Assign(Load() as target, Bin("+", lhs, rhs)) if target in (lhs, rhs):
-                yield _Term(target, stmt, given, within)
+                yield _Term(target, stmt, given, tuple(map(id, loops)), ran)
             case _:
                 yield None
 
@@ -249,12 +255,14 @@ def _alone(array: str, terms: Sequence[_Term], loop: Loop) -> bool:
 
 
 def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[str]) -> bool:
-    """The loop changes neither which element it is nor whether it is wanted."""
-    asked = (*mine[0].target.index, *mine[0].given)
+    """The loop changes neither which element it is nor whether it is wanted, which can be asked outside of it."""
+    first = mine[0]
+    asked = (*first.target.index, *first.given, *first.ran)
     return (
         all(t.assign.name in names for t in mine)
-        and len({t.given for t in mine}) == 1
+        and len({(t.given, t.ran) for t in mine}) == 1
         and not names_in(asked) & set(moving)
+        and all(map(harmless, first.given))
     )
 
 
@@ -279,20 +287,13 @@ def _without(e: Expr, factors: Sequence[Expr]) -> Expr:
 
 
 def _same(first: Sequence[_Term], second: Sequence[_Term]) -> bool:
-    alike = first[0].target.array == second[0].target.array and len(first) == len(second)
-    return alike and Counter(t.key for t in first) == Counter(t.key for t in second)
+    alike = first[0].target.array == second[0].target.array and first[0].ran == second[0].ran
+    return alike and len(first) == len(second) and Counter(t.key for t in first) == Counter(t.key for t in second)
 
 
 def _wanted(some: Sequence[_Term], others: Sequence[_Term]) -> bool:
     """Where ``some`` are the ``others`` are."""
     return all(any(g == h or implies(h, g) for h in some[0].given) for g in others[0].given)
-
-
-def _parts(cond: Expr) -> Given:
-    match cond:
-        case Bin("&&", lhs, rhs):
-            return (*_parts(lhs), *_parts(rhs))
-    return (cond,)
 
 
 def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
