@@ -192,7 +192,7 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     job = Job(
         unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
-        finals_s=request.finals_s, text=text, edges=() if target.bakes else edges(unit.codelet, size),
+        finals_s=request.finals_s, text=text, edges=edges(unit.codelet, size),
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET

@@ -13,6 +13,7 @@ import numpy as np
 from cuda.bindings import driver as real
 
 OK = real.CUresult.CUDA_SUCCESS
+WRONG = real.CUresult.CUDA_ERROR_INVALID_VALUE
 ADVICE = real.CUdevice_attribute
 
 
@@ -74,6 +75,8 @@ class Driver:
         return OK, 0
 
     def cuMemAlloc(self, nbytes: int) -> tuple[Any, int]:
+        if nbytes == 0:
+            return WRONG, 0
         made = ctypes.create_string_buffer(nbytes + 16)
         address = -(-ctypes.addressof(made) // 16) * 16
         self.held[address] = made
@@ -88,6 +91,8 @@ class Driver:
         return (OK,)
 
     def cuLaunchKernel(self, kernel: Any, *rest: Any) -> tuple[Any]:
+        if min(*rest[:6]) < 1:
+            return (WRONG,)
         if not self.quick:
             self.log.append(Launched(kernel, rest[:3], rest[3:6], rest[7], rest[8]))
             self.own.last = self.log[-1]

@@ -108,6 +108,56 @@ def test_a_call_launches_with_the_callers_arrays(gpu: SimpleNamespace) -> None:
     assert driver.launched[2].grid == (5, 1, 1)
 
 
+EMPTY = {
+    "sums": """void f(int n, int m, double *A, double *s) {
+  for (int i = 0; i < n; i++) { s[i] = 0; for (int j = 0; j < m; j++) s[i] += A[i * m + j]; } }
+""",
+    "steps": """void f(int n, int m, double *A, double *s) {
+  for (int t = 0; t < m; t++) {
+    for (int i = 1; i < n - 1; i++) A[i] = s[i - 1] + s[i + 1];
+    for (int i = 1; i < n - 1; i++) s[i] = A[i]; } }
+""",
+}
+
+
+@pytest.mark.sampled(2, "wide")
+@cuda
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("sums", ""), ("sums", "loop j: split 2"), ("sums", "loop i: unroll 2, jam"), ("sums", "loop j: unroll 4, split"),
+     ("steps", ""), ("steps", "loop t: persistent")],
+)  # fmt: skip
+def test_loops_that_do_not_run_in_the_simulator(text: str, line: str, tmp_path: Path) -> None:
+    """Arrays without elements are taken, no grid without blocks is launched, and what remains is what C leaves."""
+    (tmp_path / "f.c").write_text(EMPTY[text])
+    unit = load(tmp_path / "f.c")
+    db = stores.keep(tmp_path / "db", stores.context(unit, {"n": 12, "m": 20}), {line: 5.0})
+    (tmp_path / "m.py").write_text(build.as_python(unit, db, "numba-cuda", ""))
+    code = """
+import m as t, warnings, numpy as np
+warnings.filterwarnings("error", "f is not verified")
+warnings.filterwarnings("ignore", "f: nothing was tuned")
+for n, m in ((0, 0), (0, 3), (3, 0), (1, 1), (1, 0), (0, 1), (4, 2), (-1, 2)):
+    rng = np.random.default_rng(0)
+    A, s = rng.random(max(n, 0) * max(m, 1)), rng.random(max(n, 0))
+    t.f(n, m, A, s, check=True)
+    print(n, m)
+"""
+    said = run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1")
+    assert len(said.splitlines()) == 8
+
+
+@pytest.mark.filterwarnings("ignore:axpy", "ignore:f:")
+def test_without_iterations_nothing_is_launched(gpu: SimpleNamespace) -> None:
+    """Device arrays at no address and NumPy arrays without elements; the driver refuses empty memory and grids."""
+    none = gpu.tools.DeviceArray((0,), pointer=0)
+    gpu.axpy.axpy(0, 2.0, none, none)
+    gpu.axpy.axpy(0, 2.0, np.zeros(0, np.float32), np.zeros(0, np.float32))
+    assert gpu.driver.launched == []
+    gpu.axpy.axpy(1, 2.0, np.zeros(1, np.float32), np.zeros(1, np.float32))
+    assert len(gpu.driver.launched) == 1
+
+
 @pytest.mark.filterwarnings("ignore:axpy")
 def test_numpy_arrays_go_there_and_back(gpu: SimpleNamespace) -> None:
     """Both are copied there, on the stream of the call; what is written comes back, into a view as well."""

@@ -23,7 +23,7 @@ from looptune.ir import Codelet
 from looptune.runtime import cc
 from looptune.runtime.machine import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
-from looptune.runtime.sizes import Problem, problem, reduced
+from looptune.runtime.sizes import Problem, edges, problem, reduced
 from looptune.schedule import schedule
 from looptune.tune.best import Best
 from looptune.tune.cut import SCREEN, WORTH_US, hopeless
@@ -130,12 +130,12 @@ class Baking:
 def measured(bench: Bench, plans: Plans, best: Best | None) -> Outcome:
     """Step after step, as a sweep does it."""
     step = first_step(bench.job, plans)
-    for _ in range(2):
+    for _ in range(3):
         said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.odd))), best)
         if not isinstance(said, More):
             return said
         step = pickle.loads(said.task.contents)
-    raise AssertionError("two steps are all there are")
+    raise AssertionError("three steps are all there are")
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +193,24 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
                 raise AssertionError(f"not timed: {other}")
     whole = Bench(replace(baking.job, screens=False, cuts=False))
     assert isinstance(measured(whole, bad, Best(1e-3)), WrongResult)
+
+
+def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None:
+    """By a plan for any sizes: right at the sizes timed and at odd ones, a version is wrong where none is left."""
+    at = edges(baking.job.codelet, baking.job.problem)
+    assert any(1 in e.values.values() for e in at)
+    right, wrong = baking.plans(), baking.plans(SUM.replace("j < m;", "j < (m < 2 ? 0 : m);"))
+    for screens in (False, True):
+        bench = Bench(replace(baking.job, screens=screens, edges=at))
+        assert isinstance(measured(bench, right, None), Timed)
+        match measured(bench, wrong, None):
+            case WrongResult(message):
+                assert "m=1" in message
+            case other:
+                raise AssertionError(f"not wrong: {other}")
+    slow = Bench(replace(baking.job, screens=False, edges=at))
+    assert isinstance(measured(slow, wrong, Best(1e-3)), Timed)
+    assert isinstance(measured(Bench(replace(baking.job, screens=False)), wrong, None), Timed)
 
 
 def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: Baking) -> None:

@@ -4,11 +4,12 @@
     compiling worker    the step's plan                                     NotBuilt | OverLimit | Built
     measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | More
                         run at odd sizes between canaries, compare          WrongResult | CutOff | Timed | More
+                        run where loops do not run, or once, compare        WrongResult | Timed
 
-Everything is compared with the original loops (``original``). Where sizes are baked in, these are two steps, each with
-a plan of its own. At the user's sizes comes first, and the promising are checked at odd ones; where slow versions take
-long it is the other way round, and the hopeless go no further. What is slow beyond doubt is not measured to its end
-(``cut``).
+Everything is compared with the original loops (``original``). Where sizes are baked in, these are three steps, each
+with a plan of its own, the last with one for any sizes. At the user's sizes comes first, and the promising are checked
+at odd ones; where slow versions take long it is the other way round, and the hopeless go no further. What is slow
+beyond doubt is not measured to its end (``cut``).
 """
 
 from __future__ import annotations
@@ -79,17 +80,20 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be built and measured of a version: at odd sizes, where ``odd``, or at the user's. ``checked``,
-    ``timed``: what the step before has found."""
+    """What is to be built and measured of a version: at odd sizes, where ``odd``, at those at which loops do not run,
+    where ``edge``, or at the user's. ``checked``, ``timed``: what the step before has found."""
 
     plans: Plans
     odd: bool = False
+    edge: bool = False
     checked: OddRun | None = None
     timed: Timed | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
         """``odd``: the odd sizes, of a codelet that has any."""
         codelet, timed = self.plans.codelet, self.plans.timed
+        if self.edge and codelet is not None:
+            return plan(codelet, timed.note, blocks=True)
         if not self.odd or codelet is None or odd is None:
             return timed
         return plan(bake(codelet, odd.values), timed.note, blocks=True)
@@ -240,26 +244,38 @@ class Bench:
     def _measured(self, built: Built, best: Best | None) -> Outcome | More:
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
+        if step.edge or step.plans.codelet is None:
+            wrong = next((w for edge in self.edges if (w := edge.run(self.backend.load(built.binary)).wrong)), None)
+            if wrong is not None:
+                return self.refuted(wrong)
+        if step.edge and step.timed is not None:
+            return step.timed
         if self.odd is not None and (step.odd or step.plans.codelet is None):
             checked = self.odd.run(self.backend.load(built.binary))
             if checked.wrong is not None:
                 return self.refuted(checked.wrong)
-        wrong = next((w for edge in self.edges if (w := edge.run(self.backend.load(built.binary)).wrong)), None)
-        if wrong is not None:
-            return self.refuted(wrong)
         if step.odd and checked is not None:
             return self.continued(built, checked, against)
         outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
         unchecked = checked is None and self.odd is not None
         if unchecked and isinstance(outcome, Timed) and promising(outcome.median_us, against):
             return More(seal(replace(step, odd=True, timed=outcome)), outcome)
-        return outcome
+        return self.at_edges_too(step, outcome, against)
+
+    def at_edges_too(self, step: Step, outcome: Outcome, against: Best | None) -> Outcome | More:
+        """What is promising is run where loops do not run, too: with sizes that are no constants, or there would be as
+        many kernels to compile as sizes."""
+        if not self.edges or step.plans.codelet is None or not isinstance(outcome, Timed):
+            return outcome
+        if not promising(outcome.median_us, against):
+            return outcome
+        return More(seal(replace(step, odd=False, edge=True, timed=outcome)), outcome)
 
     def continued(self, built: Built, checked: OddRun, against: Best | None) -> Outcome | More:
         """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
         step = built.step
         if step.timed is not None:
-            return self._verified(step.timed, checked)
+            return self.at_edges_too(step, self._verified(step.timed, checked), against)
         if against is not None and checked.us is not None and hopeless(checked.us, checked.sizes, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
