@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import stored
 import stores
+from built import imported
 
 from looptune.analysis import Analysis
 from looptune.deploy import build
@@ -78,3 +82,43 @@ def test_what_is_built_warns(alone_us: float, warned: int, tmp_path: Path) -> No
     build.as_python(unit, database, "numba-cuda", "", warn=said.append)
     assert len(said) == warned
     assert all("is slower than the sequential loops on one core: 2.5 times" in message for message in said)
+
+
+def beaten(tmp_path: Path) -> Path:
+    """A database in which one core is faster than what won on this CPU."""
+    context = stores.this_cpu(load(STEP), {"n": 8, "s": 1.0})
+    database = stores.keep(tmp_path / "db", context, {"": 9.0, "loop 3: unroll 2": 5.0})
+    with Store.open(database) as store:
+        store.record(Row(context, "", "sequential", "s"), Timed((2.0,), 2.0, 2.0, 2.0, "text"))
+    return database
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.filterwarnings("ignore:step is not verified")
+def test_a_module_runs_the_c_text_where_that_is_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the sizes at which it is; where there is no compiler, what was tuned."""
+    said: list[str] = []
+    text = build.as_python(load(STEP), beaten(tmp_path), "numba-cpu", "", warn=said.append)
+    assert "the loops of the file are shipped as they are" in said[0]
+    (tmp_path / "m.py").write_text(text)
+    rng = np.random.default_rng(0)
+    given = rng.random((8, 8))
+    want = given.copy()
+    for k in range(8):
+        want[k + 1 :, k + 1 :] -= np.outer(want[k + 1 :, k], want[k, k + 1 :]) * 0.5
+    for path in (os.environ["PATH"], "/nowhere"):
+        monkeypatch.setenv("PATH", path)
+        made = imported(tmp_path / "m.py")
+        function = made.PLANS[made.match(8).plan].launches()
+        assert (function.__qualname__ == "in_c.<locals>.call") == (path != "/nowhere")
+        a = given.copy()
+        made.step(8, a, 0.5)
+        np.testing.assert_allclose(a, want)
+
+
+def test_c_that_is_built_has_no_threads_where_one_core_is_faster(tmp_path: Path) -> None:
+    """The loops as they are, and the comment says what was faster."""
+    text = build.as_c(load(STEP), beaten(tmp_path), "numba-cpu", "")
+    assert "slower than the sequential loops on one core, 2 us: 2.5 times" in text
+    assert "#pragma omp" not in text
+    assert "j += 2" not in text

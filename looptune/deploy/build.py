@@ -34,7 +34,7 @@ def as_python(
 ) -> str:  # fmt: skip
     """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
     found = _found(unit, db, target, default, floats, (GPU, CPU))
-    _warned(unit, found[1], warn)
+    _warned(unit, found[1], warn, lambda row: module.runs_in_c(unit, row))
     return module.text(Request(unit, found[0], found[1], command, floats))
 
 
@@ -44,20 +44,20 @@ def as_c(
 ) -> str:  # fmt: skip
     """As ``as_python``, but the CPU before a GPU."""
     name, rows = _found(unit, db, target, default, floats, (CPU, GPU))
-    _warned(unit, rows, warn)
+    _warned(unit, rows, warn, lambda row: row.context.target == CPU)
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
     return source.text(Request(unit, name, rows, command, floats), here, sizes)
 
 
-def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn) -> None:
-    """Of each version that is shipped though one core was faster: nothing else was measured that is."""
+def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn, instead: Callable[[Measured], bool]) -> None:
+    """Of each version that one core was faster than; ``instead``: whether the sequential loops are shipped for it."""
     for row in rows:
         if row.slower is not None:
             sizes = " ".join(f"{n}={v}" for n, v in row.sizes.items())
             where = f"{unit.codelet.name} {sizes} on {row.context.device}".replace("  ", " ")
-            how = "" if row.context.target == GPU else ": measure again with `looptune run --sweep`"
+            how = ": the loops of the file are shipped as they are" if instead(row) else ""
             warn(f"{where} is slower than the sequential loops on one core: {row.slower:.3g} times{how}")
 
 

@@ -24,6 +24,7 @@ from looptune.deploy.measured import Measured
 from looptune.escape import docstring
 from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
+from looptune.frontend.signature import Head
 from looptune.ir import Array, Codelet, Load, Loop, Scalar
 from looptune.reached import accesses
 from looptune.runtime.c_reference import CReference
@@ -48,6 +49,7 @@ class _Row:
     plan: str
     elsewhere: str | None
     proof: str
+    in_c: bool = False
 
 
 def text(request: Request) -> str:
@@ -63,7 +65,7 @@ def text(request: Request) -> str:
     )
     analysis = Analysis(codelet, request.floats.reorder)
     default = assembly.add(plans.default(analysis), "no directives, any sizes")
-    rows = [_row(analysis, best, assembly) for best in request.measured]
+    rows = [_row(request, analysis, best, assembly) for best in request.measured]
     loops = Cpu(
         runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
     )
@@ -95,13 +97,28 @@ def text(request: Request) -> str:
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
 
 
-def _row(analysis: Analysis, best: Measured, assembly: Assembly) -> _Row:
+def runs_in_c(unit: Unit, best: Measured) -> bool:
+    """One core was faster, and the C text is a function that a module can call beside others: nothing of it is at file
+    scope, and no array of its own is on the stack."""
+    codelet, head = unit.codelet, unit.head
+    if best.slower is None or best.context.target != "numba-cpu" or unit.excerpt is None or len(unit.parts) > 1:
+        return False
+    whole = isinstance(head, Head) and {p.name for p in codelet.params} <= {*head.names}
+    return whole and not any(v.shape for v in codelet.locals)
+
+
+def _row(request: Request, analysis: Analysis, best: Measured, assembly: Assembly) -> _Row:
     where = f"{best.context.device}, {_sizes(best)}"
     constants = " as constants" if best.context.target == "numba-cuda" else ""
     here = assembly.add(plans.exact(analysis, best), f"{where}: these sizes{constants}")
     anywhere = plans.elsewhere(analysis, best)
     elsewhere = None if anywhere is None else assembly.add(anywhere, f"{where}: other sizes")
-    return _Row(best, here, elsewhere, plans.proof(analysis, best))
+    proof = plans.proof(analysis, best)
+    if not runs_in_c(request.unit, best) or not isinstance(assembly, Cpu):
+        return _Row(best, here, elsewhere, proof)
+    names = quoted(tuple(p.name for p in request.unit.codelet.params))
+    alone = assembly.named(f"    return in_c(TEXT, {names}, {here})", (), f"{where}: the C text, on one core", {})
+    return _Row(best, alone, elsewhere, proof, in_c=True)
 
 
 def _sizes(best: Measured) -> str:
@@ -116,7 +133,7 @@ def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
     if gpu:
         arrays = "CuPy arrays and torch CUDA tensors stay where they are, NumPy arrays are\ncopied there and back."
     measured = (
-        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), ""))
+        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), *_one_core(row), ""))
         if rows
         else "Nothing: this is the default.\n"
     )
@@ -135,6 +152,14 @@ Measured:
 Made by: {request.command}
 """
     return f'"""{docstring(said)}"""\n'
+
+
+def _one_core(row: _Row) -> Iterator[str]:
+    m = row.measured
+    if m.slower is not None:
+        yield f"        slower than the sequential loops on one core, {m.sequential_us:.4g} us: {m.slower:.3g} times"
+    if row.in_c:
+        yield "        so that a call runs the C text, where there is a C compiler"
 
 
 def said_of(m: Measured, proof: str) -> Iterator[str]:

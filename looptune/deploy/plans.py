@@ -63,12 +63,16 @@ def default(analysis: Analysis, directives: str = "") -> Plan:
 
 
 def original(codelet: Codelet) -> Plan:
+    return plan(sequential(codelet))
+
+
+def sequential(codelet: Codelet) -> Codelet:
     """The loops as they were written, one after the other."""
 
     def rule(n: Node) -> Node | None:
         return replace(n, mode="sequential", reduces=()) if isinstance(n, Loop) else None
 
-    return plan(rewrite(rule, codelet))
+    return rewrite(rule, codelet)
 
 
 def proof(analysis: Analysis, best: Measured) -> str:

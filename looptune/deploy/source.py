@@ -40,6 +40,11 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     except (DirectiveError, IllegalTransform) as error:
         said = [f"The best is for its own sizes only ({error.message}): this is the default."]
         best, done = None, schedule(analysis)
+    codelet = done.codelet
+    if best is not None and best.slower is not None and best.context.target == "numba-cpu":
+        codelet = plans.sequential(unit.codelet)
+        said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
+                f"{best.slower:.3g} times.", "These are the sequential loops.", ""]  # fmt: skip
     head, notes = _declared(unit)
     checks, model = asserted(unit), analysis.model
     assumes = assumed(unit, leaving(model), unsure(model), done.assumed).said()
@@ -49,7 +54,7 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
     lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
     comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    return f"/* {comment}\n*/\n{openmp.text(done.codelet, head, checks.front, checks.body)}"
+    return f"/* {comment}\n*/\n{openmp.text(codelet, head, checks.front, checks.body)}"
 
 
 def _wrapped(assumes: Sequence[str]) -> Iterator[str]:

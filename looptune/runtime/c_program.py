@@ -123,12 +123,30 @@ class Text(NamedTuple):
 
 def compiled(text: Text, folder: Path) -> Path:
     """The program, in ``folder``. NoReference where the compiler does not take it."""
+    populate = "MAP_POPULATE" if sys.platform == "linux" else "0"
+    (folder / "main.c").write_text(MAIN)
+    own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
+    main, made = str(folder / "main.o"), folder / "program"
+    _taken(complaint([*own, "-c", str(folder / "main.c"), "-o", main]))
+    _taken(complaint([main, _translated(text, folder), *undefined_allowed(), "-lm", "-o", str(made)]))
+    return made
+
+
+def shared(text: Text, folder: Path) -> Path:
+    """The text as a library, in ``folder``. NoReference as for ``compiled``."""
+    made = folder / "text.so"
+    _taken(complaint(["-shared", _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
+    return made
+
+
+def _translated(text: Text, folder: Path, *more: str) -> str:
+    """The object file."""
     files = folder / "files"
     for path, contents in text.files:
         copy = files / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(_without(contents, dict(text.macros)))
-    flags = list(text.flags)
+    flags = [*text.flags, *more]
     if text.types:
         (folder / "types.h").write_text("\n".join(text.types) + "\n")
         flags += ["-include", str(folder / "types.h")]
@@ -137,17 +155,11 @@ def compiled(text: Text, folder: Path) -> Path:
         flags += ["-I", str(files / below), *(["-I", elsewhere] if elsewhere else [])]
     for beside in text.quoted:
         flags += ["-iquote", beside]
-    populate = "MAP_POPULATE" if sys.platform == "linux" else "0"
-    (folder / "main.c").write_text(MAIN)
-    own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
-    objects = [str(folder / "main.o"), str(folder / "text.o")]
-    made = folder / "program"
-    _taken(complaint([*own, "-c", str(folder / "main.c"), "-o", objects[0]]))
-    translate = ["-x", "c", "-c", str(files / text.files[0][0]), "-o", objects[1]]
+    made = str(folder / "text.o")
+    translate = ["-x", "c", "-c", str(files / text.files[0][0]), "-o", made]
     said = complaint([*flags, *translate])
     if said is not None and complaint([*flags, *_STANDARD, *translate]) is not None:
         raise NoReference(said.replace(str(files), ""))
-    _taken(complaint([*objects, *undefined_allowed(), "-lm", "-o", str(made)]))
     return made
 
 

@@ -1,15 +1,18 @@
-"""The C text that a module was made of, compiled where the module runs: what a check is independent of."""
+"""The C text that a module was made of, compiled where the module runs: what a check is independent of, and what a call
+runs where one core was faster than all that was tuned."""
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from looptune.runtime.c_program import NoReference, Text, compiled, ran
+from looptune.runtime.c_program import NoReference, Text, compiled, ran, shared
 from looptune.runtime.cc import compiler
 
 
@@ -25,6 +28,27 @@ def independent(
     return dict(ran(program, text, arrays, scalars, wanted).arrays)
 
 
+def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[..., None]]) -> Callable[..., None]:
+    """The text as a function of the parameters ``names`` and a number of threads, of which it uses one; where it cannot
+    be compiled what ``otherwise`` makes."""
+    if not compiler():
+        return otherwise()
+    try:
+        entry = getattr(ctypes.CDLL(str(shared(text, _new()))), text.entry)
+    except (NoReference, OSError):
+        return otherwise()
+    entry.restype = None
+
+    def call(*given: Any) -> None:
+        held = dict(zip(names, given[:-1], strict=True))
+        values = [np.array(held[name], dtype) for name, dtype in text.scalars]
+        scalars = (ctypes.c_void_p * (len(values) + 1))(*(v.ctypes.data for v in values))
+        arrays = (ctypes.c_void_p * (len(text.arrays) + 1))(*(held[name].ctypes.data for name in text.arrays))
+        entry(scalars, arrays)
+
+    return call
+
+
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     """Removed when the process ends."""
@@ -33,4 +57,8 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def _program(text: Text) -> Path:
-    return compiled(text, Path(tempfile.mkdtemp(dir=_folder().name)))
+    return compiled(text, _new())
+
+
+def _new() -> Path:
+    return Path(tempfile.mkdtemp(dir=_folder().name))
