@@ -339,7 +339,6 @@ def _complete(
         return None
 
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
-    bounds = tuple(a.hi for a in kernel.axes if a.lo == Const(0, a.dtype))
     whole, team = rewrite(rule, kernel.body), kernel.team
     own = tuple(v for v in codelet.locals if v.name in mine)
     body, holding, sums = regrouped(whole, regrouping(kernel.loops, whole), taken) if team is None else (whole, (), ())
@@ -347,15 +346,15 @@ def _complete(
     own, taken = own + holding, taken | {v.name for v in holding}
     made: tuple[Local, ...] = ()
     if team is not None:
-        together, known = told(whole, taken, bounds)
-        shared, made = phases(together, own + known, taken, bounds)
+        together, known = told(whole, taken, kernel.axes)
+        shared, made = phases(together, own + known, taken, kernel.axes)
         team, made = replace(team, phases=shared), known + made
     tiles = kernel.overlap
     if tiles is not None:
         tiles = replace(overlap(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
         made = tiles.registers(codelet)
     elif team is None or team.along != "xy":
-        body, more = promoted(body, taken, bounds, within=team is not None and team.outer)
+        body, more = promoted(body, taken, kernel.axes, within=team is not None and team.outer)
         made += more
     kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
     used = kept | names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}

@@ -12,7 +12,7 @@ condition alone, which the loop does not change, is loaded and stored under that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from looptune.ir import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
@@ -22,6 +22,29 @@ from looptune.scope import names_in, written
 
 Given = tuple[Expr, ...]
 """Conditions around a statement, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """``nonnegative``: loop variables that are 0 or more; ``positive``: what such a variable stays below."""
+
+    positive: frozenset[Expr] = frozenset()
+    nonnegative: frozenset[str] = frozenset()
+
+    def inside(self, loop: Loop) -> _Signs:
+        if not self.never_negative(loop.lo):
+            return self
+        return _Signs(self.positive | {loop.hi}, self.nonnegative | {loop.var})
+
+    def never_negative(self, e: Expr) -> bool:
+        match e:
+            case Const(value):
+                return value >= 0
+            case Var(name):
+                return name in self.nonnegative
+            case Bin("*" | "+", lhs, rhs):
+                return self.never_negative(lhs) and self.never_negative(rhs)
+        return False
 
 
 def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
@@ -45,19 +68,18 @@ def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]
 
 
 def promote(
-    body: tuple[Stmt, ...], taken: set[str], bounds: Iterable[Expr] = ()
+    body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """The statements of one thread with every such element in a local, and these locals.
 
-    ``taken`` are names in use (extended); ``bounds`` the expressions that a variable around ``body``, starting at 0
-    or more, stays below, and which are therefore positive.
+    ``taken`` are names in use (extended); ``around`` are loops that ``body`` stands in, outermost first.
     """
     made: list[Local] = []
-    return _block(body, taken, frozenset(bounds), made, {}, ()), tuple(made)
+    return _block(body, taken, reduce(_Signs.inside, around, _Signs()), made, {}, ()), tuple(made)
 
 
 def told(
-    body: tuple[Stmt, ...], taken: set[str], bounds: Iterable[Expr] = ()
+    body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """The statements of a team with every element in a local that an original one of them assigns and a loop or a
     condition after it uses, if nothing uses it before; and these locals. It is stored once it has its last value.
@@ -69,7 +91,7 @@ def told(
     changed = written(body)
     changing = changed | {f.var for f in walk(body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(body) if isinstance(n, Load))
-    positive = frozenset(bounds)
+    positive = reduce(_Signs.inside, around, _Signs()).positive
     made: dict[Load, Local] = {}
     seen: set[Load] = set()
     for k, stmt in enumerate(body):
@@ -96,7 +118,7 @@ def told(
 def _block(
     body: tuple[Stmt, ...],
     taken: set[str],
-    positive: frozenset[Expr],
+    signs: _Signs,
     made: list[Local],
     env: Mapping[str, Range],
     around: tuple[Loop, ...],
@@ -105,28 +127,19 @@ def _block(
     out: list[Stmt] = []
     for stmt in body:
         match stmt:
-            case Loop(_, lo, hi, inner):
-                above = positive | {hi} if _never_negative(lo) else positive
+            case Loop(body=inner):
+                here = signs.inside(stmt)
                 within = (*around, stmt) if steady(stmt) else around
-                loop = replace(stmt, body=_block(inner, taken, above, made, inside(stmt, env), within))
-                out.extend(_loop(loop, taken, above, made, runs(stmt, env, around)))
+                loop = replace(stmt, body=_block(inner, taken, here, made, inside(stmt, env), within))
+                out.extend(_loop(loop, taken, here.positive, made, runs(stmt, env, around)))
             case If(_, then, other):
-                yes, no = (_block(b, taken, positive, made, env, around) for b in (then, other))
+                yes, no = (_block(b, taken, signs, made, env, around) for b in (then, other))
                 out.append(replace(stmt, then=yes, other=no))
             case While(_, inner):
-                out.append(replace(stmt, body=_block(inner, taken, positive, made, {}, ())))
+                out.append(replace(stmt, body=_block(inner, taken, signs, made, {}, ())))
             case _:
                 out.append(stmt)
     return tuple(out)
-
-
-def _never_negative(e: Expr) -> bool:
-    match e:
-        case Const(value):
-            return value >= 0
-        case Bin("*" | "+", lhs, rhs):
-            return _never_negative(lhs) and _never_negative(rhs)
-    return isinstance(e, Var) and e.name.startswith("outer_")
 
 
 def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], sure: bool) -> tuple[Stmt, ...]:

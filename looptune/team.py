@@ -217,24 +217,24 @@ def nested(body: tuple[Stmt, ...]) -> bool:
 
 
 def promoted(
-    body: tuple[Stmt, ...], taken: set[str], bounds: tuple[Expr, ...], *, within: bool
+    body: tuple[Stmt, ...], taken: set[str], around: tuple[Loop, ...], *, within: bool
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """``promote``; ``within``: not around the one loop that ``body`` is."""
     match body:
         case (Loop(_, _, _, inner) as loop,) if within:
-            done, made = promote(inner, taken, bounds)
+            done, made = promote(inner, taken, around)
             return (replace(loop, body=done),), made
-    return promote(body, taken, bounds)
+    return promote(body, taken, around)
 
 
 def phases(
-    body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], bounds: tuple[Expr, ...]
+    body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], around: tuple[Loop, ...]
 ) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
     """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
 
-    ``private`` are the locals of the team; ``bounds`` as for ``promote``.
+    ``private`` are the locals of the team; ``around`` as for ``promote``.
     """
-    maker = _Maker(taken, bounds)
+    maker = _Maker(taken, around)
     made = maker.block(body)
     return _told(made, {v.name: Var(v.name, v.dtype) for v in private if not v.shape}), tuple(maker.made)
 
@@ -274,9 +274,9 @@ def _constant(stmt: Assign, private: Mapping[str, Var]) -> bool:
 
 
 class _Maker:
-    def __init__(self, taken: set[str], bounds: tuple[Expr, ...]) -> None:
+    def __init__(self, taken: set[str], around: tuple[Loop, ...]) -> None:
         self.taken = taken
-        self.bounds = bounds
+        self.around = around
         self.made: list[Local] = []
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Phase, ...]:
@@ -319,7 +319,7 @@ class _Maker:
             return env.get(n) if isinstance(n, (Var, Load)) else None
 
         body, deep = rewrite(rule, loop.body), nested((loop,))
-        done, made = promoted(body, self.taken, self.bounds, within=deep)
+        done, made = promoted(body, self.taken, self.around, within=deep)
         self.made += made
         return Tree(replace(loop, body=done), into, deep)
 
@@ -330,7 +330,7 @@ class _Maker:
         return Accumulator(r.op, r.target, own, other, quiet)
 
     def promoted(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        done, made = promote(body, self.taken, self.bounds)
+        done, made = promote(body, self.taken, self.around)
         self.made += made
         return done
 

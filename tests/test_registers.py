@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import oracle
 import pytest
 
@@ -43,6 +44,18 @@ def kept(body: str) -> list[str]:
     loads = [a for a in walk(after.body) if getattr(getattr(a, "target", None), "name", None) in own]
     found = [pretty.show(a.value) for a in loads if isinstance(a.value, Load)]
     return sorted(set(found))
+
+
+@pytest.mark.parametrize("first", ["outer_x", "outer_j", "x"])
+def test_no_name_says_that_a_variable_is_not_negative(first: str) -> None:
+    """A loop from a parameter of any name may begin below 0, and then what it stays below may be 0."""
+    body = f"for (int j = {first}; j < m; j++) for (int k = 0; k < n; k++) {{ a[3] += k; a[m + 3] *= 2; }}"
+    before = load(f"void f(int n, int m, int {first}, long a[9])\n{{ {body} }}\n").codelet
+    changed, made = promote(before.body, {"n", "m", first, "a", "j", "k"})
+    after = verify(replace(before, body=changed, locals=before.locals + made))
+    for m, start in ((0, -2), (2, 0), (2, -1)):
+        given: oracle.Arguments = {"n": 3, "m": m, first: start, "a": np.arange(9)}
+        assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
 
 
 @pytest.mark.parametrize(
