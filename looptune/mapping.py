@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from looptune.dealt import dealt
-from looptune.errors import DirectiveError, Unfit
+from looptune.errors import DirectiveError, Unfit, UnsupportedError
 from looptune.hull import hull
 from looptune.ir import (
     BLOCK,
@@ -76,16 +76,36 @@ FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""
 
 
+MADE = (
+    "__tile", "__first", "__thread", "__buffer", "__ahead", "__next", "__turn", "__number", "__band", "__all", "__pack",
+    "__point", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
+)  # fmt: skip
+"""What the names of variables end with that are made from here on, numbers apart, but for those that ``backends.text``
+tells from the program's own."""
+
+
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
     which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
     beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
+    _check_names(codelet)
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     whole = dealt(codelet if blocks else _without_teams(codelet), rows=blocks)
     ready = with_spares(whole.codelet) if blocks else whole.codelet
     steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
     done = _finish(ready, steps, note, whole.sums)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
+
+
+def _check_names(codelet: Codelet) -> None:
+    """UnsupportedError where one of the program's variables might be taken for one that is made here."""
+    loops = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
+    named = [*((v.name, v.span) for v in (*codelet.params, *codelet.locals)), *((f.var, f.span) for f in loops)]
+    for name, span in named:
+        ending = next((e for e in MADE if name.rstrip("0123456789").endswith(e)), None)
+        if ending is not None:
+            raise UnsupportedError(f"{name}: names that end in {ending} are those of looptune's kernels: write "
+                                   "another one", span)  # fmt: skip
 
 
 def _without_teams(codelet: Codelet) -> Codelet:

@@ -62,8 +62,6 @@ def test_what_is_kept() -> None:
     assert found(planned(TWICE, lines, {"n": 9, "m": 25})) == [("y_parts_kept", 4), ("z_parts_kept", 4)]
     assert found(planned(TOGETHER, lines, {})) == [], "of any size"
     assert found(planned(TOGETHER, lines, {"n": 9, "m": 129})) == [], "136 bytes"
-    named = TOGETHER.replace("double p[m]", "double p__turn[m]").replace("p[j]", "p__turn[j]")
-    assert found(planned(named, lines, {"n": 9, "m": 24})) == [], "a name that would be taken"
     teams = ("loop 4: parallel", "codelet: grid blocksize 4x2")
     assert found(planned(BY_TEAMS, teams, {"l": 3, "n": 4, "m": 9})) == [("y_kept", 3)]
     assert found(planned(BELOW, teams, {"l": 3, "n": 4, "m": 9})) == [], "from -2"

@@ -9,7 +9,7 @@ import pytest
 
 from looptune.backends.repeated import once
 from looptune.frontend import load
-from looptune.ir import Assign, Const, Expr, Load, Loop
+from looptune.ir import Assign, Const, Expr, Load, Loop, Var
 from looptune.pretty import assignment
 from looptune.rewrite import walk_stmts
 from looptune.simplify import add, mul
@@ -70,3 +70,15 @@ def test_a_place_from_below_0_is_whole() -> None:
     """What is added to it may be what makes it one: in 32 bits without a sign the rest is far away."""
     body = "x[i][2] = y[i]; x[i][2] = y[i + 1]; x[i][3] = 2;"
     assert drawn(body, ()) == ["v0__at = i * 10 + 2", "x[v0__at] = y[i]", "x[v0__at] = y[i + 1]", "x[i][3] = 2"]
+
+
+def test_a_variable_of_the_programs_is_none_that_is_made() -> None:
+    """Whatever its name ends with, what it is set to later is not set before a division or function uses it."""
+    for name in ("t__once", "t__at"):
+        run = f"{name} = a[0]; b[i] = sqrt({name}); {name} = a[1]; b[0] = {name};"
+        text = f"void f(int n, double a[9], double b[9]) {{ double {name}; for (int i = 0; i < n; i++) {{ {run} }} }}\n"
+        codelet = load(f"#include <math.h>\n{text}").codelet
+        (loop,) = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
+        held = once(loop.body, flat, lambda ending: f"v{ending}", ("i",))
+        made = [s.target for s in held if isinstance(s, Assign) and s.target != Var("v__once", "float64")]
+        assert made == [s.target for s in loop.body if isinstance(s, Assign)]

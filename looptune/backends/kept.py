@@ -32,7 +32,7 @@ MOST_BYTES = 128
 LANE = "lane__number"
 """The variable that says which lane of its team a thread is."""
 TURN = "__turn"
-"""What the names of variables end in that count a lane's turns; a kernel that has such names stays as it is."""
+"""What the names of variables end in that count a lane's turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ def kept(kernel: Kernel, lane: Var) -> Kernel:
     """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
     where sums are joined (``begun``); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
-    taken = _names(kernel)
-    if team is None or kernel.lanes == 1 or any(n == lane.name or n.endswith(TURN) for n in taken):
+    if team is None or kernel.lanes == 1:
         return kernel
     before = begun(team.phases)
     found = _found(kernel, before)

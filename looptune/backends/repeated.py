@@ -54,10 +54,17 @@ def once(
         yield from body
         return
     changed = written(run)
+    made: set[str] = set()
+
+    def new(suffix: str) -> str:
+        name = fresh(suffix)
+        made.add(name)
+        return name
+
     places = {n: _split(flat(n), nonnegative, least) for n in walk(run) if isinstance(n, Load)}
-    placed = tuple(_placed(run, changed, places, fresh))
-    valued = tuple(_valued(placed, changed, fresh))
-    yield from _loaded_before(tuple(_stored_once(valued, fresh)), changed, fresh)
+    placed = tuple(_placed(run, changed, places, new))
+    valued = tuple(_valued(placed, changed, new))
+    yield from _loaded_before(tuple(_stored_once(valued, new)), changed, new, made)
 
 
 def _placed(
@@ -172,15 +179,22 @@ def _last_update(body: tuple[Assign, ...], at: int) -> int:
     return last
 
 
-def _loaded_before(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str]) -> Iterator[Assign]:
-    """Before the first division or function, what assignments after it load of arrays that the run does not change."""
+def _loaded_before(
+    body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str], made: Collection[str]
+) -> Iterator[Assign]:
+    """Before the first division or function, what assignments after it load of arrays that the run does not change.
+    ``made``: the variables set once, before all their uses."""
     first = next((k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))), len(body))
     early: list[Assign] = []
     rest: list[Assign] = []
     later = set(changed)
     for stmt in body[first:]:
-        own = isinstance(stmt.target, Var) and stmt.target.name.endswith((PLACE, VALUE))
-        if own and not names_in(stmt.value) & later and not any(map(_branches, walk(stmt.value))):
+        if (
+            isinstance(stmt.target, Var)
+            and stmt.target.name in made
+            and not names_in(stmt.value) & later
+            and not any(map(_branches, walk(stmt.value)))
+        ):
             early.append(stmt)
             continue
         rest.append(stmt)
