@@ -178,6 +178,20 @@ REFUSED = {
         "void f(int n, float A[n][n], float y[n])\n"
         "{ for (int i = 0; i < n; i++) if (A[i][0] > 2) { for (int j = 0; j < n; j++) y[i] += A[i][j]; } }\n",
         "loop j: split 2\nloop j: tile 4", "only an if on loop variables and sizes may stand"),
+    "the least of other numbers, under a condition": (
+        "void f(int n, unsigned x[n], int s[1])\n{ for (int i = 0; i < n; i++) if (x[i] < s[0]) s[0] = x[i]; }\n",
+        "loop i: parallel", "loop i carries a dependence"),
+    "the least of other numbers": (
+        "void f(int n, unsigned x[n], int s[1])\n"
+        "{ for (int i = 0; i < n; i++) s[0] = x[i] < s[0] ? x[i] : s[0]; }\n",
+        "loop i: split 2", "loop i carries a dependence"),
+    "the greatest by a part of its digits": (
+        "void f(int n, int x[n], int s[1])\n"
+        "{ for (int i = 0; i < n; i++) if ((signed char)x[i] > s[0]) s[0] = x[i]; }\n",
+        "loop i: parallel", "loop i carries a dependence"),
+    "a sum that is cut each time": (
+        "void f(int n, int x[n], int s[1])\n{ for (int i = 0; i < n; i++) s[0] = (signed char)(s[0] + x[i]); }\n",
+        "loop i: parallel", "loop i carries a dependence"),
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from looptune.ir import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
 from looptune.poly.text import NEGATED, bits
 from looptune.rewrite import conjuncts, walk
-from looptune.simplify import is_integer
+from looptune.simplify import is_integer, widens
 
 _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 
@@ -48,10 +48,23 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
             found = _guarded(value, x, guard)
         case 1:
             op = _grouped(value, x, None)
-            found = None if op is None else Accumulation(op, is_integer(x.dtype) or _calls(value))
+            found = (
+                None
+                if op is None or not _whole(value, x, op)
+                else Accumulation(op, is_integer(x.dtype) or _calls(value))
+            )
         case 2:
             found = _chosen(value, x)
     return None if found is not None and found.op in ("min", "max") and _cuts(value) else found
+
+
+def _whole(value: Expr, x: Var | Load, op: str) -> bool:
+    """What x is cast to on the way has all of its bits; and for an extreme, the same numbers."""
+    casts = [n for n in walk(value) if isinstance(n, Cast) and any(m == x for m in walk(n))]
+    casts = [n for n in casts if is_integer(n.dtype) and is_integer(n.arg.dtype)]
+    if op in ("min", "max"):
+        return all(widens(n.dtype, n.arg.dtype) for n in casts)
+    return all(bits(n.dtype) >= bits(x.dtype) for n in casts)
 
 
 def _cuts(value: Expr) -> bool:
@@ -90,7 +103,7 @@ def _chosen(value: Expr, x: Var | Load) -> Accumulation | None:
         case Select(cond, then, other):
             first, second = _plain(then), _plain(other)
             e = second if first == x else first
-            op = _compared(cond, x, e)
+            op = _compared(cond, x, e, other if first == x else then)
             if op is None or x not in (first, second) or any(n == x for n in walk(e)):
                 return None
             kept = first == e
@@ -106,21 +119,32 @@ def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
     e, asked = _plain(value), conjuncts(guard)
     for k, cond in enumerate(asked):
         others = (*asked[:k], *asked[k + 1 :])
-        op = _compared(cond, x, e)
+        op = _compared(cond, x, e, value)
         if op is not None and not any(n == x for n in walk(others)):
             ordered = not isinstance(cond, Un) and not _rounds(cond)
             return Accumulation(op, is_integer(x.dtype) or ordered, others)
     return None
 
 
-def _compared(cond: Expr, x: Var | Load, e: Expr) -> str | None:
-    """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less."""
+def _compared(cond: Expr, x: Var | Load, e: Expr, value: Expr) -> str | None:
+    """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less; None where it asks
+    of other numbers than x and the ``value`` that x becomes, such as these without a sign."""
     match cond:
         case Un("!", Bin(op, lhs, rhs)) if op in NEGATED:
-            return _compared(Bin(NEGATED[op], lhs, rhs), x, e)
+            return _compared(Bin(NEGATED[op], lhs, rhs), x, e, value)
         case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if (_plain(lhs), _plain(rhs)) in ((x, e), (e, x)):
-            return "max" if (op[0] == ">") == (_plain(lhs) == e) else "min"
+            mine, other = (rhs, lhs) if _plain(lhs) == e else (lhs, rhs)
+            if _keeps(mine) and (other == value or _keeps(other)):
+                return "max" if (op[0] == ">") == (other is lhs) else "min"
     return None
+
+
+def _keeps(e: Expr) -> bool:
+    """No cast of an integer around what is plain in it changes a value."""
+    match e:
+        case Cast(dtype, arg) if _like(dtype, arg.dtype):
+            return (not is_integer(dtype) or widens(dtype, arg.dtype)) and _keeps(arg)
+    return True
 
 
 def _rounds(cond: Expr) -> bool:
