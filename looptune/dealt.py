@@ -174,7 +174,7 @@ class _Dealing:
                 return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
         held = {t: at for g in groups for t, at in self.arrays(g, part, loops, chain, host).items()}
         if self.only_check:
-            return ()
+            return (*ahead, *behind)
         runs = _some(loops)
         begin, whole = list[Stmt](), list[Stmt]()
         for g in groups:

@@ -238,7 +238,7 @@ class _Run:
                 said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))
-        if new is not None and new.together and loop.mode not in ("parallel", "thread"):
+        if new is not None and new.together and (loop.mode not in ("parallel", "thread") or loop.reduces):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
         sums = self._reordered(b, loop, new) if self.sums else ()
@@ -413,8 +413,11 @@ def _reducing(loop: Loop, change: Change) -> Change:
 
     def rule(n: Stmt) -> Stmt | None:
         match n:
-            case Loop(reduces=(_, *_) as before) if not {r.target for r in before} <= assigned(n.body):
-                return replace(n, reduces=restated(loop, n.body))
+            case Loop(reduces=(_, *_) as before) if before == loop.reduces or not (
+                {r.target for r in before} <= assigned(n.body)
+            ):
+                now = restated(loop, n.body)
+                return replace(n, reduces=now) if {*now} != {*before} else None
         return None
 
     return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reduces else change

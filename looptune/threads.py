@@ -12,7 +12,7 @@ from dataclasses import replace
 from looptune.analysis import Analysis, Ordered
 from looptune.bind import Bound, Id, identity
 from looptune.errors import DirectiveError, IllegalTransform
-from looptune.ir import Local, Loop, Reduced, Stmt
+from looptune.ir import Assign, Local, Loop, Reduced, Stmt
 from looptune.poly.legality import Refused, Verdict
 from looptune.reductions import Found, check_clause, reductions
 from looptune.rewrite import rewrite_stmts, walk_stmts
@@ -89,12 +89,14 @@ def in_order(
     ``entries``: of times, for each loop; ``asked``: the loops that a directive says are parallel.
     """
     ordered: set[tuple[Id, str]] = set()
-    for f in (n for n in walk_stmts(loop.body) if isinstance(n, Loop) and n.mode in ("parallel", "thread")):
+    shared = (n for n in walk_stmts(loop.body) if isinstance(n, Loop))
+    for f in (n for n in shared if n.mode in ("parallel", "thread") or n.parts > 1):
         witness = _carries(f, new, now, entries)
         if witness is None:
             continue
-        if identity(f) in asked:
-            what = f"{shown(b.directive)} is illegal: loop {f.var}, which is to be parallel, would carry a dependence"
+        if identity(f) in asked or f.parts > 1:
+            how = "split" if f.parts > 1 else "parallel"
+            what = f"{shown(b.directive)} is illegal: loop {f.var}, which is to be {how}, would carry a dependence"
             raise IllegalTransform(explain(what, witness), b.directive.span, (witness.ends(b.directive.span),))
         ordered.add((identity(f), f.var))
 
@@ -119,9 +121,16 @@ def _carries(loop: Loop, new: Reorder, now: Ordered, entries: Mapping[Id, int]) 
     for k in range(1, max(1, more - 1) + 1):
         order = {**now.order, **new.order}
         verdict = now.analysis.verdict(statements(loop.body), entries[identity(known)] + k, order)
-        if verdict.kind == "sequential" or (verdict.kind == "reduction" and not loop.reduces):
+        if verdict.kind == "sequential" or (verdict.kind == "reduction" and not _known(loop, verdict)):
             return verdict.witness
     return None
+
+
+def _known(loop: Loop, verdict: Verdict) -> bool:
+    """All that iterations of the loop accumulate into together is what it reduces already, and nothing else uses it."""
+    adding = {r.statement for r in verdict.reductions}
+    targets = {n.target for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.name in adding}
+    return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {called(t) for t in targets}
 
 
 def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:

@@ -22,6 +22,7 @@ from looptune.mapping import plan
 from looptune.poly.proof import prove
 from looptune.rewrite import rewrite, walk
 from looptune.schedule import schedule
+from looptune.scope import assigned
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -192,6 +193,25 @@ REFUSED = {
     "a sum that is cut each time": (
         "void f(int n, int x[n], int s[1])\n{ for (int i = 0; i < n; i++) s[0] = (signed char)(s[0] + x[i]); }\n",
         "loop i: parallel", "loop i carries a dependence"),
+    "parts behind parts": (
+        "void f(int n, float A[n][n], float y[n], float z[n][n])\n"
+        "{ for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) y[i] += A[i][j];\n"
+        "for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) z[j][i] += A[i][k]; } }\n",
+        "loop 2: split 2\nloop 4: split 2", "only an if on loop variables and sizes may stand"),
+    "parts that a jam lets share an element": (
+        "void f(int n, long A[n], long B[n][n], long D[n])\n"
+        "{ for (int i = 0; i < n; i++) for (int j = i; j < n; j++) { D[j] += A[i]; B[0][0] += A[j]; } }\n",
+        "loop 1: unroll 2, split, jam\nloop 2: unroll 2, split\nloop 2: split 2",
+        "loop j, which is to be split, would carry a dependence"),
+    "a sum that a jam lets threads share": (
+        "void f(int n, long E[n], long B[1], long D[2 * n])\n"
+        "{ for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) { B[0] += E[k]; D[i + k] += E[k]; } }\n",
+        "loop 2: parallel\nloop 1: unroll 2, jam", "loop k, which is to be parallel, would carry a dependence"),
+    "a sum that a jam of threads lets others share": (
+        "void f(int n, long E[n], long B[1])\n"
+        "{ for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) if (i == k) B[0] += E[k]; }\n",
+        "loop 1: parallel\nloop 2: parallel\nloop 1: unroll 2, jam",
+        "loop k, which is to be parallel, would carry a dependence"),
     "no number of parts": (ROWS, "loop j: split", "split needs one number of parts (syntax: split [LOOP:]PARTS)"),
     "no parts": (ROWS, "loop j: split 0", "the number of parts must be at least 1, got 0"),
     "too many parts": (ROWS, "loop j: split 100000", "split into 100000 parts: at most 65535"),
@@ -206,6 +226,15 @@ def test_what_is_no_reduction_is_refused(text: str, line: str, message: str) -> 
     with pytest.raises(LooptuneError) as refusal:
         scheduled(text, *line.splitlines(), reassociate=not strict)
     assert message in str(refusal.value)
+
+
+def test_copies_of_copies_are_known_to_be_reduced() -> None:
+    """Of a loop whose copies hold copies, each in terms of the loop's own variable, all are what it reduces."""
+    nest = "for (int i = 0; i < n; i++) for (int j = i; j < m; j++) e[j + 1] += i;"
+    text = f"void f(int n, int m, long e[m + 1])\n{{ {nest} }}\n"
+    done = scheduled(text, "loop 1: unroll 3, split", "loop 1: parallel", "loop 2: unroll 2, split").codelet
+    for loop in (s for s in done.body if isinstance(s, Loop)):
+        assert {r.target for r in loop.reduces} == assigned(loop.body)
 
 
 def test_exact_reductions_are_free_under_strict_float() -> None:
