@@ -13,7 +13,7 @@ from looptune.backends.speculation import speculated
 from looptune.bake import bake
 from looptune.frontend import load
 from looptune.frontend.placed import parse_lines
-from looptune.ir import If, Loop, Stmt
+from looptune.ir import Assign, Const, If, Loop, Stmt
 from looptune.mapping import plan
 from looptune.plans import Plan
 from looptune.rewrite import walk
@@ -70,6 +70,22 @@ def test_what_may_not_be_read_is_asked_for(name: str) -> None:
     made = planned(LEFT[name], (), SIZES[0])
     assert any(list(asking(speculated(k, made).body)) for k in made.kernels)
     assert all(speculated(k, made) == k for k in made.kernels)
+
+
+def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
+    """One that is loaded in any case is not emptied before a condition under which it is used and set anew."""
+    nest = "for (int i = 0; i < 6; i++) for (int j = i; j < i + 1; j++) for (int k = 1; k < m; k++)"
+    codelet = load(f"void f(int m, long c[9][9], long e[9]) {{ {nest} c[i][i] += e[i]; }}\n").codelet
+    lines = ("loop 1: tile 3", "loop 3: split 2")
+    made = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
+    kernel = made.kernels[1]
+    done = speculated(kernel, made)
+    assert done != kernel
+    assert emptied(done.body) == emptied(kernel.body)
+
+
+def emptied(body: tuple[Stmt, ...]) -> list[Stmt]:
+    return [n for n in walk(body) if isinstance(n, Assign) and isinstance(n.value, Const)]
 
 
 @pytest.mark.wide

@@ -156,6 +156,14 @@ def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
     return False
 
 
+def _loaded_first(body: tuple[Stmt, ...], name: str) -> bool:
+    """The local has a new value before anything there uses it: what it was is not needed."""
+    match next(s for s in body if name in names_in(s) or name in written((s,))):
+        case Assign(Var(target), value):
+            return target == name and name not in names_in(value)
+    return False
+
+
 def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], given: Given) -> tuple[Stmt, ...]:
     """``body``, those that are ``free`` being 0 before they are loaded under their own condition."""
     if not free:
@@ -165,8 +173,7 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], gi
         match stmt:
             case If(cond, then, ()):
                 here = (*given, *conjuncts(cond))
-                loaded = [s.target.name for s in then if isinstance(s, Assign) and s.target not in walk(s.value)
-                          and isinstance(s.target, Var)]  # fmt: skip
+                loaded = [name for name in written(then) if _loaded_first(then, name)]
                 added = written(s for s in then if isinstance(s, Loop))
                 mine = (free[name][0] for name in loaded if name in free and name not in added)
                 out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v in mine if free[v.name][1] == here)
