@@ -14,6 +14,7 @@ defined, it is what all of these are compared with, integers to the bit, floats 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,8 +27,8 @@ from differential.tree import nodes, simpler
 from looptune.transforms import ALL
 
 HERE = Path(__file__).parent
-ENOUGH = 40
-"""Cases within which a planted bug is found."""
+OTHERS = (1, 2, 3)
+"""Cases that are run beside those that show a planted bug."""
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
@@ -40,15 +41,27 @@ def tried(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_gcc
-@pytest.mark.long
+@pytest.mark.wide
 @pytest.mark.parametrize("bug", planted.BUGS)
 def test_a_planted_bug_is_found(bug: str) -> None:
-    """The test fails where a known mistake is built in."""
-    done = tried(
-        "--cases", str(ENOUGH), "--seed", "1", "--plant", bug, "--shrink", "0", "--targets", planted.BUGS[bug].target
-    )
+    """The test fails where a known mistake is built in, and on these cases only there."""
+    planting = planted.BUGS[bug]
+    numbers = ",".join(str(k) for k in sorted({*OTHERS, *planting.cases}))
+    words = ("--only", numbers, "--seed", "1", "--shrink", "0", "--processes", "1", "--targets", planting.target)
+    done = tried(*words, "--plant", bug)
     assert done.returncode == 1, done.stdout + done.stderr[-2000:]
     assert "accepted" in done.stdout
+    assert all(f"case {k}, {planting.target}: " in done.stdout for k in planting.cases)
+    assert tried(*words).returncode == 0
+
+
+def test_elements_are_inside_at_every_size() -> None:
+    """No program looks at an element of an array that has as many as a size says, but in loops below that size."""
+    for number in range(60):
+        program = texts.program(1, number)
+        bare = {v.name: e.size for v in program.variables for e in v.extents if e.size and not e.plus}
+        for name in bare:
+            assert not re.search(rf"\b{name}\[(0|\()", program.text), program.text
 
 
 def test_every_directive_is_tried() -> None:

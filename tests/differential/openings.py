@@ -152,7 +152,7 @@ class Opening:
             declared = f"{t.spelling} {name}{''.join(f'[{e}]' for e in extents)}"
             return Variable(name, t, declared, extents, tame, apart=True)
         if rank == 1 and r.random() < 0.3:
-            extents = (Extent(sizes[0], 0),) if r.random() < 0.6 else extents  # as long as its loops
+            extents = (Extent(sizes[0], 0),) if r.random() < 0.6 and self.arrays else extents  # as long as its loops
         inner = "".join(f"[{e}]" for e in extents[1:])
         chance = r.random()
         if chance < 0.15:
