@@ -91,19 +91,19 @@ def test_a_wrong_result_is_found(tmp_path: Path) -> None:
         made.axpy(4, 2.0, x, y, check=True)
 
 
-@pytest.mark.filterwarnings("ignore:axpy: nothing")
+@pytest.mark.filterwarnings("ignore:axpy. nothing")
 def test_what_the_generator_gets_wrong_is_found(tmp_path: Path) -> None:
     """check=True compiles the C text: where kernels and the loops beside them are wrong alike, it still says so."""
     path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
-    text = path.read_text()
-    assert text.count("a * x[uintp(i)]") == 2
-    path.write_text(text.replace("a * x[uintp(i)]", "a * x[0]"))
+    text, changed = re.subn(r"a \* x\[(uintp\(i\)|i)\]$", "a * x[0]", path.read_text(), flags=re.MULTILINE)
+    assert changed == 2, "the kernel and the loops beside it, not the C text"
+    path.write_text(text)
     x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
     with pytest.raises(ArithmeticError, match=r"axpy is not what .* y\[3\]: got 1, expected 7"):
         imported(path).axpy(4, 2.0, x, y, check=True)
 
 
-@pytest.mark.filterwarnings("ignore:axpy: nothing")
+@pytest.mark.filterwarnings("ignore:axpy. nothing")
 def test_without_a_compiler_a_check_is_not_independent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It warns so, and compares with the loops that are kept beside the kernels."""
     made = imported(written(tmp_path, AXPY, None, "numba-cpu", default=True))
@@ -115,7 +115,7 @@ def test_without_a_compiler_a_check_is_not_independent(tmp_path: Path, monkeypat
     assert y.tolist() == [1, 3, 5, 7]
 
 
-@pytest.mark.filterwarnings("ignore:f: nothing")
+@pytest.mark.filterwarnings("ignore:f. nothing")
 def test_a_module_has_what_its_text_includes(tmp_path: Path) -> None:
     """Headers beside the file and in folders of -I, without their paths; macros and types as they were given."""
     (tmp_path / "src" / "more").mkdir(parents=True)

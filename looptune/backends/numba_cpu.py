@@ -26,7 +26,7 @@ from looptune.backends.bands import CORES, with_bands
 from looptune.backends.base import Backend, Binary, Program, header
 from looptune.backends.cpu_program import CpuProgram
 from looptune.backends.innermost import innermost
-from looptune.backends.text import HELPERS, LEVEL, SPELLED, Writer, ident, imported, never_negative, typed
+from looptune.backends.text import HELPERS, LEVEL, SHARE, SPELLED, Writer, ident, imported, never_negative, typed
 from looptune.floats import USUAL, Floats
 from looptune.ir import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.keeping import replace_file
@@ -198,7 +198,7 @@ def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
     yield ""
     yield ""
     if spans:
-        yield f"{kernel.name}__share = sharer({kernel.name}_args)"
+        yield f"{kernel.name}{SHARE} = sharer({kernel.name}_args)"
 
 
 def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
@@ -338,7 +338,7 @@ def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
         return
     axis = kernel.loops[0]
     lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
-    yield f"{indent}{kernel.name}__share({kernel.name}, {lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
+    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, {lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
 
 
 def _trips(loop: Loop, writer: _Writer) -> str:
@@ -353,7 +353,7 @@ def _joined(kernel: Kernel, tree: Tree, names: str, writer: _Writer, indent: str
     for a in tree.into:
         yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.own.dtype)})"
     given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
-    yield f"{indent}{kernel.name}__share({kernel.name}, 0, 1, cores, cores, ({given},))"
+    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, 0, 1, cores, cores, ({given},))"
     yield f"{indent}for chunk in range(cores):"
     for a in tree.into:
         yield f"{indent}    {ident(a.own.name)} = {_parts(a)}[chunk]"

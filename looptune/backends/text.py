@@ -91,7 +91,10 @@ _RESERVED = frozenset({
     *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
 })  # fmt: skip
 
-MADE = ("__end", "__team", "__share", "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
+SHARE = "__share"
+"""What the name of the function ends with that gives the iterations of a CPU's kernel to cores."""
+
+MADE = ("__end", "__team", SHARE, "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
 """What the names of variables end with that are made here."""
 
 

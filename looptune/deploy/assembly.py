@@ -16,7 +16,7 @@ from typing import Any
 from looptune import escape
 from looptune.backends import numba_cpu
 from looptune.backends.canonical import canonical
-from looptune.backends.text import ident, imported
+from looptune.backends.text import SHARE, ident, imported
 from looptune.floats import Contract
 from looptune.plans import Plan
 
@@ -144,7 +144,7 @@ class Cpu(Assembly):
             name: self.kernel(plan, name, Kernel(name, text, types, spans), text.replace(f"def {name}(", "def ", 1))
             for name, (text, types, spans) in parts.kernels.items()
         }
-        makers = (f"    {n}{f', {n}_share' if k.spans else ''} = make_{k.name}()\n" for n, k in used.items())
+        makers = (f"    {n}{f', {n}{SHARE}' if k.spans else ''} = make_{k.name}()\n" for n, k in used.items())
         driver = _indented(f"@njit({quoted(parts.signature)}, **{self.options})\n{parts.driver}")
         return self.named(f"{''.join(makers)}\n{driver}\n    return {ident(plan.codelet.name)}", (), note, used)
 
