@@ -27,6 +27,7 @@ from looptune.cli_run import RESUMES, STOPPED, run
 from looptune.defaults import DATABASE
 from looptune.errors import LooptuneError, UsageError
 from looptune.options import (
+    SEED,
     STRATEGIES,
     configured,
     defines_of,
@@ -188,7 +189,7 @@ def _emitted(target: str | None, ptx: bool) -> str:
 @click.option("--repeats", metavar="N", type=click.IntRange(1), default=50, show_default=True, help="Seeds of each.")
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Only these; default: all there are.")
 @click.option("--budget", metavar="N", type=click.IntRange(1), help="Evaluations of a search; default: no limit.")
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="The first seed.")
+@click.option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="The first seed.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object a kernel, strategy and level.")
 @click.option(
     "-o",

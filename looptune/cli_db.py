@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import click
 
 from looptune.defaults import DATABASE
 from looptune.errors import UsageError
-from looptune.options import db_option, output_option
+from looptune.keeping import replace_by
+from looptune.options import db_option, not_read, output_option
 
 CLASSES = ("illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
 """Of what failed."""
@@ -173,8 +175,14 @@ def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | N
     if output is None:
         write(rows, sys.stdout)
         return
+
+    def put(file: BinaryIO) -> None:
+        text = TextIOWrapper(file, "utf-8", newline="")
+        write(rows, text)
+        text.detach()  # the file is closed where it was opened, and what that raises is seen
+
+    not_read(output)
     try:
-        with output.open("w", newline="", encoding="utf-8") as file:
-            write(rows, file)
+        replace_by(output, put)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from looptune.cli_db import selected, write_rows
-from looptune.options import db_option
+from looptune.options import db_option, not_read
 
 FORMATS = ("t4", "t1", "kernel-tuner", "kernel-launcher", "csv")
 
@@ -39,6 +39,8 @@ def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
     if len(made) == 1 and output is None:
         click.echo(next(iter(made.values())), nl=False)
         return 0
+    if output is not None:
+        not_read(output)
     for path in files.write(made, output):
         click.echo(path, err=True)
     return 0

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,14 @@ from looptune.defaults import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
 from looptune.errors import UsageError
 from looptune.escape import utf8
 from looptune.options import (
+    SEED,
     STRATEGIES,
+    Seconds,
     db_option,
     defines_of,
     file_options,
     float_options,
+    not_read,
     place_options,
     reports_option,
     warn,
@@ -60,7 +63,7 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
 @click.option(
     "--timeout",
     metavar="S",
-    type=click.FloatRange(0.1),
+    type=Seconds(),
     default=TIMEOUT_S,
     show_default=True,
     help="Seconds a version may take.",
@@ -69,13 +72,13 @@ RESUMES = "stopped; what was measured is kept, the same command goes on from her
     "--finals",
     "finals_s",
     metavar="S",
-    type=click.FloatRange(0.1),
+    type=Seconds(),
     default=FINALS_S,
     show_default=True,
     envvar="LOOPTUNE_FINALS",
     help="Seconds the finals may wait for clear verdicts.",
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of inputs, samples and rounds.")
+@click.option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Of inputs, samples and rounds.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
 @click.option(
     "--data",
@@ -127,12 +130,7 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     check_path(options["db"])
     cachefolder.tidy(cachefolder.chosen()[0])
     tables.check_writable(reports)
-    if len(files) > 1 and (options["data"] or options["dump"]):
-        raise UsageError("--data and --dump are for one FILE")
-    if options["cluster"] and (options["dump"] or options["jobs"]):
-        raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
-    if options["also"] and not options["sweep"]:
-        raise UsageError("--also is for --sweep: what another database has as best takes part in its finals")
+    _check_together(files, options)
     options["also"] = studies.bests(options["also"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
@@ -187,6 +185,21 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
         click.echo(RESUMES, err=True)
         return STOPPED
     return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None:
+    """UsageError for options that say nothing together, and for files that would be written over."""
+    if len(files) > 1 and (options["data"] or options["dump"]):
+        raise UsageError("--data and --dump are for one FILE")
+    for text in options["dump"]:
+        for path in (Path(text), Path(text.partition("=")[2])):
+            not_read(path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])])
+    if options["cluster"] and (options["dump"] or options["jobs"]):
+        raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
+    if options["also"] and not options["sweep"]:
+        raise UsageError("--also is for --sweep: what another database has as best takes part in its finals")
+    if options["space"] is not None and not options["sweep"]:
+        raise UsageError("--space is for --sweep: without it only the file as annotated is measured")
 
 
 def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from looptune import pictures
 from looptune.errors import TargetError, UsageError
 from looptune.ir import Array, Codelet
+from looptune.keeping import replace_by
 from looptune.runtime.inputs import save
 from looptune.tune.evaluate import Bench, Job, KernelLab, Plans, plans_of
 from looptune.tune.original import outputs
@@ -101,8 +102,7 @@ def _write(one: Wanted, arrays: Mapping[str, np.ndarray]) -> str:
         cut = np.count_nonzero(~((array > -1) & (array < 256)))
         return f"{one.path}: {cut} of {array.size} values of {one.array} are beyond the levels 0 to 255" if cut else ""
     try:
-        with one.path.open("wb") as stream:
-            np.save(stream, array)
+        replace_by(one.path, lambda file: np.save(file, array))
     except OSError as error:
         raise UsageError(f"cannot write {one.path}: {error.strerror}") from error
     return ""

@@ -6,12 +6,21 @@ A file is published by renaming, and opens with a digest of the rest: one that w
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
+import select
+import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 _DIGEST_BYTES = 32
+LARGEST = 64 * 2**20
+"""Bytes of a file that is read as text, if nothing else is said."""
+_SILENT_S = 5.0
+"""How long a pipe may have no writer."""
 
 
 def publish_file(path: Path, data: bytes) -> None:
@@ -20,18 +29,59 @@ def publish_file(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file that others see whole or not at all; OSError where it cannot be written."""
+    """Write a file that others see whole or not at all, and its folder; OSError where it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    replace_by(path, lambda file: file.write(data))
+
+
+def replace_by(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file by ``write`` that others see whole or not at all; OSError where it cannot be written.
+
+    A link stays one, and the file that it names is replaced; a file keeps its permissions. Pipes and devices are
+    written into: renaming would put a file in their place.
+    """
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        with path.open("wb") as file:
+            write(file)
+        return
+    path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            write(file)
+        if mode is not None:
+            os.chmod(part, stat.S_IMODE(mode))
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
+
+
+def read_file(path: Path, most: int = LARGEST) -> bytes:
+    """The bytes of a file or a pipe; OSError where they are more than ``most``, where nothing is written into the pipe,
+    and where it cannot be read."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            waiting = select.poll()
+            waiting.register(file, select.POLLIN)
+            if not waiting.poll(_SILENT_S * 1e3):
+                raise OSError(errno.EAGAIN, "it is a pipe that nothing is written into")
+        os.set_blocking(file.fileno(), True)
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return data
+
+
+def _mode(path: Path) -> int | None:
+    """What kind of file is there, and its permissions; None where there is none."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 from looptune.defaults import DATABASE, REPORTS
 from looptune.errors import UsageError
 from looptune.floats import CONTRACTS
+from looptune.keeping import read_file, replace_by
 
 DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
 STRATEGIES = (
@@ -138,10 +140,41 @@ def deliver(text: str | bytes, output: Path | None) -> None:
 
 
 def write(output: Path, text: str | bytes) -> None:
+    """Write to a file that the user named with -o."""
+    not_read(output)
     try:
-        output.write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
+        data = text.encode("utf-8") if isinstance(text, str) else text
+        replace_by(output, lambda file: file.write(data))
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def not_read(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
+    """UsageError where a file that is to be written is one that the command reads: a path it was given, or ``also``."""
+    context = click.get_current_context(silent=True)
+    given = [] if context is None else [v for name, v in context.params.items() if name != "output"]
+    paths = [p for v in given for p in (v if isinstance(v, tuple) else (v,)) if isinstance(p, Path)]
+    for path in (*paths, *also):
+        if path.is_file() and output.exists() and path.samefile(output):
+            raise UsageError(f"{option} {output} is a file that this command reads: name another one")
+
+
+class Seconds(click.FloatRange):
+    """A time that a process can wait: up to eleven days."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1, 1e6)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; not one that is in no order to others."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is no time", param, ctx)
+        return found
+
+
+SEED = click.IntRange(0, 2**32 - 1)
+"""What every strategy and NumPy take as a seed."""
 
 
 def warn(message: str) -> None:
@@ -175,7 +208,7 @@ def configured(config: Path | None) -> tuple[str, ...]:
     if config is None:
         return ()
     try:
-        held = json.loads(config.read_text())
+        held = json.loads(read_file(config))
     except OSError as error:
         raise UsageError(f"cannot read {config}: {error.strerror}") from error
     except ValueError as error:

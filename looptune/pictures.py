@@ -6,19 +6,27 @@ What a file says of gamma and transparency is left out: levels are compared and 
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from looptune.errors import UsageError
+from looptune.keeping import read_file, replace_by
 
 KINDS = "PNG, PGM or PPM"
 WRITTEN = (".png", ".pgm")
 """Suffixes of what ``write`` writes."""
 _STARTS = (b"\x89PNG\r\n\x1a\n", b"P2", b"P3", b"P5", b"P6")
 _FORMATS = ("PNG", "PPM")
+_ONE = ((0, 0, 1, 1),)
+_PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+"""Of an interlaced PNG (Adam7): the first column and row of each pass, and the steps to the next."""
 _DEEP = 65535
+_LARGEST = 2**30
+"""Bytes of a picture."""
 
 
 def is_picture(start: bytes) -> bool:
@@ -33,7 +41,7 @@ def read(path: Path) -> np.ndarray:
     bytes say, and not its name. UsageError where there is no such picture.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path, _LARGEST)
     except FileNotFoundError:
         raise UsageError(f"no such file: {path}") from None
     except OSError as error:
@@ -43,8 +51,12 @@ def read(path: Path) -> np.ndarray:
     pillow = _pillow()
     try:
         with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:
+            if image.format == "PNG":
+                _whole(data)
             return _levels(image)
-    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
+    except pillow.UnidentifiedImageError:
+        raise UsageError(f"{path} is no picture that can be read: its header is damaged") from None
+    except (OSError, SyntaxError, ValueError, struct.error, zlib.error, pillow.DecompressionBombError) as error:
         raise UsageError(f"{path} is no picture that can be read: {error}") from error
 
 
@@ -55,13 +67,29 @@ def _levels(image: Any) -> np.ndarray:
     return np.asarray(image if image.mode == "L" else image.convert("RGB").convert("L"), np.float64)
 
 
+def _whole(data: bytes) -> None:
+    """ValueError where a PNG holds less than its rows, for which Pillow puts zeros."""
+    width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    rows = [(-(-(width - x) // dx), -(-(height - y) // dy)) for x, y, dx, dy in (_PASSES if interlaced else _ONE)]
+    wanted = sum(h * (1 + (w * bits + 7) // 8) for w, h in rows if w > 0 and h > 0)
+    packed, at = b"", 8
+    while at + 8 <= len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        packed += data[at + 8 : at + 8 + length] if data[at + 4 : at + 8] == b"IDAT" else b""
+        at += length + 12
+    held = len(zlib.decompressobj().decompress(packed, wanted))
+    if held < wanted:
+        raise ValueError(f"its rows take {wanted:,} bytes, it holds {held:,}")
+
+
 def write(path: Path, levels: np.ndarray) -> None:
     """A picture of integers from 0 to 255, [height, width] or, of colours, [height, width, 3]: a binary PGM or PPM
     where the name ends in .pgm, else a PNG. UsageError where it cannot be written."""
     assert ((levels >= 0) & (levels <= 255)).all(), f"levels from {levels.min()} to {levels.max()}"
     image = _pillow().fromarray(np.ascontiguousarray(levels, np.uint8))
     try:
-        image.save(path, _FORMATS[path.suffix == ".pgm"])
+        replace_by(path, lambda file: image.save(file, _FORMATS[path.suffix == ".pgm"]))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 

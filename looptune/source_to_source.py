@@ -63,12 +63,13 @@ def transform(
 
 def encoded(file: Path, text: str) -> bytes:
     """What ``transform`` gives in the encoding of the file that it was given."""
-    return text.encode(encoding(read_source(file)), errors="backslashreplace")
+    return text.encode(encoding(read_source(file)) if file.is_file() else "utf-8", errors="backslashreplace")
 
 
 def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
     """The file with the edits made: what they leave alone is as it was, line ends included."""
-    raw = as_written(read_source(Path(unit.path))) if unit.path != "<source>" else unit.text
+    file = Path(unit.path)
+    raw = as_written(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
     mark = "\ufeff" if raw.startswith("\ufeff") else ""
     raw = raw.removeprefix(mark)
     ends = "\r\n" if "\r\n" in raw else "\n"

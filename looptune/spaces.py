@@ -10,6 +10,7 @@ from looptune.bind import originals
 from looptune.errors import DirectiveError, UsageError
 from looptune.frontend import Unit, directive
 from looptune.ir import Codelet
+from looptune.keeping import read_file
 from looptune.tune.derive import derive
 from looptune.tune.readers import t1
 from looptune.tune.space import Space, parse
@@ -24,7 +25,7 @@ def of(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: b
         own = written(unit)
         return parse(derive(analysis), "<derived>") if own is None else own
     try:
-        text = path.read_text()
+        text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
     problem_file = path.suffix == ".json"

@@ -17,6 +17,10 @@ ONE = "void f(int n, float A[n]) {{ for (int i = 0; i < n; i++) A[i] = {}; }}\n"
 REFUSED = {
     "parentheses": (ONE.format("(" * 5000 + "1" + ")" * 5000), "nested too deeply"),
     "digits": (ONE.format("1" * 3000), "fits no integer type"),
+    "macros": (
+        "".join(f"#define M{k} M{k + 1} + M{k + 1}\n" for k in range(40)) + ONE.format("M0"),
+        "the macros here expand to more than 100,000 tokens",
+    ),
     "directive": (ONE.format("1").replace("for", "\n#pragma looptune unroll " + "9" * 5000 + "\nfor"), "18 digits"),
 }
 

@@ -72,6 +72,7 @@ MISTAKES = {
         ["run", "gemm.c", "--sweep", "--space", "open.space", *RUN],
         "open.space:1:16: this { is not closed\n  loop k: unroll {1..\n                 ^",
     ),
+    "a space without a sweep": (["run", "gemm.c", "--space", "words.space", *RUN], "--space is for --sweep: without"),
     "a space of words": (["run", "gemm.c", "--sweep", "--space", "words.space", *RUN], "words.space:1:1: expected"),
     "a space of bytes": (
         ["run", "gemm.c", "--sweep", "--space", "binary.space", *RUN],
@@ -152,7 +153,18 @@ def test_a_mistake_is_one_message(here: Path, mistake: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["run"], ["nonsense"], ["run", "gemm.c", "--jobs", "0"], ["emit", "gemm.c", "--wat"]], ids=str
+    "arguments",
+    [
+        [],
+        ["run"],
+        ["nonsense"],
+        ["run", "gemm.c", "--jobs", "0"],
+        ["run", "gemm.c", "--seed", "-1"],
+        ["run", "gemm.c", "--timeout", "inf"],
+        ["run", "gemm.c", "--finals", "nan"],
+        ["emit", "gemm.c", "--wat"],
+    ],
+    ids=str,
 )
 def test_wrong_usage_shows_the_usage(here: Path, arguments: list[str]) -> None:
     """click's own refusals end with code 2 and the usage, never a traceback."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,22 @@ def test_arrays_come_out_as_files(folder: Path) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), arrays["d"])
     with pytest.raises(UsageError, match=r"cannot write no/d\.npy"):
         dump._write(dump.Wanted(Path("no/d.npy"), "d"), arrays)
+
+
+def chunk(part: tuple[bytes, bytes]) -> bytes:
+    """A part of a PNG: its length, its kind, what it holds and a check of the last two."""
+    whole = b"".join(part)
+    return struct.pack(">I", len(part[1])) + whole + struct.pack(">I", zlib.crc32(whole))
+
+
+@pytest.mark.parametrize("bits", [1, 8, 16])
+def test_rows_that_a_picture_lacks_are_no_zeros(bits: int, tmp_path: Path) -> None:
+    """A PNG whose data end early is refused with both numbers, at every depth; the whole one is read."""
+    rows = (b"\0" + b"\1" * (10 * bits + 7 >> 3)) * 10
+    whole, short = tmp_path / "whole.png", tmp_path / "short.png"
+    for path, held in ((whole, rows), (short, rows[: len(rows) // 2])):
+        parts = ((b"IHDR", struct.pack(">IIBBBBB", 10, 10, bits, 0, 0, 0, 0)), (b"IDAT", zlib.compress(held)))
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(map(chunk, (*parts, (b"IEND", b"")))))
+    assert pictures.read(whole).shape == (10, 10)
+    with pytest.raises(UsageError, match=f"its rows take {len(rows)} bytes, it holds {len(rows) // 2}"):
+        pictures.read(short)

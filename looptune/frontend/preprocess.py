@@ -25,14 +25,15 @@ from looptune.frontend.condition import evaluated
 from looptune.frontend.lines import joined
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined import GNU, predefined
+from looptune.keeping import read_file
 from looptune.source import Span
 
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
 _GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
 _DEEPEST = 50
 """Includes inside includes; gcc stops at 200, pcpp's recursion allows fewer."""
-_LARGEST = 64 * 2**20
-"""Bytes of a source file."""
+_MOST = 100_000
+"""Tokens that the macros of a line make."""
 _ASKED = ("__has_include", "__has_include_next", "__has_attribute", "__has_builtin", "__has_c_attribute",
           "__has_cpp_attribute", "__has_feature", "__has_extension")  # fmt: skip
 _SYSTEM = ("/usr/local/include", "/usr/include")
@@ -89,11 +90,10 @@ def read_source(path: Path) -> bytes:
     mode = path.stat().st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         raise ParseError(f"{path} is a device, not a source file")
-    with path.open("rb") as file:
-        data = file.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise ParseError(f"{path} has more than {_LARGEST:,} bytes")
-    return data
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise ParseError(f"cannot read {path}: {error.strerror}") from error
 
 
 def encoding(data: bytes) -> str:
@@ -150,6 +150,7 @@ class _Preprocessor(pcpp.Preprocessor):
         self.skipped: list[str] = []
         self.missing: list[tuple[str, Span]] = []
         self.defined: list[Span] = []
+        self.expanding = Span(path, 1, 1)
         self.pinned: frozenset[str] = frozenset()
         self.macros.update(_begun(tuple(predefined().items())))
         for name, value in defines.items():
@@ -268,6 +269,16 @@ class _Preprocessor(pcpp.Preprocessor):
         if name in ("if", "elif"):
             toks[:] = self.answered(toks)
         return True
+
+    def expand_macros(self, tokens: list[Any], expanding_from: Sequence[str] = ()) -> list[Any]:
+        """The tokens with their macros expanded. ParseError where a line or a macro grows beyond what can be read."""
+        before = len(tokens)
+        named = next((t for t in tokens if getattr(t, "origin", None) is not None), None)
+        self.expanding = self.expanding if named is None else self.line_span(*named.origin[:2])
+        found: list[Any] = super().expand_macros(tokens, list(expanding_from))
+        if len(found) - before > _MOST:
+            raise ParseError(f"the macros here expand to more than {_MOST:,} tokens", self.expanding)
+        return found
 
     def evalexpr(self, tokens: list[Any]) -> tuple[int, None]:
         """The value of the tokens after ``#if``."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import struct
-import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from looptune.keeping import replace_by
 
 _RAISED = (
     OSError, ValueError, TypeError, KeyError, EOFError, IndexError, AttributeError, SyntaxError, RecursionError,
@@ -51,11 +51,4 @@ def _array(name: str, found: Any) -> np.ndarray:
 def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """A .npz file that others see whole or not at all; OSError where it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.stem}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    replace_by(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]

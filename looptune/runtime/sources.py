@@ -133,6 +133,8 @@ def _named(path: Path) -> dict[str, Given]:
 
 
 def _start(path: Path) -> bytes:
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UsageError(f"{path} is no regular file: inputs are read more than once")
     try:
         with path.open("rb") as stream:
             return stream.read(8)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from looptune.errors import UsageError
+from looptune.keeping import read_file
 from looptune.tune import located
 from looptune.tune.readers import kernel_tuner, rows, t4, wisdom
 from looptune.tune.recording import Measured, Recording
@@ -24,6 +25,8 @@ from looptune.tune.store import Store
 
 __all__ = ["Measured", "Recording", "read", "select"]
 
+_LARGEST = 2**30
+"""Bytes of a recording."""
 _UNCLOSED = ("", "}}", "}\n}")
 """A Kernel Tuner cache that is still being written lacks its last two braces."""
 
@@ -36,9 +39,9 @@ def read(path: Path) -> list[Recording]:
 def every(path: Path) -> list[Recording]:
     """All recordings of a file, those with a single time too."""
     try:
-        with path.open("rb") as file:
-            ours = file.read(16) == b"SQLite format 3\0"
-        text = "" if ours else path.read_bytes().decode()
+        data = read_file(path, _LARGEST)
+        ours = data.startswith(b"SQLite format 3\0")
+        text = "" if ours else data.decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "it is neither a store nor text")
         raise UsageError(f"cannot read {path}: {reason}") from error

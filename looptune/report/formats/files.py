@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from looptune.errors import UsageError
+from looptune.keeping import replace_text
 from looptune.report.formats import kernel_tuner, t1, t4, wisdom
 from looptune.tune.searched import Search
 
@@ -61,7 +62,7 @@ def write(files: Mapping[str, str], output: Path | None) -> list[Path]:
         (output if folder else output.parent).mkdir(parents=True, exist_ok=True)
         paths = [output / name if folder else output for name in files]
         for path, text in zip(paths, files.values(), strict=True):
-            path.write_text(text, encoding="utf-8")
+            replace_text(path, text)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
     return paths
