@@ -16,6 +16,7 @@ from looptune.analysis import Analysis
 from looptune.assumed import assumed
 from looptune.backends.accumulating import vectorised
 from looptune.errors import LooptuneError
+from looptune.excess import excessive
 from looptune.frontend import Unit
 from looptune.frontend.placed import Placed
 from looptune.ir import If, Loop, Scalar, Stmt, While
@@ -33,7 +34,7 @@ from looptune.schedule import Scheduled, Step, schedule
 from looptune.scope import names_in
 from looptune.simplify import is_integer
 from looptune.source import Span
-from looptune.suggest import Suggestion, instead
+from looptune.suggest import Suggestion, instead, without
 from looptune.threads import torn
 from looptune.transforms.base import statements
 
@@ -130,7 +131,14 @@ def explain(
     done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
     integers = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
-    judged = [_judged(analysis, placed, s, unit.values) for s in done.steps]
+    too_much = {(b.directive.span, b.loop): why for b, why in excessive(analysis, placed, unit.values, gpu=True)}
+    judged = [_judged(analysis, placed, s, unit.values, too_much.get(_place(s))) for s in done.steps]
+    if too_much:
+        codelet = analysis.codelet
+        for step in (s for s in done.steps if _place(s) in too_much):
+            codelet = without(codelet, step.directive)
+        rest = [p for p in placed if all(p.directive.span != span for span, _ in too_much)]
+        done = schedule(analysis.of(codelet), rest, unit.values, keep_going=True)
     judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = permitted(analysis) if everything else None
@@ -182,10 +190,22 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
                      tuple(shared), reason, unknown)  # fmt: skip
 
 
-def _judged(analysis: Analysis, placed: Sequence[Placed], step: Step, values: Mapping[str, int | float]) -> Judged:
+def _place(step: Step) -> tuple[Span, tuple[int, int]]:
+    return step.directive.span, (step.number, step.piece)
+
+
+def _judged(
+    analysis: Analysis,
+    placed: Sequence[Placed],
+    step: Step,
+    values: Mapping[str, int | float],
+    too_much: LooptuneError | None,
+) -> Judged:
     where = (step.text, step.number, step.piece, step.loop, step.directive.span)
     if step.refusal is not None:
         return Judged(*where, "refused", step.refusal, instead(analysis, placed, step, values))
+    if too_much is not None:
+        return Judged(*where, "refused", too_much)
     return Judged(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
 
 

@@ -18,6 +18,7 @@ from looptune.defaults import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.deploy.runtime.reach import reached, too_short
 from looptune.errors import LooptuneError, UsageError
 from looptune.escape import printable, utf8
+from looptune.excess import excessive
 from looptune.floats import Floats, chosen
 from looptune.frontend import Unit, load
 from looptune.frontend.placed import parse_lines
@@ -200,7 +201,10 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     lab = KernelLab(job, context)
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
-    advised(lab.analysis, parse_lines(annotated.lines, "configuration"), job.problem.values)
+    placed = parse_lines(annotated.lines, "configuration")
+    advised(lab.analysis, placed, job.problem.values)
+    for _, refusal in excessive(lab.analysis, placed, job.problem.values, gpu=target.name in ("numba-cuda", "cuda-c")):
+        raise refusal
     name = _name(request, unit)
     first = Prepared(
         request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why),

@@ -67,7 +67,7 @@ def instead(
     analysis: Analysis, placed: Sequence[Placed], step: Step, values: Mapping[str, int | float]
 ) -> tuple[Suggestion, ...]:
     """The legal ones of what ``step``'s directive could be changed to, the nearest first, at most three."""
-    codelet = _without(analysis.codelet, step.directive)
+    codelet = without(analysis.codelet, step.directive)
     rest = [p for p in placed if p.directive.span != step.directive.span]
     bare = analysis.of(codelet)
     found: list[Suggestion] = []
@@ -77,14 +77,17 @@ def instead(
     return tuple(found)
 
 
-def _without(codelet: Codelet, directive: Directive) -> Codelet:
+def without(codelet: Codelet, directive: Directive) -> Codelet:
+    """The codelet, as if the directive were not in its file."""
+
     def rule(n: Node) -> Node | None:
         match n:
             case Loop() | While() | If() | Assign() if any(d.span == directive.span for d in n.directives):
                 return replace(n, directives=tuple(d for d in n.directives if d.span != directive.span))
         return None
 
-    return replace(codelet, body=rewrite(rule, codelet.body))
+    own = tuple(d for d in codelet.directives if d.span != directive.span)
+    return replace(codelet, body=rewrite(rule, codelet.body), directives=own)
 
 
 def _legal(

@@ -23,7 +23,7 @@ RANKS = {
     "wording": 8, "rows": 8, "begun": 8, "reached": 9, "farthest": 9,
     "reductions": 9, "dealt": 9, "undealt": 9, "bind": 9, "plans": 9, "mapping": 10, "analysis": 10, "flops": 11,
     "mapped": 11, "openmp": 11, "outline": 11, "backends": 11, "threads": 11, "persistent": 11, "finished": 12,
-    "schedule": 13, "suggest": 14,
+    "schedule": 13, "suggest": 14, "excess": 14,
     "permitted": 14, "assumed": 14, "runtime": 14, "explain": 15, "tune": 15, "predict": 15, "compulsory": 15,
     "targets": 16, "proved": 16, "deploy": 17, "api": 18, "report": 18, "dump": 19,
     "source_to_source": 19, "places": 19, "doctor": 19, "finals": 20, "spaces": 19, "studies": 21, "preparation": 21,

@@ -215,6 +215,16 @@ class Transform(ABC):
         """How often it writes out the loop's body."""
         return 1
 
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        """How many iterations it takes together of which loop; "" is the one that it is for."""
+        return ()
+
+    @property
+    def threads(self) -> int:
+        """How many threads it gives a block; 0 where it does not say."""
+        return 0
+
     @abstractmethod
     def apply(self, site: Site) -> Change: ...
 

@@ -2,7 +2,8 @@
 
     #pragma hmppcg grid blocksize 32x8      covers its loop and the loops nested in it; default 32x8
 
-Legal when: always; the device's limit on threads per block is checked when the kernel is built.
+Legal when: always. `check` and `run` on a GPU of NVIDIA's refuse blocks of more than 1,024 threads; a version of a
+space that has more is over a limit, and what another device takes is checked when the kernel is built.
 Gain: coalescing (x a multiple of 32), occupancy, reuse in L1. Cost: idle threads at the edges.
 """
 
@@ -16,6 +17,8 @@ from looptune.errors import DirectiveError
 from looptune.ir import Arg, Directive
 from looptune.transforms.base import Change, Example, Site, Transform, covered, wrong
 
+GPU_THREADS = 1024
+"""Of a block, on all of NVIDIA's GPUs since compute capability 2.0 and most others."""
 MOST_THREADS = 65_536
 """More than any device takes; what each takes it says when the kernel is made."""
 
@@ -27,7 +30,8 @@ def block_of(arg: Arg) -> tuple[int, ...]:
         raise DirectiveError("a block size is one or two positive numbers, such as 32x8", arg.span)
     if prod(sizes) > MOST_THREADS:
         raise DirectiveError(
-            f"a block of {prod(sizes):,} threads: no device has more than {MOST_THREADS:,}, most 1,024", arg.span
+            f"a block of {prod(sizes):,} threads: no device has more than {MOST_THREADS:,}, most {GPU_THREADS:,}",
+            arg.span,
         )
     return tuple(sizes)
 
@@ -49,6 +53,10 @@ class Grid(Transform):
             case (arg, *_):
                 raise wrong(cls, arg, ("blocksize",))
         raise DirectiveError(f"grid needs a block size (syntax: {cls.syntax})", directive.span)
+
+    @property
+    def threads(self) -> int:
+        return prod(self.block)
 
     def apply(self, site: Site) -> Change:
         return covered(site, block=self.block)

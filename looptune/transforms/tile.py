@@ -53,6 +53,10 @@ class Tile(Transform):
     sizes: tuple[tuple[str, int], ...]
     """(loop, size) pairs, outermost first; the name "" is the loop the directive stands before."""
 
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        return self.sizes
+
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         if not directive.args:

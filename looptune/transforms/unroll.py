@@ -67,6 +67,10 @@ class Unroll(Transform):
     def copies(self) -> int:
         return self.factor
 
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        return (("", self.factor),)
+
     @classmethod
     def parse(cls, directive: Directive) -> Self:
         given = [a for a in directive.args if a.values]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from looptune.backends.base import Resources
+from looptune.transforms.grid import GPU_THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Limits:
     """Threads, registers and bytes of (static) shared memory a block, bytes of local memory a thread; the same on all
     GPUs since compute capability 5.0."""
 
-    threads: int = 1024
+    threads: int = GPU_THREADS
     registers: int = 65536
     shared_bytes: int = 48 * 1024
     local_bytes: int = 512 * 1024
