@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from looptune.escape import printable
 from looptune.runtime.outcome import CLASSES, Outcome, Timed
 from looptune.tune.store import Context, Row
 
@@ -95,7 +96,7 @@ def text(failures: Sequence[Failure]) -> str:
         if f.context != before:
             lines += [*([""] if lines else []), heading(f.context), ""]
             before = f.context
-        said = f.evidence.splitlines()
+        said = [printable(line) for line in f.evidence.splitlines()]
         more = [f"... {len(said) - _SHOWN_LINES} lines more, see --json"] if len(said) > _SHOWN_LINES else []
         lead = f"  {f.status.replace('_', ' '):10}  {f.configurations:>5} x  "
         shown = [*said[:_SHOWN_LINES], *more]

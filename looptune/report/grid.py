@@ -115,11 +115,11 @@ def _tex_cell(text: str, kind: Kind) -> str:
 def _markdown(text: str, kind: Kind) -> str:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     if kind == "code":
-        return "<br>".join(f"<code>{_inert(line)}</code>" for line in lines)
-    return " ".join(map(_inert, lines))
+        return "<br>".join(f"<code>{inert(line)}</code>" for line in lines)
+    return " ".join(map(inert, lines))
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Neither HTML nor Markdown, and no end of a cell."""
     marks = {"|": "&#124;", "*": "&#42;", "_": "&#95;", "`": "&#96;", "[": "&#91;", "\\": "&#92;"}
     return "".join(marks.get(ch, ch) for ch in escape(text, quote=False))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from math import exp, inf, isfinite, log
 from typing import Any
 
+from looptune.report.grid import inert
 from looptune.report.tables import time_text
 from looptune.tune.simulate import LEVELS, Comparison, Score, Spread
 
@@ -89,7 +90,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
     """The summary and every table, as one page."""
-    tables = [block for c in comparisons for block in (f"## {title(c)}", "", *_markdown(c), "")]
+    tables = [block for c in comparisons for block in (f"## {inert(title(c))}", "", *_markdown(c), "")]
     return "\n".join(["# Search strategies compared", "", "```", summary(comparisons), "```", "", *tables])
 
 

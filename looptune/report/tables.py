@@ -14,6 +14,7 @@ from typing import Any
 
 from looptune.errors import UsageError
 from looptune.keeping import replace_text
+from looptune.report.grid import inert
 from looptune.report.result import SHARES, VERSIONS, Entry, Held, Result
 from looptune.runtime.roofline import Peaks
 
@@ -220,7 +221,7 @@ def markdown(result: Result) -> str:
     rows = ["| " + " | ".join(cells) + " |" for cells in (HELD, *held(result))]
     kernels = [rows[0], "|" + "---|" * len(HELD), *rows[1:], ""] if result.held else []
     rows = [
-        f"| {of} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {' '.join(how.split())} |"
+        f"| {inert(of)} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {inert(' '.join(how.split()))} |"
         for of, text, how in guests(result)
     ]
     others = ["| best of | directives | over the winner |", "|---|---|---|", *rows, ""] if rows else []

@@ -395,6 +395,8 @@ def _context(*parts: str) -> Context:
     check(sizes, Mapping[str, int | float], "sizes")
     check(options, Mapping[str, int | float | bool | str | None], "options")
     check(options.get("cores", 0), int, "cores")
+    for text in (*sizes, *options, *(v for v in options.values() if isinstance(v, str))):
+        _check_shown(text, "a name among sizes and options")
     return context
 
 
