@@ -45,6 +45,8 @@ def replace_by(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         with path.open("wb") as file:
             write(file)
         return
+    if mode is not None and not os.access(path, os.W_OK):  # renaming would not ask
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

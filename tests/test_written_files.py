@@ -52,6 +52,15 @@ def test_what_cannot_be_written_whole_leaves_the_file(tmp_path: Path) -> None:
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("out", "old")]
 
 
+def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its folder may be; who runs this as root may write everything, so the answer is given here."""
+    (tmp_path / "out").write_text("old")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError):
+        replace_file(tmp_path / "out", b"new")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("out", "old")]
+
+
 def test_a_pipe_without_a_writer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a source and in an #include as well: an error, where there was no end."""
     monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
