@@ -110,7 +110,7 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
 def shown(p: Poly) -> str:
     """
     >>> shown({("m", "n"): 1, ("n",): -2, (): 3})
-    'm * n - 2 * n + 3'
+    'm * n + 3 - 2 * n'
     """
     text = ""
     for factors, k in sorted(p.items(), key=lambda item: (item[1] < 0, -len(item[0]), item[0])):

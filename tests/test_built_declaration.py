@@ -100,6 +100,13 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
         unit_of("struct q { int x; };", "void f(int n, struct q s, double *w, double *x)", tmp_path)
 
 
+def test_a_counter_of_the_file_that_is_read_is_refused(tmp_path: Path) -> None:
+    """The loops leave its last value behind, which a function with counters of its own cannot."""
+    text = "int x[40], i;\nvoid f(int n) { for (i = 0; i < n; i++) x[i] = i; }\nint g(void) { return i; }\n"
+    with pytest.raises(UsageError, match="other functions read i at file scope"):
+        build.as_c(load(text, kernel="f"), tmp_path / "none", "auto", "looptune build", default=True)
+
+
 def test_a_scop_is_a_function_of_its_own(tmp_path: Path) -> None:
     """The comment says so; what the loops assume stands in it too."""
     (tmp_path / "h.c").write_text(

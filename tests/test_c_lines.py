@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import oracle
@@ -14,6 +13,7 @@ from looptune.errors import ParseError, UsageError
 from looptune.frontend import load
 from looptune.frontend.lines import joined
 from looptune.frontend.predefined import fixed, predefined
+from looptune.keeping import LARGEST
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
@@ -133,16 +133,16 @@ def test_a_compiler_that_says_nothing_is_none(monkeypatch: pytest.MonkeyPatch, t
     assert predefined() == fixed()
 
 
-def test_devices_and_huge_files_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_devices_and_huge_files_are_not_read(tmp_path: Path) -> None:
     """Neither as the file nor as a header; the message names it and the line."""
     with pytest.raises(UsageError, match="/dev/zero is a device"):
         load("/dev/zero")
     with pytest.raises(ParseError, match="/dev/zero is a device") as refused:
         load('\n#include "/dev/zero"\nvoid f(int n, int a[n]) { for (int i = 0; i < n; i++) a[i] = 1; }\n')
     assert refused.value.span.line == 2
-    monkeypatch.setattr(sys.modules["looptune.frontend.preprocess"], "_LARGEST", 100)
-    (tmp_path / "large.c").write_text(TEXTS["what every compiler defines"])
-    with pytest.raises(UsageError, match=r"large\.c has more than 100 bytes"):
+    with (tmp_path / "large.c").open("w") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(UsageError, match=r"large\.c: it has more than 67,108,864 bytes"):
         load(tmp_path / "large.c")
 
 

@@ -82,7 +82,11 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
 
 def _outside(p: Array | Scalar, file: s.File) -> str:
     """The declaration of what the codelet takes from the file, with its qualifiers; pointers are none of arrays."""
-    d = next(d for d in file.globals if d.name == p.name)
+    d = next((d for d in file.globals if d.name == p.name), None)
+    if d is None:  # the last value of a counter at file scope
+        name = p.name.removesuffix("_last")
+        raise UsageError(f"other functions read {name} at file scope, which C that is built here does not count with: "
+                         f"write for (int {name} = …)")  # fmt: skip
     text = d.c[1].partition(" = ")[0]
     if isinstance(d.type, s.Pointer):
         named = _typedef(text)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looptune.runtime.cc import OPTIMISED, complaint, floating, undefined_allowed
+from looptune.runtime.cc import OPTIMISED, complaint, floating, own_symbols_first, undefined_allowed
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -135,7 +135,7 @@ def compiled(text: Text, folder: Path) -> Path:
 def shared(text: Text, folder: Path) -> Path:
     """The text as a library, in ``folder``. NoReference as for ``compiled``."""
     made = folder / "text.so"
-    _taken(complaint(["-shared", _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
+    _taken(complaint(["-shared", *own_symbols_first(), _translated(text, folder, "-fPIC"), "-lm", "-o", str(made)]))
     return made
 
 

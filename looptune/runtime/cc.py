@@ -64,6 +64,11 @@ def complaint(arguments: Sequence[str]) -> str | None:
     return (errors + said + [f"{name} ended with {done.returncode}"])[0]
 
 
+def own_symbols_first() -> tuple[str, ...]:
+    """Linker flags for a library whose functions call each other, whatever the process has under the same names."""
+    return () if sys.platform == "darwin" else ("-Wl,-Bsymbolic",)
+
+
 def undefined_allowed() -> tuple[str, ...]:
     """Linker flags for a program of which one function is called: what the others need may be missing."""
     if sys.platform == "darwin":
