@@ -38,7 +38,7 @@ from looptune.pretty import show
 from looptune.ranges import apart
 from looptune.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.rows import by_rows, chosen
-from looptune.scope import assigned, names, names_in, reducing, written
+from looptune.scope import assigned, names, names_in, reducing, share_conditions, written
 from looptune.simplify import add, div, largest, mul, smallest, sub
 from looptune.team import called, teamed
 from looptune.told import Told, Wanted, by_loops, unfit, wanted
@@ -185,7 +185,7 @@ class _Dealing:
             chained = (*chain, *g.each)
             team = len(chained) == 1 and first.parts >= SEVERAL
             each = ((c, _added(some, held, every, sure=c.sure, team=team)) for c, some in together)
-            joined = tuple(s for c, some in each for s in _under(c.given, some))
+            joined = share_conditions(s for c, some in each for s in _under(c.given, some))
             body = (*ahead, *_under(runs, joined), *behind)
             if team:
                 whole += _within((replace(chained[0], axis="x"),), _under(given, body))
@@ -224,8 +224,8 @@ class _Dealing:
         parts = (s for a, g in adding for s in _under(g, (Assign(a.own, a.joined(a.own, held[a.target])),)))
         first = (Assign(a.own, a.identity) for a, _ in adding)
         after = substitute(sums.after, {a.target.name: a.own for a, _ in adding if isinstance(a.target, Var)})
-        added = (*first, replace(every, body=tuple(parts), mode="sequential"), *after)
-        return (*begin, _share(sums.loop, part, {}, varying), *stored), added
+        added = (*first, replace(every, body=share_conditions(parts), mode="sequential"), *after)
+        return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
         own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)

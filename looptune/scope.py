@@ -6,10 +6,10 @@ A local declared in such a block is private to each iteration of the loops aroun
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from looptune.ir import Array, Assign, Const, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.rewrite import walk, walk_stmts
 
 
@@ -28,6 +28,25 @@ def names(stmts: Iterable[Stmt]) -> set[str]:
 def written(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays the statements assign."""
     return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+
+
+def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """Neighbours under one condition, which none of them changes, as one statement.
+
+    if (n > 0) x[0] = 1;  if (n > 0) x[1] = 1;     ==>     if (n > 0) { x[0] = 1; x[1] = 1; }
+    """
+    out: list[Stmt] = []
+    for stmt in stmts:
+        match stmt, out[-1:]:
+            case If(cond, then, ()), [If(before, first, ()) as one] if cond == before and _lasts(cond, first):
+                out[-1] = replace(one, then=share_conditions((*first, *then)))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def _lasts(cond: Expr, body: Sequence[Stmt]) -> bool:
+    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written(body)
 
 
 def assigned(stmts: Iterable[Stmt]) -> set[Var | Load]:

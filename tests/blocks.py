@@ -1,7 +1,8 @@
 """Numba's CUDA simulator with a greenlet for each thread of a block, instead of an operating system's thread.
 
 They run one at a time, each up to the next barrier, in an order shuffled anew after each: what depends on a barrier
-that is missing comes out wrong. Importing this is enough; it is for a process with ``NUMBA_ENABLE_CUDASIM=1``.
+that is missing comes out wrong. Integers are Python's, cut to size where a kernel casts them, as Numba computes with 64
+bits between casts and NumPy does not. Importing this is enough; it is for a process with ``NUMBA_ENABLE_CUDASIM=1``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Block:
 
     def run(self, at: tuple[int, ...], *args: Any) -> None:
         self.at = kernelapi.Dim3(*at)
-        plain = [a._item._ary if isinstance(a, FakeWithinKernelCUDAArray) else a for a in args]
+        plain = [_plain(a) for a in args]
         places = np.ndindex(*self.shape)
         waiting = [Thread(self, place, lambda: self.function(*plain)) for place in places]
         while waiting:
@@ -70,6 +71,47 @@ class Block:
             assert len(met) in (0, len(waiting)), f"{len(waiting) - len(met)} threads ended before a barrier of others"
             self.votes = [thread.vote for thread in met]
             waiting = met
+
+
+class Integers(np.ndarray):
+    """An array whose elements are read as Python's integers."""
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        return found if isinstance(found, np.ndarray) else found.item()
+
+
+def _plain(given: Any) -> Any:
+    if isinstance(given, FakeWithinKernelCUDAArray):
+        array: np.ndarray = given._item._ary
+        return array.view(Integers) if array.dtype.kind in "iu" else array
+    return given.item() if isinstance(given, np.integer) else given
+
+
+class Cast:
+    """An integer type as kernels call it, and as they name it of an array."""
+
+    def __init__(self, name: str) -> None:
+        self.dtype, bits = np.dtype(name), 8 * np.dtype(name).itemsize
+        self.values, self.least = 1 << bits, 0 if name.startswith("u") else 1 << (bits - 1)
+
+    def __call__(self, value: Any) -> int:
+        return (int(value) + self.least) % self.values - self.least
+
+
+CASTS = {name: Cast(name) for name in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+
+
+class Arrays:
+    """In place of NumPy where the simulator makes a kernel's own arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def empty(shape: Any, dtype: Any) -> np.ndarray:
+        made = np.empty(shape, dtype)
+        return made.view(Integers) if made.dtype.kind in "iu" else made
 
 
 class Threads:
@@ -82,10 +124,20 @@ class Threads:
 
 def jit(*args: Any, launch_bounds: object = None, max_registers: object = None, **options: Any) -> Any:
     """``cuda.jit`` with what it tells a compiler, of which the simulator knows nothing."""
-    return simulated(*args, **options)
+    made = simulated(*args, **options)
+    if args and callable(args[0]):
+        args[0].__globals__.update(CASTS)
+        return made
+
+    def decorate(function: Any) -> Any:
+        function.__globals__.update(CASTS)
+        return made(function)
+
+    return decorate
 
 
 if config.ENABLE_CUDASIM:
     simulated, cuda.jit = cuda.jit, jit
 kernel.BlockManager = Block
 kernelapi.threading = Threads
+kernelapi.np = Arrays()

@@ -96,10 +96,7 @@ def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, 
         return None
     dtype = COUNTING if any(f.dtype == COUNTING for f in made) else shown
     limits = tuple((a.op, to(f.limits[0][1], dtype)) for a, f in zip(asked, made, strict=True))
-    first = to(made[0].start, dtype)
-    for other in made[1:]:
-        first = smallest(first, to(other.start, dtype))
-    return Ends(dtype, first, limits, shown)
+    return Ends(dtype, to(made[0].start, dtype), limits, shown)
 
 
 def _lasting(own: str, asked: Sequence[Asked]) -> list[Asked]:
@@ -175,22 +172,18 @@ def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative)
 def _apart(start: Expr, a: Asked, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
     """Return start and bound in 64 signed bits, such that the loop runs as often as in unsigned ones.
 
-    Of 64 unsigned bits the less of the two may be a difference that has wrapped. Where the loop does not run at all, it
-    takes the place of the greater one, or, where the relation would let the loop run there, of what lies beyond it.
+    Of 64 unsigned bits the less of the two may be a difference that has wrapped. Where the loop does not run at all,
+    the start takes the place of the bound, or, where the relation would let the loop run there, its neighbour does:
+    the counter ends as what it began with.
     """
     first, last = to(start, a.kind), to(a.bound, a.kind)
     if a.kind != "uint64" or _tame(last if down else first, known):
         return to(first, COUNTING), to(last, COUNTING)
-    strict = len(a.op) == 1
-    if down:
-        return to(largest(first, last), COUNTING) if strict else _beyond(first, last), to(last, COUNTING)
-    return to(first, COUNTING), to(largest(first, last), COUNTING) if strict else _beyond(last, first)
-
-
-def _beyond(e: Expr, other: Expr) -> Expr:
-    """Return ``e`` in 64 signed bits, or one less than ``other`` where ``e`` is below that as an unsigned number."""
-    less = fold(Bin("-", to(other, COUNTING), Const(1, COUNTING), span=other.span))
-    return fold(Select(Bin("<", e, other), less, to(e, COUNTING), span=e.span))
+    if len(a.op) == 1:
+        return to(first, COUNTING), to(smallest(first, last) if down else largest(first, last), COUNTING)
+    beside = fold(Bin("+" if down else "-", to(first, COUNTING), Const(1, COUNTING), span=first.span))
+    passed = Bin("<", first, last) if down else Bin("<", last, first)
+    return to(first, COUNTING), fold(Select(passed, beside, to(last, COUNTING), span=last.span))
 
 
 def _tame(e: Expr, known: Nonnegative) -> bool:

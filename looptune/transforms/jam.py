@@ -19,7 +19,7 @@ from looptune.poly.bounds import signed
 from looptune.poly.rows import polynomial
 from looptune.ranges import never_wraps
 from looptune.rewrite import conjuncts, walk, walk_stmts
-from looptune.scope import names_in, written
+from looptune.scope import names_in, share_conditions, written
 from looptune.simplify import largest, mod, smallest, sub
 from looptune.transforms.base import Site, first_from
 
@@ -59,7 +59,7 @@ def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
                                   "together with that of another")  # fmt: skip
             case _:
                 out += (s for c in alone for s in _guarded(c))
-    return tuple(out)
+    return share_conditions(out)
 
 
 def _guarded(copy: _Copy) -> tuple[Stmt, ...]:

@@ -22,7 +22,7 @@ from looptune.ir import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, N
 from looptune.poly.rows import polynomial
 from looptune.ranges import harmless, has_iteration
 from looptune.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
-from looptune.scope import names_in, written
+from looptune.scope import names_in, share_conditions, written
 from looptune.transforms.base import statements
 from looptune.transforms.jam import implies
 
@@ -176,7 +176,8 @@ class _Regrouping:
             added = adding[0], *(_under(wanted, adding[1]) if sum_.also else ())
             # Of no terms there is no sum: its element may be none of the array, and its factors infinite.
             after += _under(first.given, *_under(first.ran, *added))
-        return (*before, *rewrite_stmts(lambda s: _replaced(s, new), (loop,)), *after)
+        rest = rewrite_stmts(lambda s: _replaced(s, new), (loop,))
+        return (*share_conditions(before), *rest, *share_conditions(after))
 
     def accumulations(self, sum_: _Sum, own: Var) -> dict[int, Stmt | tuple[Stmt, ...]]:
         """What takes the place of each term, by identity."""
