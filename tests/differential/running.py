@@ -24,7 +24,7 @@ def rotation(targets: Sequence[str], *, every: bool) -> Callable[[int], Sequence
     light = [t for t in targets if t in ("front", "transform")]
     heavy = [t for t in targets if t not in light]
     # A Numba kernel takes a second to compile, so that fewer cases have one.
-    often = {"numba-cpu": 2, "opencl": 2, "simulator": 4, "cuda-c": 6, "built": 1, "built-c": 4, "interpreter": 4}
+    often = {"numba-cpu": 1, "opencl": 1, "simulator": 6, "cuda-c": 8, "built": 1, "built-c": 6, "interpreter": 6}
     dealt = [t for t in heavy for _ in range(often.get(t, 1))]
 
     def of(index: int) -> Sequence[str]:
