@@ -54,7 +54,7 @@ def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, 
     if other is not None:
         return other
     chosen = _available(name)
-    facts = _gpu().Gpu(device).facts if on_gpu(chosen) else _facts(chosen)
+    facts = _gpu().facts(device) if on_gpu(chosen) else _facts(chosen)
     return target(chosen, facts, (device,), cache, floats=floats, warm=warm)
 
 
@@ -284,19 +284,23 @@ def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
 
 def each(cache: Path) -> tuple[Target, ...]:
     """A target for every device here, in the order of ``devices``."""
-    gpus = 0 if gpu_missing() else importlib.import_module("looptune.runtime.gpu").count()
     opencl = [resolve("opencl", cache)] if opencl_facts() else []
     others = (name for name in names() if name not in NAMES)
     return (
-        *(resolve("numba-cuda", cache, device=k) for k in range(gpus)),
+        *(resolve("numba-cuda", cache, device=k) for k in _gpus()),
         *opencl,
         *(resolve(name, cache) for name in ("numba-cpu", *others)),
     )
 
 
 def devices() -> tuple[Facts, ...]:
-    """The facts of every device kernels can run on here, GPUs first."""
-    return tuple(target.machine().facts for target in each(Path()))
+    """The facts of every device kernels can run on here, GPUs first. No GPU becomes the current one of this process."""
+    others = (target for target in each(Path()) if not on_gpu(target.name))
+    return (*(_gpu().facts(k) for k in _gpus()), *(target.machine().facts for target in others))
+
+
+def _gpus() -> range:
+    return range(0 if gpu_missing() else _gpu().count())
 
 
 def opencl_facts() -> tuple[Facts, ...]:

@@ -50,8 +50,7 @@ def test_sizes_of_0_and_1_and_in_either_order_are_among_them() -> None:
     assert any(e["n"] == 0 < e["m"] for e in at)
     assert any(e["m"] == 0 < e["n"] for e in at)
     assert any(e["n"] > e["m"] > 1 for e in at)
-    # an extent that is declared is positive: gemm's sums may begin in the first iteration of a loop over it
-    assert all(e["n"] > 0 < e["m"] for e in found(ROWS, n=40, m=30))
+    assert any(e["n"] == 0 < e["m"] for e in found(ROWS, n=40, m=30))
 
 
 @pytest.mark.parametrize(
@@ -60,13 +59,13 @@ def test_sizes_of_0_and_1_and_in_either_order_are_among_them() -> None:
         ("void f(int n, int x[n]) {\n  x[n - 1] = 0; for (int i = 0; i < n; i++) x[i] += 1; }", [1]),
         ("void f(int n, int *x) {\n  for (int i = 0; i < n; i++) x[i] = x[n - 2]; }", [0]),
         ("void f(int n, int x[8]) {\n  for (int i = 0; i < 8; i++) x[i] = x[i] % n; }", [1]),
-        ("void f(int n, int x[n - 1]) {\n  for (int i = 0; i < n - 1; i++) x[i] = 1; }", []),
-        ("void f(int n, int x[n]) {\n  for (int i = n - 1; i >= 0; i--) x[i] = i; }", [1]),
+        ("void f(int n, int x[n - 1]) {\n  for (int i = 0; i < n - 1; i++) x[i] = 1; }", [1]),
+        ("void f(int n, int x[n]) {\n  for (int i = n - 1; i >= 0; i--) x[i] = i; }", [1, 0]),
         ("void f(int n, int *x) {\n  for (int i = n - 1; i >= 0; i--) x[i] = i; }", [1, 0]),
     ],
 )
 def test_sizes_at_which_the_text_means_nothing_are_left_out(text: str, left: list[int]) -> None:
-    """An access outside an array, a division by zero, an extent that is not positive."""
+    """An access outside an array, a division by zero, an extent that is negative."""
     assert [at["n"] for at in found(text, n=40) if at["n"] in (0, 1)] == left
 
 

@@ -280,8 +280,8 @@ def test_flat_arrays_without_rows_may_touch_anything(write: str) -> None:
 # --- always_runs ----------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_over_an_extent_always_runs() -> None:
-    """Extents are positive; n - 1, triangular or unrelated bounds may be empty."""
+def test_a_loop_that_always_runs() -> None:
+    """Extents may be 0, but are not negative; n - 1 and triangular or unrelated bounds may be empty."""
     code = """
     for i in range(n):
         for j in range(m):
@@ -292,12 +292,14 @@ def test_a_loop_over_an_extent_always_runs() -> None:
             A[i, 0] += 1.0
         for k in range(n - 1):
             A[i, 0] += 1.0
+        for k in range(m + 1):
+            A[i, 0] += 1.0
         for k in range(p):
             A[i, 0] += 1.0
     """
     model = model_of(code, "A n m")
     loops = sorted((f for f in walk(model.codelet.body) if isinstance(f, Loop)), key=lambda f: f.number)
-    assert [model.always_runs(f) for f in loops] == [True, True, False, True, False, False]
+    assert [model.always_runs(f) for f in loops] == [False, False, False, True, False, True, False]
 
 
 def test_order_is_static_and_loop_by_turns() -> None:

@@ -182,7 +182,7 @@ def unaliased(contract: bool) -> str:
 
 
 def _extents(plan: Plan) -> set[str]:
-    """Parameters that are an array's extent, and therefore positive, as the number of cores is."""
+    """Parameters that are an array's extent, and therefore not negative, as the number of cores is."""
     shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
     return {e.name for e in (*shapes, CORES) if isinstance(e, Var)}
 

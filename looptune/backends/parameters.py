@@ -10,7 +10,7 @@ from looptune.plans import Plan, host_loops
 
 
 def extent_names(plan: Plan) -> set[str]:
-    """int parameters that are an array's extent, and therefore positive: they are passed as uint32."""
+    """int parameters that are an array's extent, and therefore not negative: they are passed as uint32."""
     return extents(plan, ("int32",))
 
 

@@ -104,7 +104,7 @@ def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Exp
     found: list[Loop] = []
     strides = _strides(within, loops)
     plain = [[c for c in conditions if not _is_stride(c)] for conditions in asked]
-    box = merged(reduce(isl.Set.union, map(within.where, plain)))
+    box = merged(within.any_of(plain))
     # Where nothing is asked for, outer loops may do as they like: the inner ones are empty.
     around = merged(within.onto(box, 0))
     for k, loop in enumerate(loops[:count] if count else loops):
@@ -112,7 +112,7 @@ def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Exp
         found.append(_bounded(within, loop, whole, around, strides.get(loop.var)))
         around = whole
     runs = within.where([c for f in found for c in inside(f)])
-    wanted = reduce(isl.Set.union, map(within.where, asked))
+    wanted = within.any_of(asked)
     assert wanted.is_subset(runs), f"loops {', '.join(f.var for f in found)} leave out iterations"
     return Nested(tuple(found), within, runs)
 
@@ -151,6 +151,10 @@ class _Within:
     def where(self, conditions: Iterable[Expr]) -> isl.Set:
         """{ [dims] : the loops are reached, and the conditions hold }"""
         return self.set(len(self.dims), [self.given, *(f"({self.condition(c)})" for c in conditions)])
+
+    def any_of(self, lists: Iterable[Iterable[Expr]]) -> isl.Set:
+        """Where all of one list hold; nowhere without a list."""
+        return reduce(isl.Set.union, map(self.where, lists), self.set(len(self.dims), ["false"]))
 
     def set(self, count: int, conditions: Iterable[str]) -> isl.Set:
         given = " and ".join(c for c in conditions if c) or "true"

@@ -98,8 +98,9 @@ def computed(e: Expr, env: Mapping[str, int]) -> int | None:
 class Nest:
     """The statements of a codelet in textual order, and what is assumed of its sizes.
 
-    ``context``: an array's extents are positive, as C demands of a variable length array. Nothing is concluded from
-    the bounds of the arrays, because programs do run over a row's end into the next row. ``known`` are locals that
+    ``context``: an array's extents are not negative; C demands more of a variable length array, but programs do call
+    with n = 0. Nothing is concluded from the bounds of the arrays, because programs do run over a row's end into the
+    next row. ``known`` are locals that
     stand for an affine value. ``ranges`` holds, by loop, the condition to get there and the one to run at all.
     """
 
@@ -136,10 +137,10 @@ def scan(codelet: Codelet) -> Nest:
     for extent in _extents(codelet):
         affine = _affine(extent, known, scope)
         if affine is not None and constant(extent) is None:
-            context.append(f"{affine} >= 1")
+            context.append(f"{affine} >= 0")
         match substitute(extent, known):
             case Var(var) if var in parameters:
-                least[var] = 1
+                least[var] = 0
     walker = _Walker(known, taken=_taken(codelet))
     top = _Place(scope=frozenset(scope), least=least)
     walker.block(codelet.body, top)

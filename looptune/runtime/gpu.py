@@ -62,12 +62,10 @@ class Gpu(Machine):
     asynchronous = True
 
     def __init__(self, index: int = 0, warm: bool = False) -> None:
-        if index >= count():
-            raise TargetError(f"no GPU number {index}: {count()} found")
+        self.facts = facts(index)
         self.device = check(driver.cuDeviceGet(index))
         self.context = check(driver.cuDevicePrimaryCtxRetain(self.device))
         check(driver.cuCtxSetCurrent(self.context))
-        self.facts = _facts(self.device)
         self.stream = check(driver.cuStreamCreate(1))
         self.events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
         self.warm, self.cold = warm, not warm
@@ -143,12 +141,10 @@ def count() -> int:
 
 
 def facts(index: int) -> Facts:
-    """Of GPU number ``index``, as ``Gpu(index).facts``, without making a context on it."""
-    assert index < count(), f"there is a GPU number {index}"
-    return _facts(check(driver.cuDeviceGet(index)))
-
-
-def _facts(device: Any) -> Facts:
+    """Of GPU number ``index``, without making a context on it. TargetError where there is none."""
+    if index >= count():
+        raise TargetError(f"no GPU number {index}: {count()} found")
+    device = check(driver.cuDeviceGet(index))
     attribute = driver.CUdevice_attribute
 
     def number(what: Any) -> int:

@@ -216,8 +216,8 @@ def odd(codelet: Codelet, known: Problem) -> Problem | None:
 def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
     """Sizes at which loops do not run, or once: 0 and 1 for all, 0 for each, and the first the largest of all.
 
-    Those at which the text means nothing are left out: where a declared extent is not positive, which C demands and the
-    analysis builds on, and where the interpreter sees an access outside an array or a division by zero.
+    Those at which the text means nothing are left out: where a declared extent is negative, and where the interpreter
+    sees an access outside an array or a division by zero.
     """
     sizes = {p.name: int(known.values[p.name]) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
     if not sizes or len(sizes) > MOST_SIZES:
@@ -231,11 +231,11 @@ def edges(codelet: Codelet, known: Problem) -> tuple[Problem, ...]:
 
 
 def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
-    """Every extent that the text declares is positive."""
+    """No extent that the text declares is negative."""
     env = {n: (int(v), int(v)) for n, v in values.items() if float(v).is_integer()}
     shapes = [p.shape for p in codelet.params if isinstance(p, Array)] + [v.shape for v in codelet.locals]
     extents_ = [_range(e, env) for shape in shapes for e in shape if e is not None]
-    return all(extent is not None and extent[0] > 0 for extent in extents_)
+    return all(extent is not None and extent[0] >= 0 for extent in extents_)
 
 
 def reduced(codelet: Codelet, known: Problem) -> Problem | None:

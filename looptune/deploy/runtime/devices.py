@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ def current() -> int:
     return int(check(driver.cuCtxGetCurrent()))
 
 
-def device_of() -> tuple[Device, int]:
-    """The current context's device and its number."""
+def device_of() -> Device:
+    """The current context's."""
     device = check(driver.cuCtxGetDevice())
     attribute = driver.CUdevice_attribute
 
@@ -88,7 +89,13 @@ def device_of() -> tuple[Device, int]:
     minor = fact(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
     cores = fact(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     name = check(driver.cuDeviceGetName(128, device)).split(b"\0")[0].decode()
-    return Device(name, cores, f"sm_{major}{minor}"), int(device)
+    return Device(name, cores, f"sm_{major}{minor}")
+
+
+def place_of(pointer: int) -> int:
+    """The number of the device that an address is on."""
+    what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(check(driver.cuPointerGetAttribute(what, pointer)))
 
 
 def order(first: int, then: int) -> None:
@@ -118,6 +125,12 @@ class Memory:
     def __del__(self) -> None:
         if driver is not None and hasattr(self, "pointer"):
             driver.cuMemFree(self.pointer)
+
+
+@cache
+def own_place(context: int) -> int:
+    """What ``place_of`` says of memory of the context, which is current."""
+    return place_of(Memory(1).pointer)
 
 
 def fetched(pointer: int, count: int, dtype: str) -> np.ndarray:

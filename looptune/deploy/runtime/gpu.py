@@ -42,6 +42,8 @@ from looptune.deploy.runtime.devices import (
     fetched,
     handle,
     order,
+    own_place,
+    place_of,
 )
 from looptune.deploy.runtime.function import Function, Tuned
 from looptune.deploy.runtime.launching import Bound, Given, TooLarge
@@ -151,7 +153,7 @@ class Gpu(Function):
 
     def device(self) -> Device:
         current()
-        return device_of()[0]
+        return device_of()
 
     def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
         where = 0 if stream is None else handle(stream)
@@ -171,18 +173,18 @@ class Gpu(Function):
         held: OrderedDict[tuple[int, int, tuple[int, ...]], Ready] = self.own.ready
         key = (context, where, values)
         if key not in held:
-            held[key] = self._made(where, values)
+            held[key] = self._made(context, where, values)
             while len(held) > BOUND:
                 held.popitem(last=False)
         return held[key]
 
-    def _made(self, where: int, values: tuple[int, ...]) -> Ready:
+    def _made(self, context: int, where: int, values: tuple[int, ...]) -> Ready:
         shapes = self.shapes(values)
         for p, shape in zip(self.arrays, shapes, strict=True):
             count = math.prod(n for n in shape if n is not None)
             if count > MOST_ELEMENTS:
                 raise ValueError(f"{p.name} has {count} elements, the limit is {MOST_ELEMENTS}")
-        device, ordinal = device_of()
+        device, ordinal = device_of(), own_place(context)
         match = self.look_up(device, values)
         try:
             bound = self._laid_out(match, device, values, where)
@@ -233,8 +235,7 @@ def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
 def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
     """Asked of an address once: ValueError where it is on another device than the call."""
     if items:
-        what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        there = int(check(driver.cuPointerGetAttribute(what, pointer)))
+        there = place_of(pointer)
         if there != ready.ordinal:
             raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
     if len(ready.known) > KNOWN:
