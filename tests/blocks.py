@@ -99,7 +99,19 @@ class Cast:
         return (int(value) + self.least) % self.values - self.least
 
 
-CASTS = {name: Cast(name) for name in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+class Float:
+    """A floating-point type; an integer is rounded once."""
+
+    def __init__(self, name: str) -> None:
+        self.dtype = np.dtype(name)
+
+    def __call__(self, value: Any) -> Any:
+        exact = value if not isinstance(value, int) else np.uint64(value) if value >= 2**63 else np.int64(value)
+        return self.dtype.type(exact)
+
+
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+CASTS = {name: Cast(name) for name in INTEGERS} | {name: Float(name) for name in ("float32", "float64")}
 
 
 class Arrays:

@@ -77,7 +77,8 @@ def test_unrolling_with_its_remainder_is_proved() -> None:
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [(HALVES.replace("n - n % 2, n", "n, n"), "iteration (i=0) of nest.c:2:5 does not run when n=1"),
-     (HALVES.replace("n - n % 2, n", "n - 2 + n % 2, n"), "runs twice"),
+     (HALVES.replace("n - n % 2, n", "0, n % 2"), "runs twice"),
+     (HALVES.replace("n - n % 2, n", "n - 2 + n % 2, n"), "iteration (i=-2) of nest.c:2:5 runs, and must not when n=0"),
      (HALVES.replace("n - n % 2, n", "n - n % 2, n + 1"), "runs, and must not"),
      (HALVES.replace("B[2 * i + 1] + 1.0", "B[2 * i] + 1.0"), "computes something else"),
      (HALVES.replace("B[2 * i + 1] + 1.0", "B[2 * i + 1] + 2.0"), "computes something else"),

@@ -38,6 +38,8 @@ OTHERWISE: Mapping[str, str] = {
     ", which \0 does not fit": "a value of -D, not the file: test_bad_input",
     " is a floating-point number: its value has too many": "a value of -D, not the file: test_bad_input",
     "not a text file: ": "its bytes are no text: test_cli",
+    "the macros here expand to more than": "a macro of as many tokens: test_bad_input",
+    "has a parameter without a name": "of build --c only: test_built_declaration",
     "which C that is built here does not": "of build --c only: test_built_declaration",
     "at file scope, which C that is built": "of build --c only: test_built_declaration",
     "whose type C that is built here": "of build --c only: test_built_declaration",

@@ -7,7 +7,7 @@ for (i = 0; i < m; i++) a[i] = 0;       a[n]: inside where m <= n, which is assu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -83,7 +83,7 @@ def unsure(model: Model) -> tuple[Unsure, ...]:
 
 def _undecided(load: Load, reached: Reached, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
     """What decides; None where it is inside its array, or outside as far as can be told."""
-    nest = reached.model.space.nest
+    nest, reached = reached.model.space.nest, _with_elements(reached, shape)
     for subscript, extent in zip(load.index, shape, strict=False):
         e = nest.affine(subscript, reached.dims)
         n = None if extent is None else nest.affine(extent, ())
@@ -125,9 +125,18 @@ def _of(model: Model, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]
     for e in (s.assign.target, s.assign.value):
         for load, reached in evaluated(e, here):
             if reached.exact and load.array in shapes:
-                bad = _outside(load, reached, shapes[load.array])
+                there = _with_elements(reached, shapes[load.array])
+                bad = _outside(load, there, shapes[load.array])
                 if bad is not None:
-                    yield _leaves(model, s, load, reached, bad, shapes[load.array])
+                    yield _leaves(model, s, load, there, bad, shapes[load.array])
+
+
+def _with_elements(reached: Reached, shape: tuple[Expr | None, ...]) -> Reached:
+    """Where the array has elements, as C demands of what is declared."""
+    nest = reached.model.space.nest
+    extents = [n for n in (nest.affine(e, ()) for e in shape if e is not None) if n is not None]
+    there = reached.where(" and ".join(f"{n} >= 1" for n in extents) or "true")
+    return replace(reached, domain=reached.domain.intersect(there))
 
 
 def _outside(load: Load, reached: Reached, shape: tuple[Expr | None, ...]) -> isl.Set | None:

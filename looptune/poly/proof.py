@@ -159,8 +159,10 @@ def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> P
     for ran in ranges:
         twice = ran.subtract(left)
         if not twice.is_empty():
-            outside = not twice.is_subset(domain)
-            return _failed(copies, statement, twice, "runs, and must not" if outside else "runs twice")
+            outside = twice.subtract(domain)
+            if not outside.is_empty():
+                return _failed(copies, statement, outside, "runs, and must not")
+            return _failed(copies, statement, twice, "runs twice")
         left = left.subtract(ran)
     if left.is_empty():
         return None

@@ -96,12 +96,14 @@ for (int j = 0; j < m; j++) {
   }
 }"""),
     "permute (j, i)": Example(_SUM, """\
-for (int j = 0; j < m; j++) {
+for (int j = 0; j < (m > 1 ? m : 1); j++) {
   for (int i = 0; i < n; i++) {
     if (j == 0) {
       B[i] = 0;
     }
-    B[i] += D[i][j];
+    if (j < m) {
+      B[i] += D[i][j];
+    }
   }
 }"""),
     "Permute j, i": Example(_UPPER, """\

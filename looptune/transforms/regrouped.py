@@ -105,7 +105,7 @@ def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Sh
         return None
     taken |= {v.name for v in made}
     loop = replace(adding, reduces=tuple(Reduced("+", v) for v in own))
-    given = tuple(s.cond if isinstance(s, If) else None for s in body[:at])
+    given = tuple(c for s in body[:at] for c in ([s.cond] * len(s.then) if isinstance(s, If) else [None]))
     return Shared(loop, body[at + 1 :], own, given, made, found)
 
 

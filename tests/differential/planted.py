@@ -62,6 +62,6 @@ BUGS: Mapping[str, Bug] = {
     "parentheses": Bug("transform", _parentheses, (13, 30)),
     "remainder": Bug("transform", _remainder, (73, 90, 117)),
     "unsigned": Bug("front", _unsigned, (5, 12, 17)),
-    "legality": Bug("interpreter", _legality, (62, 68, 142)),
+    "legality": Bug("interpreter", _legality, (68, 142)),
     "trips": Bug("numba-cpu", _trips, (5, 6)),
 }
