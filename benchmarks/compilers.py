@@ -25,22 +25,23 @@ from typing import Any
 
 import numpy as np
 
-from looptune import openmp, targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.defaults import DATABASE
+from looptune.backends import openmp
+from looptune.core.errors import LooptuneError
+from looptune.core.floating_point import CONTRACTS, Floats
+from looptune.core.settings import DATABASE
 from looptune.deploy import plans
-from looptune.deploy.measured import Measured, measured
-from looptune.errors import LooptuneError
-from looptune.floats import CONTRACTS, Floats
+from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
-from looptune.ir import Array, Codelet
-from looptune.runtime.machine import Machine
-from looptune.runtime.sizes import problem
+from looptune.ir.nodes import Array, Codelet
+from looptune.runtime import targets
+from looptune.runtime.device import Machine
+from looptune.runtime.problem_sizes import problem
 from looptune.runtime.timing import Speedup, finals, speedup, summary
-from looptune.schedule import schedule
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 from looptune.tune.job import Target
-from looptune.tune.store import Store
+from looptune.tune.store.store import Store
 
 GCC = ("gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 HEAD = "| kernel | sizes | tuned | default | gcc | tuned over default | tuned over gcc | BLAS | of BLAS |"

@@ -29,26 +29,26 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from looptune import targets
-from looptune.errors import DirectiveError, IllegalTransform, ParseError
+from looptune.core.errors import DirectiveError, IllegalTransform, ParseError
 from looptune.frontend import load
-from looptune.runtime.machine import Cpu
+from looptune.runtime import targets
+from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Illegal, Outcome, Timed
-from looptune.runtime.sizes import odd, problem
-from looptune.tune.best import Best
-from looptune.tune.budget import Budget
-from looptune.tune.coordinator import Coordinator
-from looptune.tune.evaluate import KernelLab, compiler, plans_of
+from looptune.runtime.problem_sizes import odd, problem
+from looptune.tune.execution.lab import Prepared, SweepResult
+from looptune.tune.execution.worker_loop import seal
+from looptune.tune.execution.workers import Pool, Setup, Worker
+from looptune.tune.incumbent import Best
 from looptune.tune.job import Job, Target
-from looptune.tune.lab import Prepared, SweepResult
-from looptune.tune.serving import seal
-from looptune.tune.space import Configuration, Space, parse
-from looptune.tune.store import Context, Store
+from looptune.tune.measure.evaluate import KernelLab, compiler, plans_of
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.coordinator import Coordinator
+from looptune.tune.session.sweep import sweep
+from looptune.tune.space.space import Configuration, Space, parse
+from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.exhaustive import Exhaustive
 from looptune.tune.strategies.random import Random
-from looptune.tune.sweep import sweep
-from looptune.tune.workers import Pool, Setup, Worker
 
 ROOT = Path(__file__).parent.parent
 OWN = ("ask", "look up", "store", "tell", "hand over", "admit", "rest")

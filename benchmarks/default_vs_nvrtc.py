@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.bake import bake
+from looptune.deploy.compile import CACHE
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.runtime.machine import Run
-from looptune.runtime.sizes import problem
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.runtime.device import Run
+from looptune.runtime.problem_sizes import problem
+from looptune.runtime.targets import resolve
 from looptune.runtime.timing import finals, speedup, summary
-from looptune.schedule import schedule
-from looptune.targets import resolve
-from looptune.tune.evaluate import Bench, Built, Job
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.measure.evaluate import Bench, Built, Job
 
 SOURCE = """
 extern "C" __global__ void gemm(SIZES float alpha, float beta, float *C, const float *A, const float *B)

@@ -28,21 +28,21 @@ from typing import Any
 
 import numpy as np
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
-from looptune.defaults import DATABASE, FINALS_S
-from looptune.deploy import module, plans
-from looptune.deploy.measured import Measured, measured
-from looptune.errors import LooptuneError
+from looptune.backends.codegen.python import ident
+from looptune.core.errors import LooptuneError
+from looptune.core.settings import DATABASE, FINALS_S
+from looptune.deploy import plans, python_module
+from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
-from looptune.ir import Array
-from looptune.runtime.machine import Machine
-from looptune.runtime.sizes import problem
+from looptune.ir.nodes import Array
+from looptune.runtime import targets
+from looptune.runtime.device import Machine
+from looptune.runtime.problem_sizes import problem
 from looptune.runtime.timing import finals, speedup, summary
+from looptune.schedule.analysis import Analysis
 from looptune.tune.job import Target
-from looptune.tune.store import Store
+from looptune.tune.store.store import Store
 
 HEAD = (
     "| kernel | sizes | module | the sweep's own | over it | in the database | host, a call | its launches | added "
@@ -185,7 +185,7 @@ def rows(files: Sequence[Path], db: Path, target: Target, folder: Path, limit_s:
             yield f"| {unit.codelet.name} | nothing in {db} for {place[0]} |{' |' * (COLUMNS - 2)}"
             continue
         try:
-            text = module.text(module.Request(unit, target.name, found, "benchmarks/deployed.py"))
+            text = python_module.text(python_module.Request(unit, target.name, found, "benchmarks/deployed.py"))
             made = imported(text, folder, f"{ident(unit.codelet.name)}_deployed")
             for best in here:
                 yield row(unit, best, made, target, machine, limit_s)

@@ -22,25 +22,25 @@ from typing import Any, TextIO
 
 from gatlas_line import Bench, Case, Versions, say, warn
 
-from looptune import places
-from looptune.api import CACHE
 from looptune.backends.base import Binary
-from looptune.defaults import DATABASE
-from looptune.deploy.binaries import Sizes, builder
-from looptune.deploy.measured import Measured, measured
-from looptune.errors import LooptuneError, TargetError, UsageError
-from looptune.experiment import run_all, together
-from looptune.floats import USUAL
+from looptune.cli.progress import Live
+from looptune.core.errors import LooptuneError, TargetError, UsageError
+from looptune.core.floating_point import USUAL
+from looptune.core.settings import DATABASE
+from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.compile import CACHE
+from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
-from looptune.ir import Codelet
-from looptune.places import Place
-from looptune.preparation import Request, prepare_all
-from looptune.report.progress import Live
-from looptune.targets import Model
+from looptune.ir.nodes import Codelet
+from looptune.runtime.targets import Model
+from looptune.tune.execution.worker_loop import Returned
+from looptune.tune.execution.workers import cores, default_jobs
 from looptune.tune.job import Target
-from looptune.tune.serving import Returned
-from looptune.tune.store import Store
-from looptune.tune.workers import cores, default_jobs
+from looptune.tune.session import site
+from looptune.tune.session.experiment import run_all, together
+from looptune.tune.session.prepare import Request, prepare_all
+from looptune.tune.session.site import Place
+from looptune.tune.store.store import Store
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "gatlas" / "product.c"
@@ -137,7 +137,7 @@ def chart(given: Any) -> int:
     """0; 1 where a case could not be tuned or is wrong."""
     every = [*cases(given.case if given.case else list(CASES), given.plain, given.sizes)]
     units = {case: load(FILE, defines=case.defines, dtype=given.dtype) for case in every}
-    with places.at(None, given.devices, warn) as place:
+    with site.at(None, given.devices, warn) as place:
         models = place.models(given.target, CACHE, floats=USUAL, warm=False)
         if len(models) > 1:
             raise UsageError(f"a chart is of one model of device: choose one of {', '.join(given.devices.split(','))}")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from looptune.errors import LooptuneError, UsageError
+from looptune.core.errors import LooptuneError, UsageError
 from looptune.report.figures import style
 
 PEERS = Path(__file__).parent / "peers-gatlas.csv"

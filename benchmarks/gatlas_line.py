@@ -23,15 +23,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from looptune.api import CACHE
 from looptune.backends.base import Backend, Binary, Program
-from looptune.deploy.measured import Measured
-from looptune.errors import LooptuneError
-from looptune.ir import Codelet
-from looptune.runtime import peak
-from looptune.runtime.machine import Machine, Run, on_gpu
+from looptune.core.errors import LooptuneError
+from looptune.deploy.best_versions import Measured
+from looptune.deploy.compile import CACHE
+from looptune.ir.nodes import Codelet
+from looptune.runtime import peak_rates
+from looptune.runtime.device import Machine, Run, on_gpu
+from looptune.runtime.problem_sizes import problem, shapes
 from looptune.runtime.roofline import Peaks
-from looptune.runtime.sizes import problem, shapes
 from looptune.runtime.timing import Sampler, finals, summary
 from looptune.tune.job import Target
 
@@ -138,7 +138,7 @@ class Bench:
     @classmethod
     def on(cls, target: Target, seed: int) -> Self:
         machine, backend = target.machine(), target.backend()
-        peaks = peak.of(machine, backend, CACHE) if target.name in peak.KNOWN else None
+        peaks = peak_rates.of(machine, backend, CACHE) if target.name in peak_rates.KNOWN else None
         return cls(target, machine, backend, peaks, Inputs(seed))
 
     def line(self, case: Case, best: Measured, codelet: Codelet, versions: Versions) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import config, cuda, float32
 
-from looptune import targets
+from looptune.runtime import targets
 
 SIDE, THREADS, RUNS, LAUNCHES = 32, 128, 60, 10
 

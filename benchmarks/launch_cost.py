@@ -22,8 +22,8 @@ import numpy as np
 from numba import config, cuda
 
 import looptune
-from looptune import targets
-from looptune.backends.text import ident
+from looptune.backends.codegen.python import ident
+from looptune.runtime import targets
 
 SOURCE = """
 void steps(int t, int n, float x[n])

@@ -19,19 +19,19 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Scalar
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.simplify import is_integer
-from looptune.tune.space import Configuration, parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop, Scalar
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
 

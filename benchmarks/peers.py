@@ -23,11 +23,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from looptune.errors import LooptuneError
-from looptune.report import kept
-from looptune.report.result import Result
-from looptune.tune.concluded import conclusions
-from looptune.tune.store import Store
+from looptune.core.errors import LooptuneError
+from looptune.tune.results import record
+from looptune.tune.results.result import Result
+from looptune.tune.store.conclusions import conclusions
+from looptune.tune.store.store import Store
 
 PEERS = Path(__file__).parent / "peers-nvidia-h200.csv"
 OTHERS = ("published", "ppcg", "ppcg_best", "library")
@@ -39,7 +39,7 @@ def measured(db: Path, dtype: str) -> dict[Key, Result]:
     found: dict[Key, Result] = {}
     with Store.read(db) as store:
         for held in sorted(conclusions(store).values(), key=lambda c: c.finished):
-            result, _ = kept.restored(held.record)
+            result, _ = record.restored(held.record)
             if result.dtype == dtype and "H200" in result.facts.name:
                 sizes = {n: v for n, v in result.sizes.items() if n.upper() != "TMAX"}
                 found[result.kernel, next(iter(sizes.values()))] = result

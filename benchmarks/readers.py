@@ -25,10 +25,10 @@ import jsonschema
 import kernel_tuner
 from kernel_tuner import file_utils
 
-from looptune.report.formats import files, t1, t4
-from looptune.report.formats import kernel_tuner as cache
-from looptune.tune.searched import Search, searches
-from looptune.tune.store import Store
+from looptune.tune.formats import files, t1, t4
+from looptune.tune.formats import kernel_tuner as cache
+from looptune.tune.store.searches import Search, searches
+from looptune.tune.store.store import Store
 
 try:
     from autotuning_methodology.searchspace_statistics import SearchspaceStatistics

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from looptune.runtime.outcome import Timed
-from looptune.tune.best import Best
-from looptune.tune.cut import SCREEN, hopeless
-from looptune.tune.store import Context, Row, Store
+from looptune.tune.incumbent import Best
+from looptune.tune.measure.pruning import SCREEN, hopeless
+from looptune.tune.store.store import Context, Row, Store
 
 NEAR = 3.0
 NEXT = 1.05

@@ -14,8 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-from looptune.report import plots, searches
-from looptune.tune import recorded, simulate
+from looptune.report import search_table
+from looptune.report.figures import versions
+from looptune.tune.replay import load, simulate
 
 SMALLEST = 100
 
@@ -30,7 +31,7 @@ def main() -> None:
     kinds, notes = simulate.chosen(given.strategy if given.strategy else ["all"])
     print(*notes, sep="\n", file=sys.stderr)
     comparisons = []
-    for recording in recorded.select(given.stores):
+    for recording in load.select(given.stores):
         if recording.versions < SMALLEST:
             print(f"{recording.name}: only {recording.versions} versions, left out", file=sys.stderr)
             continue
@@ -39,17 +40,17 @@ def main() -> None:
         print(f"{recording.name}: {time.process_time() - start:.1f} s", file=sys.stderr, flush=True)
     if not comparisons:
         sys.exit(f"no recording of at least {SMALLEST} versions")
-    print(searches.summary(comparisons))
+    print(search_table.summary(comparisons))
     for c in comparisons:
         counts = ((name, c.score(name, simulate.LEVELS[0]).evaluations.median) for name in c.traces)
         name, least = min(counts, key=lambda pair: pair[1])
         print(f"{c.recording.name}: soonest {name}, {least:.0f} of {c.recording.versions}")
     if given.output is not None:
         given.output.mkdir(parents=True, exist_ok=True)
-        (given.output / "searches.md").write_text(searches.markdown(comparisons))
-        (given.output / "searches.csv").write_text(searches.csv_text(comparisons))
-        if plots.available():
-            plots.searches(comparisons, given.output / "searches")
+        (given.output / "searches.md").write_text(search_table.markdown(comparisons))
+        (given.output / "searches.csv").write_text(search_table.csv_text(comparisons))
+        if versions.available():
+            versions.searches(comparisons, given.output / "searches")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import pages  # noqa: E402
 
-from looptune.version import __version__  # noqa: E402
+from looptune.core.version import __version__  # noqa: E402
 
 project = "looptune"
 version = release = __version__

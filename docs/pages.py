@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from looptune import source_to_source, transforms
-from looptune.errors import LooptuneError
-from looptune.explain import explain
+from looptune.core.errors import LooptuneError
+from looptune.deploy import source_to_source
 from looptune.frontend import load
-from looptune.transforms.base import Example, Transform
+from looptune.report.check.explanation import explain
+from looptune.schedule import directives
+from looptune.schedule.directives.base import Example, Transform
 
 LANGUAGE = Path(__file__).parent / "directives.md"
 STAGES = {
@@ -67,7 +68,7 @@ def section(cls: type[Transform]) -> str:
 def page(cls: type[Transform]) -> str:
     """The whole page, as Markdown."""
     told = said(cls)
-    beside = [t for t in transforms.ALL if t.__module__ == cls.__module__ and t is not cls]
+    beside = [t for t in directives.ALL if t.__module__ == cls.__module__ and t is not cls]
     lines = [f"# {word(cls)}", "", told.summary, "", "```", cls.syntax, "```", ""]
     lines += [f"[{word(t)}]({t.name}.md) goes with it, and is told of here too.\n" for t in beside]
     lines += [markdown(told.text), ""]
@@ -115,19 +116,19 @@ def markdown(text: str) -> str:
 
 def contents() -> str:
     """The page that lists the directives."""
-    rows = [f"| [{word(t)}]({t.name}.md) | {markdown(said(t).summary)} |" for t in transforms.ALL]
+    rows = [f"| [{word(t)}]({t.name}.md) | {markdown(said(t).summary)} |" for t in directives.ALL]
     return "\n".join([
         "# One page for each directive", "",
         "Each is made of the file that implements the directive, `looptune/transforms/`: what it says of itself, and",
         "its examples, run when this site was built. [The language](../directives.md) explains them in one piece.", "",
         "| directive | what it does |", "|---|---|", *rows, "",
-        "```{toctree}", ":hidden:", "", *[t.name for t in transforms.ALL], "```", "",
+        "```{toctree}", ":hidden:", "", *[t.name for t in directives.ALL], "```", "",
     ])  # fmt: skip
 
 
 def write(folder: Path) -> None:
     """All pages, and nothing else. A page that is as it was is not touched, so that Sphinx passes over it."""
-    made = {"index.md": contents()} | {f"{t.name}.md": page(t) for t in transforms.ALL}
+    made = {"index.md": contents()} | {f"{t.name}.md": page(t) for t in directives.ALL}
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.md"):
         if old.name not in made:

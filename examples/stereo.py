@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from looptune import pictures
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
+from looptune.runtime import images
 
 Shape = Callable[[np.ndarray, np.ndarray], np.ndarray]
 HEIGHT, WIDTH, SEED = 288, 384, 6
@@ -154,12 +154,12 @@ def rendered(arguments: argparse.Namespace) -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     scaled = np.rint(SCALE * truth).astype(np.uint8)
     for name, samples in (("left", left), ("right", right), ("truth", scaled)):
-        pictures.write(arguments.folder / f"{name}.png", samples)
+        images.write(arguments.folder / f"{name}.png", samples)
 
 
 def judged(arguments: argparse.Namespace) -> None:
-    found = pictures.read(arguments.found)
-    truth = pictures.read(arguments.truth) / arguments.scale
+    found = images.read(arguments.found)
+    truth = images.read(arguments.truth) / arguments.scale
     if found.shape != truth.shape:
         raise UsageError(f"{arguments.found} is {list(found.shape)}, {arguments.truth} {list(truth.shape)}")
     if 2 * arguments.border >= min(truth.shape):
@@ -168,7 +168,7 @@ def judged(arguments: argparse.Namespace) -> None:
     left_out = f", a border of {arguments.border} left out" if arguments.border else ""
     print(f"{100 * wrong.mean():.2f} % of {wrong.size} pixels are more than 1 off{left_out}")
     if arguments.output is not None:
-        pictures.write(arguments.output, shown(found, truth, arguments.border))
+        images.write(arguments.output, shown(found, truth, arguments.border))
 
 
 def main() -> None:

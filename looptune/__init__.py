@@ -1,7 +1,7 @@
 """looptune: annotated C loop nests to proved, verified and tuned GPU and CPU kernels.
 
-``compile`` and ``Kernel`` are those of ``looptune.api``, ``tune`` of ``looptune.first_call``, loaded when first asked
-for: the command line starts fast.
+``compile`` and ``Kernel`` are those of ``looptune.deploy.compile``, ``tune`` of ``looptune.deploy.autotune``, loaded
+when first asked for: the command line starts fast.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from looptune.errors import LooptuneError
-from looptune.version import __version__
+from looptune.core.errors import LooptuneError
+from looptune.core.version import __version__
 
 __all__ = ["Kernel", "LooptuneError", "__version__", "compile", "tune"]
 
 
 def __getattr__(name: str) -> Any:
     if name in ("compile", "Kernel"):
-        return getattr(importlib.import_module("looptune.api"), name)
+        return getattr(importlib.import_module("looptune.deploy.compile"), name)
     if name == "tune":
         return importlib.import_module("looptune.tune")
     raise AttributeError(f"module 'looptune' has no attribute '{name}'")

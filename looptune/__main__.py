@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from looptune.cli import main
+from looptune.cli.main import main
 
 main()

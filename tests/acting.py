@@ -23,9 +23,10 @@ from command import Ran, alone, looptune
 from documents import ROOT
 from installed import install, visible
 
-from looptune import experiment, targets
-from looptune.cli import cli
-from looptune.runtime.machine import Cpu, slug
+from looptune.cli.main import cli
+from looptune.runtime import targets
+from looptune.runtime.device import Cpu, slug
+from looptune.tune.session import experiment
 
 DEVICE = "AMD EPYC"
 """The processor that the documents show."""

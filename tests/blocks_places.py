@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from looptune.backends.block_order import placed
-from looptune.backends.cuda_writer import CudaWriter
-from looptune.backends.text import HELPERS
-from looptune.ir import Codelet
-from looptune.plans import Kernel, Plan
+from looptune.backends.codegen.block_swizzle import placed
+from looptune.backends.codegen.python import HELPERS
+from looptune.backends.numba_cuda.writer import CudaWriter
+from looptune.ir.nodes import Codelet
+from looptune.lower.plan import Kernel, Plan
 
 
 def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from oracle import C_SCALARS, Arguments, arrays, copied
 
-from looptune.backends.cuda_c_text import file_text
-from looptune.ir import Array, Codelet
-from looptune.plans import Plan
+from looptune.backends.cuda.cuda_c_writer import file_text
+from looptune.ir.nodes import Array, Codelet
+from looptune.lower.plan import Plan
 
 GXX = shutil.which("g++")
 _LAUNCH = re.compile(r"(\w+)<<<(dim3\(.*?\)), (dim3\([\d, ]*\)), 0, stream>>>\((.*)\);")

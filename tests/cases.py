@@ -9,13 +9,13 @@ from pathlib import Path
 import c_blocks
 import oracle
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 Sizes = Mapping[str, int]
 
@@ -57,7 +57,7 @@ def wrong_in_c(cases: Mapping[str, Case], folder: Path, constant: Iterable[bool]
 
 def wrong_in_numba(cases: Mapping[str, Case], folder: Path, constant: bool, tolerance: float) -> dict[str, str]:
     """Of each case at its first sizes, in the simulator."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name, case in cases.items():

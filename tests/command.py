@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from looptune.cli import main
+from looptune.cli.main import main
 
 GEMM = Path(__file__).parent.parent / "polybench" / "gemm.c"
 SMALL = ("-D", "NI=24", "-D", "NJ=20", "-D", "NK=17", "--target", "numba-cpu")

@@ -19,15 +19,15 @@ import stand_in
 from stand_in import CONTEXT
 
 from looptune.runtime.outcome import Outcome, Timed
-from looptune.tune.best import Best
-from looptune.tune.budget import Budget
-from looptune.tune.lab import SweepResult
-from looptune.tune.local import Local
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Store
+from looptune.tune.execution.lab import SweepResult
+from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.workers import Setup
+from looptune.tune.incumbent import Best
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.sweep import Part, sweeps
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Part, sweeps
-from looptune.tune.workers import Setup
 
 SPACE = parse("loop k: unroll {1..12}", "s")
 

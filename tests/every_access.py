@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from looptune.ir import Assign, Expr, If, Load, Loop, Stmt
-from looptune.plans import Kernel, Plan, blocks, value
-from looptune.rewrite import walk
+from looptune.ir.nodes import Assign, Expr, If, Load, Loop, Stmt
+from looptune.ir.rewrite import walk
+from looptune.lower.plan import Kernel, Plan, blocks, value
 
 Key = tuple[Load, bool]
 """What stands in the code, and whether it is written."""

@@ -18,14 +18,14 @@ import numpy as np
 import oracle
 
 import looptune
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.backends.text import ident
+from looptune.backends.codegen.python import ident
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Codelet
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 ALL = ("interpreter", "transform", "cpu", "cuda-c", "simulator")
 QUICK = ("interpreter", "transform", "cuda-c")
@@ -55,7 +55,9 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
         done = schedule(Analysis(codelet), parse_lines(list(case.lines))).codelet
         library = oracle.compiled(case.text, _folder(folder, f"t{number}"))
         printed = (
-            oracle.compiled(pretty.function(done), _folder(folder, f"p{number}")) if _has(case, "transform") else None
+            oracle.compiled(c_printer.function(done), _folder(folder, f"p{number}"))
+            if _has(case, "transform")
+            else None
         )
         kernel = looptune.compile(case.text, target="numba-cpu", directives=case.lines) if _has(case, "cpu") else None
         planned = plan(done, blocks=True)
@@ -90,7 +92,7 @@ def _folder(folder: Path, name: str) -> Path:
 
 
 def _module(planned: object) -> str:
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     return NumbaCuda().emit(planned)  # type: ignore[arg-type]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from looptune.explain import Explanation, explain
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Scalar
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Scalar
+from looptune.report.check.explanation import Explanation, explain
 
 
 def explained(text: str, *lines: str, everything: bool = False, reassociate: bool = True) -> Explanation:

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, OverLimit, Timed, WrongResult
-from looptune.tune.best import Best
-from looptune.tune.lab import More
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Store
+from looptune.tune.execution.lab import More
+from looptune.tune.execution.workers import Setup
+from looptune.tune.incumbent import Best
+from looptune.tune.session.statistics import Tally
+from looptune.tune.session.sweep import Budget, Prepared, SweepResult, sweep
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Budget, Prepared, SweepResult, sweep
-from looptune.tune.tally import Tally
-from looptune.tune.workers import Setup
 
 CONTEXT = Context("gemm", "c0ffee", "1", "numba", "9.0", "H100", "cuda", "{}", "float32")
 

@@ -9,10 +9,10 @@ import numpy as np
 import stores
 from documents import ROOT
 
-from looptune import pictures
 from looptune.frontend import load
+from looptune.runtime import images
 from looptune.runtime.outcome import Illegal
-from looptune.tune.store import Row, Store
+from looptune.tune.store.store import Row, Store
 
 KERNELS = ("atax", "gemm")
 TIMES_US = {"": 50.0, "loop 3: unroll 4": 30.0, "loop 3: unroll 4, split": 40.0, "loop 3: tile 8": 60.0}
@@ -65,7 +65,7 @@ def furnish(folder: Path) -> None:
     shutil.copy(ROOT / "examples" / "stereo.py", folder / "examples")
     (folder / "nest.c").write_text(NEST)
     for side in ("left", "right"):
-        pictures.write(folder / f"{side}.png", np.arange(48).reshape(6, 8))
+        images.write(folder / f"{side}.png", np.arange(48).reshape(6, 8))
     np.savez(folder / "in.npz", n=8, x=np.ones(8, np.float32))
     (folder / "utilities" / "polybench.h").write_text("#define DATA_TYPE double\n")
     for place in ("gemver", "linear-algebra/blas/gemver"):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from looptune import plugins, transforms
+from looptune.core import plugins
+from looptune.schedule import directives
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -50,6 +51,6 @@ def visible(site: Path) -> Iterator[None]:
 def _forget(site: Path) -> None:
     importlib.invalidate_caches()
     plugins.installed.cache_clear()
-    transforms.named.cache_clear()
+    directives.named.cache_clear()
     for module in site.glob("*.py"):
         sys.modules.pop(module.stem, None)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from hashlib import blake2b
 from math import ceil, log2
 
-from looptune.tune.space import Configuration, Space, parse
+from looptune.tune.space.space import Configuration, Space, parse
+from looptune.tune.space.table_view import coordinates
+from looptune.tune.space.view import View
 from looptune.tune.strategies import Strategy
-from looptune.tune.table import coordinates
-from looptune.tune.view import View
 
 RUGGED = 0.4
 HOLES = 0.25

@@ -17,8 +17,8 @@ from looptune.runtime.outcome import (
     TimedOut,
     WrongResult,
 )
-from looptune.tune.searched import Search, searches
-from looptune.tune.store import Context, Row, key, packed
+from looptune.tune.store.searches import Search, searches
+from looptune.tune.store.store import Context, Row, key, packed
 
 CONTEXT = Context(
     "gemm", "c0ffee", "6", '{"numba": "0.68"}', "sm_90", "NVIDIA H200", "numba-cuda",

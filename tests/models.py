@@ -5,7 +5,7 @@ from __future__ import annotations
 from nests import nest
 
 from looptune.poly.legality import parallel
-from looptune.poly.model import Model, Piece, build
+from looptune.poly.scop import Model, Piece, build
 
 WAVE = "for i in range(1, n):\n    for j in range(0, n - 1):\n        A[i, j] = A[i - 1, j + 1]"
 

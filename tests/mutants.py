@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from looptune.ir import Assign, Bin, Const, Expr, If, Loop, Stmt, Un, Var, While
-from looptune.rewrite import substitute, walk
-from looptune.scope import names_in
-from looptune.simplify import add, sub
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Loop, Stmt, Un, Var, While
+from looptune.ir.rewrite import substitute, walk
+from looptune.ir.simplify import add, sub
 
 _NEAR = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "<=", "!=": "=="}
 

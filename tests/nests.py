@@ -12,7 +12,9 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from looptune.ir import (
+from looptune.core.source import Span
+from looptune.ir.c_printer import converted
+from looptune.ir.nodes import (
     Array,
     Assign,
     Bin,
@@ -32,9 +34,7 @@ from looptune.ir import (
     Var,
     While,
 )
-from looptune.pretty import converted
-from looptune.source import Span
-from looptune.verify import verify
+from looptune.ir.verify import verify
 
 _OPS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%", ast.LShift: "<<",

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 from oracle import Arguments, called
 
-from looptune import pretty
 from looptune.frontend import load
-from looptune.ir import Codelet
-from looptune.pretty import C_TYPES, converted
-from looptune.simplify import is_integer
+from looptune.ir import c_printer
+from looptune.ir.c_printer import C_TYPES, converted
+from looptune.ir.nodes import Codelet
+from looptune.ir.simplify import is_integer
 
 TYPES = tuple(C_TYPES)
 INTEGERS = tuple(t for t in TYPES if is_integer(t))
@@ -208,7 +208,7 @@ def by_gcc(
     """What gcc makes of the functions, or of what is printed of their trees."""
     folder.mkdir(exist_ok=True)
     codelets = {t.name: t.codelet for t in found}
-    texts = [pretty.function(codelets[t.name]) if printed else t.text for t in found]
+    texts = [c_printer.function(codelets[t.name]) if printed else t.text for t in found]
     (folder / "all.c").write_text("\n".join(["#include <math.h>", *texts]))
     subprocess.run([*GCC, str(folder / "all.c"), "-o", str(folder / "all.so")], check=True, timeout=300)
     library = ctypes.CDLL(str(folder / "all.so"))

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
-from looptune import interp
 from looptune.frontend import load
-from looptune.ir import Array, Codelet, Scalar
-from looptune.runtime.check import extents
-from looptune.runtime.sizes import problem
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.runtime.problem_sizes import problem
+from looptune.runtime.verification import extents
 
 Arguments = dict[str, "np.ndarray | int | float"]
 
@@ -87,7 +87,7 @@ def scalars(given: Arguments) -> dict[str, int | float]:
 
 def interpreted(codelet: Codelet, given: Arguments) -> dict[str, np.ndarray]:
     out = copied(given)
-    interp.run(codelet, arrays(out), scalars(out))
+    interpreter.run(codelet, arrays(out), scalars(out))
     return arrays(out)
 
 

@@ -13,10 +13,10 @@ from math import floor
 import numpy as np
 from hypothesis import strategies as st
 
-from looptune import interp
-from looptune.ir import Array, Codelet, If, Loop, Stmt
-from looptune.poly.model import Piece
-from looptune.rewrite import walk
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Codelet, If, Loop, Stmt
+from looptune.ir.rewrite import walk
+from looptune.poly.scop import Piece
 
 SIZE = 24
 VARS = ("i", "j", "k", "l")
@@ -234,7 +234,7 @@ def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Tr
     """The arrays, and every statement instance in the order run."""
     arrays = inputs(codelet, n, m)
     trace: Trace = []
-    interp.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: trace.append((name, at)))
+    interpreter.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: trace.append((name, at)))
     return arrays, trace
 
 

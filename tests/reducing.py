@@ -10,15 +10,15 @@ import oracle
 from reducing_parts import DEALT
 from reducing_teams import IMPERFECT, PERFECT
 
-from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import NumbaCpu
+from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.mapping import plan
-from looptune.outline import outline
-from looptune.plans import Plan
-from looptune.schedule import Scheduled, schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.lower.plan_outline import outline
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
 
 CASES = PERFECT | IMPERFECT | DEALT
 

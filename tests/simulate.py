@@ -13,7 +13,7 @@ from blocks import Thread
 from numba import cuda, types
 from oracle import Emitted
 
-from looptune.interp import FUNCTIONS
+from looptune.ir.interpreter import FUNCTIONS
 
 
 class Math:

@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from looptune.runtime.outcome import Illegal, Outcome, Timed
-from looptune.tune.best import Best
-from looptune.tune.budget import Budget
-from looptune.tune.lab import Prepared, SweepResult
-from looptune.tune.serving import seal
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Row, Store
+from looptune.tune.execution.lab import Prepared, SweepResult
+from looptune.tune.execution.worker_loop import seal
+from looptune.tune.execution.workers import Setup
+from looptune.tune.incumbent import Best
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.sweep import sweep
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import sweep
-from looptune.tune.workers import Setup
 
 CONTEXT = Context("stand-in", "c0ffee", "1", "none", "0", "nowhere", "numba-cpu", "{}", "float32")
 VERSIONS = 600

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from looptune import studies
-from looptune.report import kept
-from looptune.report.kept import Sources
-from looptune.report.result import Entry, Result
-from looptune.report.study import Study
-from looptune.runtime.machine import Facts
+from looptune.runtime.device import Facts
 from looptune.runtime.outcome import CutOff, Illegal, Timed, WrongResult
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
 from looptune.runtime.timing import Speedup, Summary
-from looptune.tune.concluded import conclude
-from looptune.tune.store import Context, Role, Row, Store, packed
+from looptune.tune.results import record, studies
+from looptune.tune.results.record import Sources
+from looptune.tune.results.result import Entry, Result
+from looptune.tune.results.study import Study
+from looptune.tune.store.conclusions import conclude
+from looptune.tune.store.store import Context, Role, Row, Store, packed
 
 GPU = Context(
     "gemm_", "c0ffee", "7", "numba 0.68", "sm_90", "NVIDIA H200", "numba-cuda", packed({"n": 512, "alpha": 1.5}),
@@ -92,7 +91,7 @@ def database(
             fill(store, context)
             if concluded:
                 facts = replace(FACTS, name=context.device)
-                conclude(store, context, "s1", kept.record(result(facts=facts), sources))
+                conclude(store, context, "s1", record.record(result(facts=facts), sources))
     return path
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from looptune.finals import timed
+from looptune.core.version import LOWERING
 from looptune.frontend import Unit
-from looptune.ir import Array
-from looptune.runtime.machine import Cpu
-from looptune.tune.source import source_hash
-from looptune.tune.store import Context, Role, Row, Store, packed
-from looptune.version import LOWERING
+from looptune.ir.nodes import Array
+from looptune.runtime.device import Cpu
+from looptune.tune.session.finals import timed
+from looptune.tune.store.source_hash import source_hash
+from looptune.tune.store.store import Context, Role, Row, Store, packed
 
 H200 = ("NVIDIA H200", 132, "sm_90")
 H100 = ("NVIDIA H100", 114, "sm_90")

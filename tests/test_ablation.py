@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 import stored
 
-from looptune import ablation, places
-from looptune.ablation import Winner
-from looptune.finals import Match
-from looptune.preparation import Prepared, Request, prepare
-from looptune.report import kept, tables
-from looptune.report.result import Earned
+from looptune.report import result_table
 from looptune.runtime.timing import speedup
-from looptune.tune.budget import Budget
-from looptune.tune.evaluate import KernelLab, Lineup, Times
-from looptune.tune.serving import Returned, Sealed
-from looptune.tune.space import parse
-from looptune.tune.store import Store
+from looptune.tune.execution.worker_loop import Returned, Sealed
+from looptune.tune.measure.evaluate import KernelLab, Lineup, Times
+from looptune.tune.results import record
+from looptune.tune.results.result import Earned
+from looptune.tune.session import ablation, site
+from looptune.tune.session.ablation import Winner
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.finals import Match
+from looptune.tune.session.prepare import Prepared, Request, prepare
+from looptune.tune.session.sweep import sweep
+from looptune.tune.space.space import parse
+from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import sweep
 
 KERNEL = """
 void f(int n, float A[n][n], float x[n], float y[n]) {
@@ -38,7 +39,7 @@ LINES = ("loop i: distribute", "loop 1.2: unroll 2, jam", "loop k: unroll 4", "c
 
 
 @dataclass(frozen=True)
-class Faked(places.Here):
+class Faked(site.Here):
     """Versions are screened as always; in the finals that of four lines takes 10 us, the others 20 until they leave."""
 
     lineups: list[Lineup] = field(default_factory=list)
@@ -47,14 +48,14 @@ class Faked(places.Here):
     def opening(self, *given: Any) -> Any:
         def opened(labs: Any) -> Any:
             self.labs.extend(labs)
-            return places.Here.opening(self, *given)(labs)
+            return site.Here.opening(self, *given)(labs)
 
         return opened
 
     def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
         return [Returned(Sealed(b"")) for _ in tasks]
 
-    def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
+    def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
         us = {
             text: (10.0,) * 40 if len(text.splitlines()) == 4 else (20.0,) * 8
@@ -112,8 +113,8 @@ def test_it_is_kept_and_shown() -> None:
     us = ((20.0,) * 40, (10.0,) * 40)
     earned = (Earned("loop k: unroll 4", speedup(*us, 0)), Earned("loop i: distribute", None, "illegal: no loop 1.2"))
     result = stored.result(earned=earned, seconds={})
-    back, _ = kept.restored(kept.record(result, kept.Sources("", "", "")))
+    back, _ = record.restored(record.record(result, record.Sources("", "", "")))
     assert back.earned == earned
     assert result.record()["earned"] == {"loop k: unroll 4": 2.0, "loop i: distribute": None}
-    assert "| `loop k: unroll 4` | 2x FAST |" in tables.markdown(result)
-    assert tables.earnings(result).splitlines()[1].split("  ")[-1] == "illegal: no loop 1.2"
+    assert "| `loop k: unroll 4` | 2x FAST |" in result_table.markdown(result)
+    assert result_table.earnings(result).splitlines()[1].split("  ")[-1] == "illegal: no loop 1.2"

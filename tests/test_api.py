@@ -12,15 +12,15 @@ import pytest
 from programs.program import Program
 
 import looptune
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
-from looptune.errors import LooptuneError, TargetError, UsageError
-from looptune.ir import Expr, Load
-from looptune.mapping import plan
-from looptune.rewrite import walk
-from looptune.schedule import schedule
+from looptune.backends.codegen.python import ident
+from looptune.core.errors import LooptuneError, TargetError, UsageError
+from looptune.deploy.compile import CACHE
+from looptune.ir.nodes import Expr, Load
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.sampled(2)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from built import imported, written
 
-from looptune import api
-from looptune.deploy.runtime.reach import Reach, reached
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
+from looptune.deploy import compile
 from looptune.frontend import load
-from looptune.reached import accesses
+from looptune.poly.reach_data import accesses
+from looptune.runtime.array_reach import Reach, reached
 
 SAXPY = "void saxpy(int n, float a, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }\n"
 MATRIX_VECTOR = (
@@ -51,11 +51,11 @@ def test_what_is_reached(body: str, expected: tuple[int, int] | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def saxpy() -> api.Kernel:
-    return api.compile(SAXPY, target="numba-cpu")
+def saxpy() -> compile.Kernel:
+    return compile.compile(SAXPY, target="numba-cpu")
 
 
-def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: api.Kernel) -> None:
+def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: compile.Kernel) -> None:
     """The message names the parameter, what it has and what is reached; nothing is written; what fits runs."""
     x, y = np.ones(10, np.float32), np.zeros(10, np.float32)
     with pytest.raises(UsageError, match=r"^x is too short: it has 10 elements, and .* reach element 99999"):

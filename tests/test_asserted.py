@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 import looptune
-from looptune import source_to_source
-from looptune.analysis import Analysis
-from looptune.explain import explain
+from looptune.deploy import source_to_source
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.report import loops, loops_json, summary, tables
-from looptune.report.result import Entry, Result
-from looptune.runtime.machine import Facts
+from looptune.frontend.directive_lines import parse_lines
+from looptune.report import result_table, suite_table
+from looptune.report.check import json as loops_json
+from looptune.report.check import text as loops
+from looptune.report.check.explanation import explain
+from looptune.runtime.device import Facts
 from looptune.runtime.timing import Summary
-from looptune.schedule import schedule
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.results.result import Entry, Result
 
 SCATTER = """\
 void scatter(int n, float x[n], float y[n]) {
@@ -95,9 +97,9 @@ def result(kernel: str, asserted: bool, n: int = 1) -> Result:
 def test_the_summary_of_a_suite_marks_them(tmp_path: Path) -> None:
     """In the table on the terminal, on the page with its winners and in the CSV, on the kernel's own lines only."""
     both = [result("a", True), result("b", False)]
-    rows = [line for line in summary.plain(both).splitlines() if line.startswith(("a ", "b "))]
+    rows = [line for line in suite_table.plain(both).splitlines() if line.startswith(("a ", "b "))]
     assert [row.count("1 us (asserted)") for row in rows] == [1, 0]
-    page = summary.write(both, tmp_path, "looptune run a.c b.c")
+    page = suite_table.write(both, tmp_path, "looptune run a.c b.c")
     marked = [line for line in page.read_text().splitlines() if "(asserted)" in line]
     assert [line.split("|")[1].strip() for line in marked] == ["[a](a.md)", "a (asserted)"]
     with page.with_suffix(".csv").open(newline="") as file:
@@ -145,14 +147,14 @@ def test_a_piece_of_a_loop_is_named_as_one() -> None:
 
 def test_reports_of_earlier_versions_are_kept(tmp_path: Path) -> None:
     """A CSV without the column keeps its rows, with nothing asserted in them."""
-    tables.write(result("f", True, n=1), tmp_path)
+    result_table.write(result("f", True, n=1), tmp_path)
     (path,) = tmp_path.glob("*/f.csv")
     held = list(csv.DictReader(path.open(newline="")))
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [c for c in tables.COLUMNS if c != "asserted"], extrasaction="ignore")
+        writer = csv.DictWriter(file, [c for c in result_table.COLUMNS if c != "asserted"], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(held)
-    tables.write(result("f", True, n=2), tmp_path)
+    result_table.write(result("f", True, n=2), tmp_path)
     assert [(r["sizes"], r["asserted"]) for r in csv.DictReader(path.open(newline=""))] == [
         ("n=1", ""), ("n=2", "tuned"),
     ]  # fmt: skip

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.errors import UsageError
-from looptune.explain import explain
+from looptune.core.errors import UsageError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
-from looptune.preparation import Request, prepare_all
-from looptune.source_to_source import transform
+from looptune.report.check.explanation import explain
+from looptune.tune.session.prepare import Request, prepare_all
 
 
 def leaves(text: str) -> list[str]:

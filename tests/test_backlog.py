@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from looptune.tune.backlog import URGENT, Backlog
+from looptune.tune.execution.task_queue import URGENT, Backlog
 
 
 def known_to_one() -> Backlog:

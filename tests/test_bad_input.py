@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import alone, looptune
 
-from looptune.errors import ParseError, UsageError
+from looptune.core.errors import ParseError, UsageError
 from looptune.frontend import load
-from looptune.tune.space import parse
+from looptune.tune.space.space import parse
 
 ONE = "void f(int n, float A[n]) {{ for (int i = 0; i < n; i++) A[i] = {}; }}\n"
 REFUSED = {

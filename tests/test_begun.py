@@ -9,11 +9,11 @@ import oracle
 import pytest
 import reducing
 
-from looptune.accumulators import Accumulator
-from looptune.backends.begun import apart, begun
-from looptune.ir import Const, Load, Var
-from looptune.mapping import plan
-from looptune.team import Tree
+from looptune.ir.nodes import Const, Load, Var
+from looptune.lower.accumulators import Accumulator
+from looptune.lower.mapping import plan
+from looptune.lower.passes.init_fusion import apart, begun
+from looptune.lower.team import Tree
 
 HEAD = "void f(int n, int m, double A[n][m], double B[n][m], float x[n], double y[n + 1], float z[n])\n"
 ROWS = "{ for (int i = 0; i < n; i++) { %s for (int j = 0; j < m; j++) %s %s } }"

@@ -11,13 +11,13 @@ import pytest
 from oracle import Arguments
 
 import looptune
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 TEXT = """\
 #include <stdbool.h>
@@ -82,7 +82,7 @@ def test_the_interpreter_and_the_c_that_is_printed(wanted: dict[str, np.ndarray]
     """Both convert as gcc does, and the function keeps its signature."""
     codelet = load(TEXT).codelet
     same(oracle.interpreted(codelet, arguments()), wanted)
-    printed = pretty.function(codelet)
+    printed = c_printer.function(codelet)
     assert "_Bool flag, _Bool m[n]" in printed
     same(oracle.by_gcc(printed, codelet, arguments(), tmp_path), wanted)
 

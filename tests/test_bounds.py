@@ -10,16 +10,16 @@ import oracle
 import pytest
 import random_nests
 
-from looptune import interp, pretty
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Const, Loop, Stmt
-from looptune.poly.proof import prove
-from looptune.rewrite import map_blocks, walk
-from looptune.schedule import schedule
-from looptune.simplify import add, sub
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer, interpreter
+from looptune.ir.nodes import Codelet, Const, Loop, Stmt
+from looptune.ir.rewrite import map_blocks, walk
+from looptune.ir.simplify import add, sub
+from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 SIZES = ((5, 4), (4, 6), (1, 1), (0, 3), (2, 5), (7, 8))
 
@@ -96,8 +96,8 @@ def test_no_block_is_before_the_first() -> None:
     after = schedule(Analysis(before), parse_lines(["loop k: tile k:2, i:8"])).codelet
     for n in range(9):
         want, got = {"C": np.zeros(4)}, {"C": np.zeros(4)}
-        interp.run(before, want, {"n": n})
-        interp.run(after, got, {"n": n})
+        interpreter.run(before, want, {"n": n})
+        interpreter.run(after, got, {"n": n})
         assert oracle.off(want, got) is None, f"n={n}"
 
 
@@ -112,7 +112,7 @@ def test_no_block_is_before_the_first() -> None:
 def test_bounds_are_tight(name: str, headers: list[str]) -> None:
     """No trip of the outer loops is for nothing, and no ``if`` asks what a bound can say."""
     line = dict(LINES["permute"])[name] if name != "three" else "permute k, j, i"
-    text = pretty.body(schedule(Analysis(codelet(NESTS[name])), parse_lines([f"loop 1: {line}"])).codelet)
+    text = c_printer.body(schedule(Analysis(codelet(NESTS[name])), parse_lines([f"loop 1: {line}"])).codelet)
     for header in headers:
         assert f"for (int {header}" in text, text
     assert text.count("if (") == (name == "strides"), text
@@ -120,13 +120,13 @@ def test_bounds_are_tight(name: str, headers: list[str]) -> None:
 
 def test_empty_blocks_are_skipped_by_the_bounds() -> None:
     """Of a lower triangle the blocks above the diagonal are not visited."""
-    text = pretty.body(schedule(Analysis(codelet(NESTS["lower"])), parse_lines(["loop i: tile i:4, j:4"])).codelet)
+    text = c_printer.body(schedule(Analysis(codelet(NESTS["lower"])), parse_lines(["loop i: tile i:4, j:4"])).codelet)
     assert "outer_j = 0; outer_j < outer_i + 1;" in text
 
 
 def test_what_all_copies_do_is_jammed_without_conditions() -> None:
     """Of a lower triangle two rows share their columns up to the shorter one's end; the rest asks whose it is."""
-    text = pretty.body(schedule(Analysis(codelet(NESTS["lower"])), parse_lines(["loop i: unroll 2, jam"])).codelet)
+    text = c_printer.body(schedule(Analysis(codelet(NESTS["lower"])), parse_lines(["loop i: unroll 2, jam"])).codelet)
     common, rest = text.split("for (int j = ")[1:3]
     assert common.startswith("0; j < 2 * i + 1;")
     assert "if" not in common
@@ -189,7 +189,7 @@ def test_bounds_have_the_type_that_their_loop_counts_in(line: str) -> None:
         left = []
         for codelet in (before, after):
             x = np.zeros((24, 32), np.int16)
-            interp.run(codelet, {"x": x}, {"n": n, "m": m})
+            interpreter.run(codelet, {"x": x}, {"n": n, "m": m})
             left.append(x)
         assert (left[0] == left[1]).all()
 

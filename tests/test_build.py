@@ -18,9 +18,9 @@ from built import AXPY, ROOT, ROWS, cuda, imported, run_alone, written
 from click.testing import CliRunner
 from programs.program import Program
 
-from looptune.cli import cli
-from looptune.deploy import build, included, module
-from looptune.errors import UsageError
+from looptune.cli.main import cli
+from looptune.core.errors import UsageError
+from looptune.deploy import build, inline_runtime, python_module
 from looptune.frontend import load
 
 pytestmark = pytest.mark.sampled(2)
@@ -35,7 +35,7 @@ def test_a_module_needs_numba_and_numpy_only(tmp_path: Path) -> None:
     sizes = {"n": 30, "m": 40}
     db = stores.keep(tmp_path / "db", stores.this_cpu(unit, sizes), {"": 9.0, "loop j: unroll 4, guarded": 5.0})
     text = written(tmp_path, ROWS, db).read_text()
-    tops = {name.partition(".")[0] for name, _ in included.included(included.CPU).imports if name}
+    tops = {name.partition(".")[0] for name, _ in inline_runtime.included(inline_runtime.CPU).imports if name}
     assert "cuda" not in tops
     assert "looptune" not in {n.module.partition(".")[0] for n in ast.walk(ast.parse(text))
                               if isinstance(n, ast.ImportFrom) and n.module}  # fmt: skip
@@ -71,7 +71,7 @@ def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path
     codelet = oracle.codelet_of(program.text)
     path = tmp_path / "made.py"
     unit = load(program.text)
-    path.write_text(module.text(module.Request(unit, "numba-cpu", (), "looptune build")))
+    path.write_text(python_module.text(python_module.Request(unit, "numba-cpu", (), "looptune build")))
     made = imported(path)
     given = oracle.arguments(codelet, program.sizes)
     got = oracle.copied(given)

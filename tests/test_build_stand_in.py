@@ -17,14 +17,14 @@ import stores
 from built import AXPY, ROOT, ROWS, TUNED, cuda, imported, plain_ptx, run_alone, written
 from codes import STEPS
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 @pytest.mark.wide

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from looptune.core.errors import UsageError
 from looptune.deploy import build
-from looptune.errors import UsageError
 from looptune.frontend import load
 
 MAIN = """#include <stdio.h>

@@ -14,15 +14,16 @@ import pytest
 import stored
 from fake_lab import FakeLab, ran, run
 
-from looptune.finals import timed
-from looptune.report import kept, tables
+from looptune.report import result_table
 from looptune.runtime import disturbance
 from looptune.runtime.disturbance import Watch
-from looptune.tune import allowance, workers
-from looptune.tune.allowance import PATIENCE, Allowance
-from looptune.tune.space import Configuration, parse
+from looptune.tune.execution import time_allowance, workers
+from looptune.tune.execution.time_allowance import PATIENCE, Allowance
+from looptune.tune.execution.workers import Worker, wait
+from looptune.tune.results import record
+from looptune.tune.session.finals import timed
+from looptune.tune.space.space import Configuration, parse
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.workers import Worker, wait
 
 
 class Clock:
@@ -30,9 +31,9 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waited, self.threads = 100.0, 50.0, {1: 5.0, 2: 7.0}
-        monkeypatch.setattr(allowance.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(allowance, "waited_for_cores_s", lambda: self.waited)
-        monkeypatch.setattr(allowance, "thread_seconds", self.seconds)
+        monkeypatch.setattr(time_allowance.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time_allowance, "waited_for_cores_s", lambda: self.waited)
+        monkeypatch.setattr(time_allowance, "thread_seconds", self.seconds)
 
     def seconds(self, pid: int) -> Mapping[int, float]:
         return dict(self.threads)
@@ -79,9 +80,9 @@ def test_a_task_that_does_nothing_ends_on_a_busy_machine_too(clock: Clock) -> No
 
 def test_without_counters_the_load_tells(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system does not count waits, a load of four times the cores leaves a task a quarter of the time."""
-    monkeypatch.setattr(allowance, "waited_for_cores_s", lambda: None)
-    cores = len(allowance.os.sched_getaffinity(0))
-    monkeypatch.setattr(allowance.os, "getloadavg", lambda: (4.0 * cores, 0.0, 0.0))
+    monkeypatch.setattr(time_allowance, "waited_for_cores_s", lambda: None)
+    cores = len(time_allowance.os.sched_getaffinity(0))
+    monkeypatch.setattr(time_allowance.os, "getloadavg", lambda: (4.0 * cores, 0.0, 0.0))
     given = Allowance.begin(1, 10.0)
     clock.passes(20.0, t1=1.0)
     assert given.left_s() == pytest.approx(5.0)
@@ -89,11 +90,11 @@ def test_without_counters_the_load_tells(clock: Clock, monkeypatch: pytest.Monke
 
 def test_the_threads_of_this_process_are_seen() -> None:
     """The CPU time of a real process grows as it computes; of one that is gone nothing is known."""
-    pid = allowance.os.getpid()
-    before = max(allowance.thread_seconds(pid).values())
-    while max(allowance.thread_seconds(pid).values()) < before + 0.02:
+    pid = time_allowance.os.getpid()
+    before = max(time_allowance.thread_seconds(pid).values())
+    while max(time_allowance.thread_seconds(pid).values()) < before + 0.02:
         sum(range(100_000))
-    assert allowance.thread_seconds(2**22 + 1) == {}
+    assert time_allowance.thread_seconds(2**22 + 1) == {}
 
 
 @pytest.mark.wide
@@ -104,11 +105,11 @@ def test_a_process_that_sleeps_rests_and_one_that_computes_does_not() -> None:
     for code, resting in (("import time; time.sleep(600)", True), (spin, False), (child, False)):
         with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as process:
             try:
-                found = [allowance.rests(process.pid) for _ in range(40) if time.sleep(0.05) is None]
+                found = [time_allowance.rests(process.pid) for _ in range(40) if time.sleep(0.05) is None]
             finally:
                 os.killpg(process.pid, signal.SIGKILL)
         assert (sum(found[-10:]) >= 5) == resting, code
-    assert not allowance.rests(2**22 + 1)
+    assert not time_allowance.rests(2**22 + 1)
 
 
 def test_what_the_whole_machine_did_not_run_is_no_ones_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,10 +180,10 @@ def test_counters_that_are_missing_say_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_tables_and_databases_keep_a_disturbance() -> None:
     """The table, the Markdown page and the record that is read back have it; a quiet result has no such line."""
     disturbed = stored.result(seconds={}, disturbed="tasks waited for a core in 30% of the time, load 9.0 on 2 cores")
-    assert "disturbed while it was timed: tasks waited" in tables.plain(disturbed)
-    assert "Disturbed while it was timed: tasks waited" in tables.markdown(disturbed)
-    assert "disturbed" not in tables.plain(stored.result())
-    back, _ = kept.restored(kept.record(disturbed, kept.Sources("", "", "")))
+    assert "disturbed while it was timed: tasks waited" in result_table.plain(disturbed)
+    assert "Disturbed while it was timed: tasks waited" in result_table.markdown(disturbed)
+    assert "disturbed" not in result_table.plain(stored.result())
+    back, _ = record.restored(record.record(disturbed, record.Sources("", "", "")))
     assert back.disturbed == disturbed.disturbed
 
 

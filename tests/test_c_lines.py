@@ -9,11 +9,11 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune.errors import ParseError, UsageError
+from looptune.core.cache_file import LARGEST
+from looptune.core.errors import ParseError, UsageError
 from looptune.frontend import load
-from looptune.frontend.lines import joined
-from looptune.frontend.predefined import fixed, predefined
-from looptune.keeping import LARGEST
+from looptune.frontend.logical_lines import joined
+from looptune.frontend.predefined_macros import fixed, predefined
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

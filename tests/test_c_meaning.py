@@ -18,13 +18,13 @@ import test_stage
 import test_teams
 from c_blocks import Case
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Scalar
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Scalar
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 TOLERANCE = 1e-6
 SPREAD = 1

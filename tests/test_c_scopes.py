@@ -10,7 +10,7 @@ import oracle
 import pytest
 
 from looptune.frontend import load
-from looptune.ir import Scalar
+from looptune.ir.nodes import Scalar
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from looptune import cachefolder
-from looptune.errors import UsageError
-from looptune.preparation import Request, prepare
+from looptune.core import cache_folder
+from looptune.core.errors import UsageError
+from looptune.tune.session.prepare import Request, prepare
 
 
 @pytest.mark.sampled(3, "wide")
@@ -37,13 +37,13 @@ def test_a_folder_that_others_can_write_to_is_not_taken(tmp_path: Path, monkeypa
     own = tmp_path / f"looptune-cache-{os.getuid()}"
     (tmp_path / "elsewhere").mkdir()
     own.symlink_to(tmp_path / "elsewhere")
-    assert cachefolder._temporary() != own
+    assert cache_folder._temporary() != own
     own.unlink()
     own.mkdir()
     own.chmod(0o777)
-    assert cachefolder._temporary() != own
+    assert cache_folder._temporary() != own
     own.chmod(0o700)
-    assert cachefolder._temporary() == own
+    assert cache_folder._temporary() == own
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     (tmp_path / "peaks.json").write_bytes(bytes(100))
     os.utime(tmp_path / "peaks.json", (1, 1))
     (tmp_path / "new").write_bytes(bytes(1000))
-    assert cachefolder.trim(tmp_path, 1300) == 300
+    assert cache_folder.trim(tmp_path, 1300) == 300
     assert sorted(os.listdir(tmp_path)) == ["3", "4", "5", "new", "peaks.json"]
-    assert cachefolder.trim(tmp_path, 0) == 300
+    assert cache_folder.trim(tmp_path, 0) == 300
     assert sorted(os.listdir(tmp_path)) == ["new", "peaks.json"]
 
 
@@ -65,7 +65,7 @@ def test_the_limit_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gigabytes in LOOPTUNE_CACHE_GB; what is no number is passed over."""
     for text, gb in (("0.5", 0.5), ("10", 10.0), ("", 2.0), ("many", 2.0), ("-1", 2.0), ("1e9", 2.0)):
         monkeypatch.setenv("LOOPTUNE_CACHE_GB", text)
-        assert cachefolder.limit_gb() == gb
+        assert cache_folder.limit_gb() == gb
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,12 +79,12 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "f").write_text("x")
     (tmp_path / f"{gone}b" / "link").symlink_to(tmp_path / "kept")
-    stay = [f"{cachefolder.mark()}worker-a", "looptune-notes-of-mine", "looptune-1-x-y"]
+    stay = [f"{cache_folder.mark()}worker-a", "looptune-notes-of-mine", "looptune-1-x-y"]
     for name in stay:
         (tmp_path / name).write_text("x")
     cache = tmp_path / "cache"
     cache.mkdir()
-    cachefolder.tidy(cache)
+    cache_folder.tidy(cache)
     assert sorted(os.listdir(tmp_path)) == sorted([*stay, "cache", "kept"])
     assert (tmp_path / "kept" / "f").exists()
 

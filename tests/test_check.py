@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from looptune import interp
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.ir import Array, Bin, Codelet, Const, Scalar, Var
-from looptune.rewrite import walk
-from looptune.runtime.check import Judge, extents, inputs, padded, widened
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Bin, Codelet, Const, Scalar, Var
+from looptune.ir.rewrite import walk
 from looptune.runtime.tolerance import Doubt, compare
+from looptune.runtime.verification import Judge, extents, inputs, padded, widened
 
 RNG = np.random.default_rng(1)
 
@@ -129,9 +129,9 @@ def test_lost_additions_are_not_a_versions_fault():
     codelet = load(text + "\n").codelet
     arrays = {"s": np.array([2.0**25], "float32"), "x": np.ones(20_000, "float32")}
     want, wide = ({n: a.copy() for n, a in arrays.items()} for _ in range(2))
-    interp.run(codelet, want, {"n": 20_000})
+    interpreter.run(codelet, want, {"n": 20_000})
     wide = {n: a.astype("float64") for n, a in arrays.items()}
-    interp.run(widened(codelet), wide, {"n": 20_000})
+    interpreter.run(widened(codelet), wide, {"n": 20_000})
     assert (want["s"][0], wide["s"][0]) == (2.0**25, 2.0**25 + 20_000)
     right = {"s": wide["s"].astype("float32"), "x": arrays["x"]}
     assert compare(want, right, terms=100) is not None

@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 from command import SMALL, Ran, alone, filled, looptune
 
-from looptune.cli import cli
-from looptune.report.result import SHARES, VERSIONS
-from looptune.report.tables import COLUMNS
-from looptune.tune.store import Store
+from looptune.cli.main import cli
+from looptune.report.result_table import COLUMNS
+from looptune.tune.results.result import SHARES, VERSIONS
+from looptune.tune.store.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +284,7 @@ def test_ctrl_c_before_anything_is_measured(here: Path) -> None:
 
 def test_emit_without_a_target_prints_what_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CUDA C, with a word, where numba-cuda is not installed; a target that was named is not another."""
-    monkeypatch.setattr("looptune.targets.cuda_installed", lambda: False)
+    monkeypatch.setattr("looptune.runtime.targets.cuda_installed", lambda: False)
     done = CliRunner().invoke(cli, ["emit", str(here / "gemm.c")], catch_exceptions=False, standalone_mode=False)
     assert "numba-cuda is not installed: this is CUDA C" in done.stderr
     assert done.stdout.startswith("/* gemm for cuda-c")

@@ -12,7 +12,7 @@ import oracle
 import pytest
 from command import filled, looptune
 
-from looptune import targets
+from looptune.runtime import targets
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from looptune import pretty
-from looptune.comparisons import decided
 from looptune.frontend import load
-from looptune.ir import Assign, Bin, Codelet, Const, Expr, If, Stmt, Var
-from looptune.plans import value
+from looptune.ir import c_printer
+from looptune.ir.conditions import decided
+from looptune.ir.nodes import Assign, Bin, Codelet, Const, Expr, If, Stmt, Var
+from looptune.lower.plan import value
 
 HEAD = (
     "void f(int n, float x[n], float y[n], int at[n])\n{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) %s }\n"
@@ -23,7 +23,7 @@ def shown(body: str) -> str:
     """What the body of the two loops becomes, on one line."""
     codelet = load(HEAD % body).codelet
     done = Codelet(codelet.name, codelet.params, (), decided(codelet.body))
-    text = " ".join(pretty.body(done, indent="").split())
+    text = " ".join(c_printer.body(done, indent="").split())
     return text.removeprefix("for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) { ").removesuffix(" } }")
 
 

@@ -13,13 +13,15 @@ from click.testing import CliRunner
 from command import looptune
 from stored import GPU
 
-from looptune import studies, targets
-from looptune.cli import cli
-from looptune.report import compilers, site
-from looptune.report.compilers import Comparison
+from looptune.cli.main import cli
+from looptune.report import compiler_table
+from looptune.report.compiler_table import Comparison
 from looptune.report.figures import style
-from looptune.runtime.machine import Cpu
-from looptune.tune.store import Context, Store
+from looptune.report.site import folder as site
+from looptune.runtime import targets
+from looptune.runtime.device import Cpu
+from looptune.tune.results import studies
+from looptune.tune.store.store import Context, Store
 
 C = replace(GPU, target="cuda-c", toolchain='{"nvidia-cuda-nvrtc": "13"}')
 FASTER = {text: us / 2 for text, us in list(stored.TIMES.items())[:3]}
@@ -36,7 +38,7 @@ def filled(path: Path, *contexts: tuple[Context, dict[str, float]]) -> Path:
 
 def comparison(path: Path) -> Comparison:
     both = filled(path, (GPU, stored.TIMES), (C, FASTER | SAME | SLOWER))
-    (found,) = compilers.compared(studies.read([both]))
+    (found,) = compiler_table.compared(studies.read([both]))
     return found
 
 
@@ -68,8 +70,8 @@ def test_what_differs_otherwise_is_not_compared(tmp_path: Path) -> None:
     ]  # fmt: skip
     for number, other in enumerate(others):
         both = filled(tmp_path / f"{number}", (GPU, stored.TIMES), (other, stored.TIMES))
-        assert compilers.compared(studies.read([both])) == ()
-    assert compilers.compared(studies.read([filled(tmp_path / "one", (C, stored.TIMES))])) == ()
+        assert compiler_table.compared(studies.read([both])) == ()
+    assert compiler_table.compared(studies.read([filled(tmp_path / "one", (C, stored.TIMES))])) == ()
 
 
 @pytest.fixture

@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import islpy as isl
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Codelet, If, Loop, Node, Stmt, Un
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.poly import flow
-from looptune.poly.asked import parts
-from looptune.poly.proof import Proof, prove
-from looptune.rewrite import rewrite, walk
-from looptune.schedule import Scheduled, schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Un
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly import dataflow as flow
+from looptune.poly.data_conditions import parts
+from looptune.poly.translation_validation import Proof, prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
 
 HEAD = "void f(int n, float A[n][n], float x[n], float y[n], float z[n], int at[n]) {\n"
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from looptune.errors import LooptuneError
-from looptune.frontend.constants import number
-from looptune.ir import Const
-from looptune.pretty import constant
-from looptune.source import Span
+from looptune.core.errors import LooptuneError
+from looptune.core.source import Span
+from looptune.frontend.c_constants import number
+from looptune.ir.c_printer import constant
+from looptune.ir.nodes import Const
 
 HERE = Span("", 0, 0)
 

@@ -15,13 +15,13 @@ import pytest
 from cases import Case, planned, wrong_in_numba
 from test_floating_point import MANDELBROT
 
-from looptune import targets
-from looptune.backends.contraction import contracted
-from looptune.backends.cuda_c_text import file_text
-from looptune.backends.opencl_text import device_text
-from looptune.deploy import module
-from looptune.floats import STRICT, USUAL, Floats
+from looptune.backends.cuda.cuda_c_writer import file_text
+from looptune.backends.opencl.writer import device_text
+from looptune.core.floating_point import STRICT, USUAL, Floats
+from looptune.deploy import python_module
 from looptune.frontend import load
+from looptune.lower.fp_contraction import contracted
+from looptune.runtime import targets
 
 cuda = pytest.mark.skipif(not targets.cuda_installed(), reason="needs the package numba-cuda")
 
@@ -131,7 +131,7 @@ def test_marked_kernels_compute_what_the_loops_do(tmp_path: Path) -> None:
 def test_a_built_module_computes_decisions_and_fma_as_the_loops_do(tmp_path: Path) -> None:
     """The original loops that a module for a GPU carries run on the CPU, and call C's fma."""
     text = NEST.format("k[i] = a[i] * b[i] + fmaf(b[i], c[i], 3.0f);")
-    made = module.text(module.Request(load(text), "numba-cuda", (), "looptune build"))
+    made = python_module.text(python_module.Request(load(text), "numba-cuda", (), "looptune build"))
     (tmp_path / "made.py").write_text(made)
     program = (
         "import numpy as np, made; x = np.linspace(1, 9, 13, dtype='float32'); k = np.zeros(13, 'int32'); "

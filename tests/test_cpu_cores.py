@@ -12,11 +12,11 @@ import pytest
 from numba import get_num_threads, njit, types, void
 from reducing import planned
 
-from looptune.backends.cpu_program import CpuProgram
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.backends.sharing import CHUNKS_PER_CORE, sharer
-from looptune.runtime import machine as machines
-from looptune.runtime.machine import Cpu
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.backends.numba_cpu.parallel_for import CHUNKS_PER_CORE, sharer
+from looptune.backends.numba_cpu.program import CpuProgram
+from looptune.runtime import device
+from looptune.runtime.device import Cpu
 
 ARGS = (types.int64[::1],)
 
@@ -86,8 +86,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.runs = 0.0, 0
-        monkeypatch.setattr(machines.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(machines.time, "perf_counter_ns", lambda: int(self.now * 1e9))
+        monkeypatch.setattr(device.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(device.time, "perf_counter_ns", lambda: int(self.now * 1e9))
 
     def run(self, *args: object) -> None:
         self.now += 1e-3
@@ -117,7 +117,7 @@ def test_arrays_begin_at_a_cache_line(shape: tuple[int, ...], dtype: str) -> Non
     """A copy, by rows, of whatever array; one without elements has no beginning."""
     given = np.asfortranarray(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
     placed = Cpu().place(given)
-    assert not given.size or placed.ctypes.data % machines.LINE == 0
+    assert not given.size or placed.ctypes.data % device.LINE == 0
     assert placed.flags.c_contiguous
     assert placed.dtype == given.dtype
     np.testing.assert_array_equal(placed, given)

@@ -13,16 +13,16 @@ import oracle
 import pytest
 from codes import STEPS
 
-from looptune import targets
-from looptune.analysis import Analysis
 from looptune.backends.base import Limit, Pace
-from looptune.backends.canonical import canonical
-from looptune.bake import bake
+from looptune.backends.numba_cuda.alpha_renaming import canonical
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan, sized
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan, sized
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
@@ -101,7 +101,7 @@ def k(a0, a1):
 
 def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Launches are queued until the time of the device, less that of the host, is over the limit."""
-    program_of = importlib.import_module("looptune.backends.cuda_program")
+    program_of = importlib.import_module("looptune.backends.cuda.program")
     codelet = load(STEPS).codelet
     made = plan(schedule(Analysis(codelet)).codelet)
     launched: list[str] = []
@@ -167,7 +167,7 @@ def test_a_busy_device_is_told_from_one_that_waits(
 ) -> None:
     """What is said to be the least time is never more than it is, and near it where launches pile up; a launch takes
     8 us to arrive."""
-    program_of = importlib.import_module("looptune.backends.cuda_program")
+    program_of = importlib.import_module("looptune.backends.cuda.program")
     now, ends, busy = [0.0], [0.0], [0.0]
     events: dict[int, float] = {}
 

@@ -18,18 +18,18 @@ import reducing
 import test_stage
 from nests import nest
 
-from looptune.analysis import Analysis
-from looptune.backends.c_text import CWriter, braced
-from looptune.backends.cuda_c_text import CudaC, file_text, kernel_text
-from looptune.bake import bake
-from looptune.errors import LooptuneError
+from looptune.backends.codegen.c import CWriter, braced
+from looptune.backends.cuda.cuda_c_writer import CudaC, file_text, kernel_text
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Bin, Cast, Const, Expr, Load, Scalar, Select, Un, Var
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
-from looptune.tune.space import parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Bin, Cast, Const, Expr, Load, Scalar, Select, Un, Var
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.space.space import parse
 
 ROOT = Path(__file__).parent.parent
 KERNELS = sorted(path.stem for path in (ROOT / "polybench").glob("*.c"))
@@ -78,7 +78,7 @@ def test_nvcc_compiles_what_is_emitted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_space_becomes_machine_code(kernel: str) -> None:
     """Versions from all over a kernel's space, with registers counted and at most what a block may have."""
-    from looptune.backends.cuda_c import CudaC as Backend
+    from looptune.backends.cuda.cuda_c import CudaC as Backend
 
     for made in spread(kernel):
         built = Backend("sm_90").build(made)
@@ -91,7 +91,7 @@ def test_every_space_becomes_machine_code(kernel: str) -> None:
 @cuda
 def test_a_kernel_is_compiled_once(tmp_path: Path) -> None:
     """Unrolling one of two loops compiles one kernel more; the same again compiles nothing."""
-    from looptune.backends.cuda_c import CudaC as Backend
+    from looptune.backends.cuda.cuda_c import CudaC as Backend
 
     text = """
 void two(int n, float x[n], float y[n]) {
@@ -108,7 +108,7 @@ void two(int n, float x[n], float y[n]) {
 @cuda
 def test_parameters_are_pointers_and_scalars() -> None:
     """In memory as a launch takes them: the address of each array, then each scalar in its own type."""
-    from looptune.backends import cuda_program
+    from looptune.backends.cuda import program as cuda_program
 
     made = plan(schedule(Analysis(load(ROOT / "polybench" / "gemm.c").codelet)).codelet)
     (kernel,) = made.kernels
@@ -126,7 +126,7 @@ def test_parameters_are_pointers_and_scalars() -> None:
 @cuda
 def test_what_the_compiler_says_is_in_the_error() -> None:
     """Text that is no CUDA C is refused with the compiler's line."""
-    from looptune.backends.cuda_c import CudaC as Backend
+    from looptune.backends.cuda.cuda_c import CudaC as Backend
 
     with pytest.raises(RuntimeError, match=r'bad\.cu\(1\): error: identifier "y" is undefined'):
         Backend()._ptx("__global__ void f() { y = 1; }", "bad")

@@ -11,46 +11,46 @@ import pytest
 from codes import STEPS
 from fake_lab import FakeLab, ran, run
 
-from looptune import preparation
-from looptune.analysis import Analysis
-from looptune.backends import stopping
+from looptune.backends import early_stop
 from looptune.backends.base import Pace
 from looptune.frontend import load
-from looptune.mapping import plan
+from looptune.lower.mapping import plan
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
 from looptune.runtime.timing import speedup_apart
-from looptune.schedule import schedule
-from looptune.tune import cut, evaluate
-from looptune.tune.best import Best
-from looptune.tune.budget import Budget
-from looptune.tune.cut import once_is_enough
-from looptune.tune.evaluate import Bench, Built, KernelLab, Plans, Step, plans_of
-from looptune.tune.recorded import read
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Row, Store
-from looptune.tune.tally import Tally
-from looptune.tune.winner import winner
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.incumbent import Best
+from looptune.tune.measure import evaluate, pruning
+from looptune.tune.measure.evaluate import Bench, Built, KernelLab, Plans, Step, plans_of
+from looptune.tune.measure.pruning import once_is_enough
+from looptune.tune.replay.load import read
+from looptune.tune.results.winner import winner
+from looptune.tune.session import prepare
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.statistics import Tally
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Context, Row, Store
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> preparation.Prepared:
+def prepared(tmp_path: Path) -> prepare.Prepared:
     (tmp_path / "steps.c").write_text(STEPS)
-    request = preparation.Request(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
-    found = preparation.prepare(request)
+    request = prepare.Request(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
+    found = prepare.prepare(request)
     return replace(found, job=replace(found.job, cache=tmp_path / "cache"))
 
 
-def built(prepared: preparation.Prepared, text: str = "") -> Built:
+def built(prepared: prepare.Prepared, text: str = "") -> Built:
     lab = KernelLab(prepared.job, prepared.context)
     made = plans_of(prepared.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
     return Built(Step(made), lab.backend.build(made.timed))
 
 
 @pytest.mark.wide
-def test_a_slow_version_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_version_is_cut_off(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times slower than the best: stopped, with what was measured; the same against no best is timed whole."""
-    monkeypatch.setattr(cut, "WORTH_US", 1.0)
+    monkeypatch.setattr(pruning, "WORTH_US", 1.0)
     bench, version = Bench(prepared.job), built(prepared)
     match bench.measure(version, Best(1.0)):
         case CutOff(ran_us, best_us, launched, launches_, verified, facts):
@@ -72,10 +72,10 @@ def test_a_slow_version_is_cut_off(prepared: preparation.Prepared, monkeypatch: 
 
 
 def test_a_wrong_version_is_wrong_before_it_is_slow(
-    prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch
+    prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails at the odd sizes is not merely cut off."""
-    monkeypatch.setattr(cut, "WORTH_US", 10.0)
+    monkeypatch.setattr(pruning, "WORTH_US", 10.0)
     bench = Bench(prepared.job)
     other = plan(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
     assert isinstance(
@@ -84,7 +84,7 @@ def test_a_wrong_version_is_wrong_before_it_is_slow(
 
 
 @pytest.mark.wide
-def test_a_time_that_cannot_be_is_wrong(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_cannot_be_is_wrong(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the peak the device is measured once more; then the version is wrong, or the first peak was."""
     low, high = (Peaks(*[Rate(best, 0.0)] * 4) for best in (1e-6, 1e9))
     for now, kind in ((low, WrongResult), (high, Timed)):
@@ -111,10 +111,10 @@ def test_when_one_run_is_enough(first_us: float, best_us: float | None, once: bo
 
 
 @pytest.mark.wide
-def test_a_version_behind_the_pace_is_cut_off(prepared: preparation.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the best took by then is recorded, and how far that is; without cutting, the same version is timed."""
-    monkeypatch.setattr(cut, "MARK_US", 1.0)
-    monkeypatch.setattr(stopping, "WATCH_S", 1e-5)
+    monkeypatch.setattr(pruning, "MARK_US", 1.0)
+    monkeypatch.setattr(early_stop, "WATCH_S", 1e-5)
     # Long enough for the thread that watches to have its turn on a busy machine.
     steps = 5000
     values = {**prepared.job.problem.values, "t": steps}

@@ -13,9 +13,9 @@ import pytest
 from command import looptune
 from test_store import row, timed
 
-from looptune.errors import StoreError
-from looptune.tune import database
-from looptune.tune.store import Store
+from looptune.core.errors import StoreError
+from looptune.tune.store import connection
+from looptune.tune.store.store import Store
 
 FOREIGN = {
     "source": b"void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }\n" * 40,
@@ -109,7 +109,7 @@ def test_a_finished_database_is_read_where_nothing_can_be_written(
     shutil.copy(path, tmp_path / "closed" / "db")
     barred = (medium, tmp_path / "closed")
     real = os.access
-    monkeypatch.setattr(database.os, "access", lambda p, mode: Path(p) not in barred and real(p, mode))
+    monkeypatch.setattr(connection.os, "access", lambda p, mode: Path(p) not in barred and real(p, mode))
     connect = sqlite3.connect
 
     def careful(name: object, *more: object, **named: object) -> sqlite3.Connection:
@@ -117,7 +117,7 @@ def test_a_finished_database_is_read_where_nothing_can_be_written(
         assert not any(str(b) in str(name) for b in barred) or "immutable" in str(name), name
         return connect(name, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(database.sqlite3, "connect", careful)
+    monkeypatch.setattr(connection.sqlite3, "connect", careful)
     for folder in barred:
         before = sorted(os.listdir(folder))
         for command in (["db", "show"], ["db", "export"], ["failures"], ["export", "--format", "t4"]):

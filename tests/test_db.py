@@ -17,20 +17,20 @@ import pytest
 from command import Ran, looptune
 from test_store import CONTEXT, row, runner, timed
 
-from looptune.errors import StoreError, UsageError
-from looptune.preparation import Request, prepare, single
-from looptune.report import failures
-from looptune.report.contents import COLUMNS
+from looptune.core.errors import StoreError, UsageError
+from looptune.report import failure_table
+from looptune.report.database_table import COLUMNS
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, TimedOut, WrongResult
-from looptune.tune import upkeep
-from looptune.tune.budget import Budget
-from looptune.tune.database import MIGRATIONS
-from looptune.tune.evaluate import KernelLab
-from looptune.tune.space import parse
-from looptune.tune.store import Row, Store
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.prepare import Request, prepare, single
+from looptune.tune.session.sweep import sweep
+from looptune.tune.space.space import parse
+from looptune.tune.store import maintenance
+from looptune.tune.store.connection import MIGRATIONS
+from looptune.tune.store.maintenance import Condition
+from looptune.tune.store.store import Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import sweep
-from looptune.tune.upkeep import Condition
 
 SYRK = replace(CONTEXT, kernel="syrk")
 REFUSED = "unroll {}, jam is illegal: iteration (i=0, j={}) must run before (i=1, j=0) when n=3"
@@ -123,7 +123,7 @@ def test_no_failures_is_said(path: Path, tmp_path: Path) -> None:
 )
 def test_one_reason(one: str, other: str, same: bool) -> None:
     """Numbers make no reason, names with digits do; of several lines the first is the reason."""
-    assert (failures.reason(one) == failures.reason(other)) == same
+    assert (failure_table.reason(one) == failure_table.reason(other)) == same
 
 
 def test_the_command_of_a_real_sweep_reproduces(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_prune_by_age_and_the_duplicates_of_what_goes(path: Path) -> None:
     """Begun before the moment; a duplicate goes with the row that it is the same as."""
     with Store.change(path) as store:
         store.connection.execute("UPDATE runs SET started = started - 90000 WHERE directives = '' AND kernel = 'gemm'")
-        removed = upkeep.prune(store, Condition(before=time.time() - upkeep.age_s("1d")))
+        removed = maintenance.prune(store, Condition(before=time.time() - maintenance.age_s("1d")))
         assert removed == {("gemm", "timed"): 1, ("gemm", "duplicate"): 1}
 
 
@@ -296,9 +296,9 @@ def test_prune_forgets_the_commands_of_sweeps_without_rows(path: Path) -> None:
     """Those whose last rows went; one that has just begun and has none yet keeps its own."""
     with Store.change(path) as store:
         store.enlist("s9", "looptune run new.c")
-        upkeep.prune(store, Condition(kernel="syrk"))
+        maintenance.prune(store, Condition(kernel="syrk"))
         assert store.commands().keys() == {"s1", "s9"}
-        upkeep.prune(store, Condition(kernel="gemm"))
+        maintenance.prune(store, Condition(kernel="gemm"))
         assert store.commands().keys() == {"s9"}
 
 
@@ -317,7 +317,7 @@ def test_prune_never_touches_what_is_running(tmp_path: Path) -> None:
 def test_nonsense_is_no_age(text: str) -> None:
     """A UsageError that quotes it."""
     with pytest.raises(UsageError, match="is no age"):
-        upkeep.age_s(text)
+        maintenance.age_s(text)
 
 
 def test_a_folder_that_cannot_be_written(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from command import looptune
 
-from looptune.tune.database import MIGRATIONS
-from looptune.tune.store import Store
+from looptune.tune.store.connection import MIGRATIONS
+from looptune.tune.store.store import Store
 
 COMMANDS = {
     "failures": ["failures", "--db", "FILE"],

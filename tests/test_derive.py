@@ -8,17 +8,17 @@ import affine
 import pytest
 from click.testing import CliRunner
 
-from looptune.analysis import Analysis
-from looptune.cli import cli
-from looptune.errors import DirectiveError, IllegalTransform, UsageError
+from looptune.cli.main import cli
+from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.tune.derive import derive
-from looptune.tune.patterns import Patterns
-from looptune.tune.space import Configuration, Space, parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.space.derive import derive
+from looptune.tune.space.patterns import Patterns
+from looptune.tune.space.space import Configuration, Space, parse
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted(p.stem for p in (ROOT / "polybench").glob("*.c"))

@@ -19,20 +19,21 @@ import pytest
 from click.testing import CliRunner
 from devices import SPACE, Lab, Learner, on, rows, runs, swept, together
 
-from looptune import places, targets
-from looptune.cli import cli
-from looptune.errors import TargetError, UsageError
-from looptune.runtime.machine import Cpu, Facts
+from looptune.cli.main import cli
+from looptune.core.errors import TargetError, UsageError
+from looptune.runtime import targets
+from looptune.runtime.device import Cpu, Facts
 from looptune.runtime.outcome import Crashed, Outcome, TimedOut
-from looptune.tune import members
-from looptune.tune.evaluate import Times
-from looptune.tune.lab import Progress
-from looptune.tune.local import Local
-from looptune.tune.members import Member
-from looptune.tune.serving import Returned
-from looptune.tune.spares import Spares
-from looptune.tune.store import Store
-from looptune.tune.workers import Worker
+from looptune.tune.execution import dask_members
+from looptune.tune.execution.dask_members import Member
+from looptune.tune.execution.lab import Progress
+from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.process_cache import Spares
+from looptune.tune.execution.worker_loop import Returned
+from looptune.tune.execution.workers import Worker
+from looptune.tune.measure.evaluate import Times
+from looptune.tune.session import site
+from looptune.tune.store.store import Store
 
 
 @pytest.mark.wide
@@ -225,15 +226,15 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     finals: list[tuple[str, str]] = []
 
     def raced(
-        place: places.Here, races: Sequence[places.Race], limit_s: float, beside: Any
+        place: site.Here, races: Sequence[site.Race], limit_s: float, beside: Any
     ) -> Iterator[tuple[int, Returned]]:
         finals.extend((r.model.facts.name, r.setups[0].args[0].target.machine().facts.name) for r in races)
         for number, r in enumerate(races):
             yield number, Returned(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries}))
 
     monkeypatch.setattr(targets, "models", stand_ins)
-    monkeypatch.setattr(places.Here, "races", raced)
-    monkeypatch.setattr(places.OriginalsHere, "times_us", lambda originals: [(1.0,)] * 2)
+    monkeypatch.setattr(site.Here, "races", raced)
+    monkeypatch.setattr(site.OriginalsHere, "times_us", lambda originals: [(1.0,)] * 2)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
     Path("f.space").write_text("loop i: unroll {2..3}\n")
@@ -264,9 +265,9 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""
-    monkeypatch.setattr(places.Here, "abreast", lambda place, models: 2)
+    monkeypatch.setattr(site.Here, "abreast", lambda place, models: 2)
     waves: list[list[str]] = []
-    wait = places.wait
+    wait = site.wait
 
     def waited(workers: Iterable[Worker], timeout_s: float | None = None) -> Any:
         those = list(workers)
@@ -280,8 +281,8 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return (targets.Model(target, machine().facts, (0, 1)),)
 
     monkeypatch.setattr(targets, "models", model)
-    monkeypatch.setattr(places, "wait", waited)
-    monkeypatch.setattr(places.Here, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site, "wait", waited)
+    monkeypatch.setattr(site.Here, "overlaps", lambda place, target: True)
     monkeypatch.chdir(tmp_path)
     for name in "fgh":
         Path(f"{name}.c").write_text(KERNEL.replace("f(", f"{name}("))
@@ -311,9 +312,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """--cluster without Dask is one line with the command that installs it; --devices has no meaning there."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     needs = r"--cluster needs .* pip install 'looptune\[distributed\]'"
-    with pytest.raises(TargetError, match=needs), places.at("tcp://127.0.0.1:8786", None, print):
+    with pytest.raises(TargetError, match=needs), site.at("tcp://127.0.0.1:8786", None, print):
         pass
-    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), places.at("local", "0", print):
+    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), site.at("local", "0", print):
         pass
 
 
@@ -326,16 +327,16 @@ def test_a_cluster_has_the_models_of_its_workers() -> None:
     big = Facts("NVIDIA H200", "numba-cuda", "sm_90", 132, 1, 1, "13000")
     small = Facts("NVIDIA A100", "numba-cuda", "sm_80", 108, 1, 1, "13000")
     there = [member("a", big, big), member("b", small), member("c", big), member("d")]
-    assert members.models(there, "numba-cuda") == ((small, 1), (big, 2))
-    assert members.models(there, "numba-cpu") == ()
+    assert dask_members.models(there, "numba-cuda") == ((small, 1), (big, 2))
+    assert dask_members.models(there, "numba-cpu") == ()
 
 
 def test_versions_that_differ_are_named() -> None:
     """Each package that is another one there, or missing on either side, with both versions."""
     ours = {"looptune": "0.1.0 (aa)", "numba": "0.68.1", "numpy": "2.4"}
-    assert members.skew(ours, dict(ours)) == ""
+    assert dask_members.skew(ours, dict(ours)) == ""
     theirs = {"looptune": "0.1.0 (bb)", "numba": "0.61.0", "islpy": "1"}
-    assert members.skew(ours, theirs) == (
+    assert dask_members.skew(ours, theirs) == (
         "looptune 0.1.0 (bb) (here 0.1.0 (aa)), numba 0.61.0 (here 0.68.1), numpy missing (here 2.4), "
         "islpy 1 (here missing)"
     )

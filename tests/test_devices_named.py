@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from looptune import targets
-from looptune.errors import LooptuneError, UsageError
-from looptune.runtime.machine import Cpu, Facts
+from looptune.core.errors import LooptuneError, UsageError
+from looptune.runtime import targets
+from looptune.runtime.device import Cpu, Facts
 
 GPUS = [
     Facts("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),

@@ -24,7 +24,7 @@ import pytest
 from differential import directives, planted, texts
 from differential.tree import nodes, simpler
 
-from looptune.transforms import ALL
+from looptune.schedule.directives import ALL
 
 HERE = Path(__file__).parent
 OTHERS = (1, 2, 3)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError, ParseError
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, ParseError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Codelet, If, Loop
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import distributed, schedule
-from looptune.transforms.distribute import components
-from looptune.tune import space
-from looptune.tune.derive import derive
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Assign, Codelet, If, Loop
+from looptune.ir.rewrite import walk
+from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import distributed, schedule
+from looptune.schedule.directives.distribute import components
+from looptune.tune.space import space
+from looptune.tune.space.derive import derive
 
 HEAD = "void f(int n, int m, double A[n][n], double x[n], double y[n], double z[n])\n{\n"
 BICG = "for (int i = 0; i < n; i++) { x[i] = 0; for (int j = 0; j < n; j++) { y[j] += A[i][j]; x[i] += A[i][j]; } }"
@@ -30,7 +30,7 @@ def made(body: str, *lines: str) -> str:
     original = codelet(body)
     done = schedule(Analysis(original), parse_lines(lines)).codelet
     assert prove(original, done).verdict == "proved"
-    return " ".join(pretty.body(done).split())
+    return " ".join(c_printer.body(done).split())
 
 
 def refusal(body: str, *lines: str) -> LooptuneError:

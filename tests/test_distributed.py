@@ -23,26 +23,26 @@ import pytest
 from click.testing import CliRunner
 from devices import SPACE, Lab, Learner, rows, runs, swept, together
 
-from looptune import places
-from looptune.cli import cli
-from looptune.errors import TargetError, UsageError
-from looptune.runtime.machine import Cpu
+from looptune.cli.main import cli
+from looptune.core.errors import TargetError, UsageError
+from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Crashed
-from looptune.tune import members
-from looptune.tune.budget import Budget
-from looptune.tune.lab import Progress, SweepResult
-from looptune.tune.space import parse
-from looptune.tune.store import Store
+from looptune.tune.execution import dask_members
+from looptune.tune.execution.lab import Progress, SweepResult
+from looptune.tune.session import site
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.sweep import Part, sweeps
+from looptune.tune.space.space import parse
+from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Part, sweeps
 
 TESTS = Path(__file__).parent
 
 
 pytest.importorskip("distributed", reason="needs the package distributed")
 
-from looptune.tune import cluster as clusters  # noqa: E402  Dask has to be there
-from looptune.tune.distributed import Distributed  # noqa: E402
+from looptune.tune.execution import dask_cluster  # noqa: E402  Dask has to be there
+from looptune.tune.execution.dask_executor import Distributed  # noqa: E402
 
 
 @dataclass
@@ -94,15 +94,15 @@ def machines(folder: Path, *resources: str) -> Iterator[Machines]:
 
 
 @contextmanager
-def connected(made: Machines, count: int) -> Iterator[clusters.Cluster]:
+def connected(made: Machines, count: int) -> Iterator[dask_cluster.Cluster]:
     """With so many workers there."""
-    with clusters.connect(made.address, print) as cluster:
+    with dask_cluster.connect(made.address, print) as cluster:
         cluster.client.wait_for_workers(count, timeout=60)
         cluster.wait_for("numba-cpu")
         yield cluster
 
 
-def remote(cluster: clusters.Cluster, folder: Path, lab: Lab, strategy: Any = None, **options: Any) -> SweepResult:
+def remote(cluster: dask_cluster.Cluster, folder: Path, lab: Lab, strategy: Any = None, **options: Any) -> SweepResult:
     """A sweep of one lab on the cluster."""
     limit_s = options.pop("timeout_s", 10.0)
     opening = partial(Distributed, cluster=cluster, target="numba-cpu", models=(Cpu().facts,), timeout_s=limit_s)
@@ -114,7 +114,7 @@ def remote(cluster: clusters.Cluster, folder: Path, lab: Lab, strategy: Any = No
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dask_cluster.Cluster]:
     """Two workers, which measure and compile."""
     folder = tmp_path_factory.mktemp("cluster")
     with machines(folder, "MEASURE=1", "MEASURE=1") as made, connected(made, 2) as cluster:
@@ -122,7 +122,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluste
 
 
 @pytest.mark.long
-def test_a_cluster_finds_what_one_machine_does(shared: clusters.Cluster, tmp_path: Path) -> None:
+def test_a_cluster_finds_what_one_machine_does(shared: dask_cluster.Cluster, tmp_path: Path) -> None:
     """Same questions, answers, rows and counts, also of a version that kills its process; the versions are shared by
     the workers that measure, each of which measures one at a time, and no worker is lost."""
     found, workers = [], set(shared.client.nthreads())
@@ -146,7 +146,7 @@ def test_a_cluster_finds_what_one_machine_does(shared: clusters.Cluster, tmp_pat
     assert all(a.end <= b.begin for pid in shares for a, b in pairwise([run for run in done if run.pid == pid]))
 
 
-def children(cluster: clusters.Cluster) -> int:
+def children(cluster: dask_cluster.Cluster) -> int:
     """Processes that looptune has running inside the workers."""
     from psutil import Process
 
@@ -159,7 +159,7 @@ def children(cluster: clusters.Cluster) -> int:
 
 
 @pytest.mark.long
-def test_ctrl_c_on_a_cluster(shared: clusters.Cluster, tmp_path: Path) -> None:
+def test_ctrl_c_on_a_cluster(shared: dask_cluster.Cluster, tmp_path: Path) -> None:
     """What is measured there is dropped and its processes end; it runs again, and nothing else does."""
 
     def interrupt(progress: Progress) -> None:
@@ -179,20 +179,22 @@ def test_ctrl_c_on_a_cluster(shared: clusters.Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
-def test_another_version_of_the_program_is_refused(shared: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_program_is_refused(
+    shared: dask_cluster.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A scheduler or workers with another numba than ours are an error that has both versions, before anything is
     measured; a worker that comes later is left out."""
-    other = members.versions() | {"numba": "0.1.2"}
-    monkeypatch.setattr(clusters, "skew", lambda ours, theirs: members.skew(other, theirs))
+    other = dask_members.versions() | {"numba": "0.1.2"}
+    monkeypatch.setattr(dask_cluster, "skew", lambda ours, theirs: dask_members.skew(other, theirs))
     heard: list[str] = []
-    late = clusters.Cluster(shared.client, shared.address, heard.append)
+    late = dask_cluster.Cluster(shared.client, shared.address, heard.append)
     with pytest.raises(TargetError, match=r"the scheduler at tcp://.*: numba .* \(here 0\.1\.2\); install the same"):
         late.wait_for("numba-cpu")
     monkeypatch.setattr(late, "_check_scheduler", lambda: None)
     with pytest.raises(TargetError, match=r"do not fit: tcp://.* on .*: it has numba .* \(here 0\.1\.2\)"):
         late.wait_for("numba-cpu")
     first, second = sorted(shared.members)
-    later = clusters.Cluster(shared.client, shared.address, heard.append)
+    later = dask_cluster.Cluster(shared.client, shared.address, heard.append)
     later.members = {first: shared.members[first]}
     assert later.refresh() == ()
     assert later.members.keys() == {first}
@@ -200,15 +202,15 @@ def test_another_version_of_the_program_is_refused(shared: clusters.Cluster, mon
     assert said.startswith(f"a worker is left out: {second} on ")
 
 
-def test_a_cluster_without_a_device(shared: clusters.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_a_device(shared: dask_cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker declares a GPU: the message has the command that starts one that does."""
-    monkeypatch.setattr(clusters, "APPEAR_S", 0.5)
+    monkeypatch.setattr(dask_cluster, "APPEAR_S", 0.5)
     with pytest.raises(TargetError, match=r"declares GPU: there are 2; .* dask worker tcp://.* --resources GPU=1"):
         shared.wait_for("numba-cuda")
     assert shared.wait_for("auto") == "numba-cpu"
 
 
-def test_a_file_that_only_we_have(shared: clusters.Cluster, tmp_path: Path) -> None:
+def test_a_file_that_only_we_have(shared: dask_cluster.Cluster, tmp_path: Path) -> None:
     """What measuring needs and a worker lacks is an error beforehand; what it has is none."""
     (tmp_path / "data.npz").touch()
     shared.require([tmp_path / "data.npz"], "numba-cpu")
@@ -236,7 +238,7 @@ def test_a_worker_that_dies_gives_its_configuration_back(tmp_path: Path) -> None
 def test_a_version_that_two_workers_die_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is crashed, and names both; with no worker left and none to come the sweep ends in an error that says so, and
     what was measured is kept."""
-    monkeypatch.setattr("looptune.tune.distributed.DESERTED_S", 2.0)
+    monkeypatch.setattr("looptune.tune.execution.dask_executor.DESERTED_S", 2.0)
     lab = Lab(tmp_path / "journal", 1, 0.1, fault="machine dies")
     many = Exhaustive(parse("loop k: unroll {1..100}", "s"))
     with machines(tmp_path, "MEASURE=1", "MEASURE=1") as made, connected(made, 2) as cluster:
@@ -299,7 +301,7 @@ def test_run_on_a_local_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 )
 def test_addresses_that_are_none(address: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense and silence are one message each, that quotes the address."""
-    monkeypatch.setattr(clusters, "CONNECT_S", 0.5)
-    with pytest.raises((UsageError, TargetError)) as found, places.at(address, None, print):
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 0.5)
+    with pytest.raises((UsageError, TargetError)) as found, site.at(address, None, print):
         pass
     assert message in found.value.message

@@ -18,9 +18,9 @@ import pytest
 from documents import ROOT, Block, Command
 from installed import EXAMPLES, visible
 
-from looptune import targets
-from looptune.cli import cli
-from looptune.tune.space import parse
+from looptune.cli.main import cli
+from looptune.runtime import targets
+from looptune.tune.space.space import parse
 
 SOON = ("README.md", "docs/directives.md")
 """What a reader tries first; the commands of other documents take minutes together."""

@@ -8,8 +8,8 @@ from importlib import metadata
 
 import pytest
 
-from looptune import doctor
-from looptune.doctor import Probe, examine, python_finding, requirement, requirement_finding, run_probe, satisfies
+from looptune.cli import doctor
+from looptune.cli.doctor import Probe, examine, python_finding, requirement, requirement_finding, run_probe, satisfies
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_threads_probe_runs_in_parallel_here() -> None:
 
 def test_importing_the_doctor_is_light() -> None:
     """The module imports neither numba nor NumPy: the command line's start-up stays fast."""
-    code = "import sys, looptune.doctor; print(sorted({'numba', 'numpy', 'islpy'} & set(sys.modules)))"
+    code = "import sys, looptune.cli.doctor; print(sorted({'numba', 'numpy', 'islpy'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "[]"
 

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import looptune
-from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.floats import STRICT
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core.floating_point import STRICT
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.runtime.machine import Cpu
+from looptune.frontend.directive_lines import parse_lines
+from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Outcome, Timed, WrongResult
-from looptune.runtime.sizes import edges, problem
-from looptune.schedule import schedule
-from looptune.tune.evaluate import Bench, Built, first_step, plans_of
+from looptune.runtime.problem_sizes import edges, problem
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.execution.lab import More
 from looptune.tune.job import Job, Target
-from looptune.tune.lab import More
-from looptune.tune.referenced import text_of
+from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
+from looptune.tune.measure.reference_choice import text_of
 
 ROWS = """void f(int n, int m, double A[n][m], double s[n]) {
   for (int i = 0; i < n; i++) { s[i] = 0; for (int j = 0; j < m; j++) s[i] += A[i][j]; }

@@ -17,19 +17,20 @@ from command import looptune
 from hypothesis import given
 from hypothesis import strategies as st
 
-from looptune import escape, studies
-from looptune.analysis import Analysis
-from looptune.deploy import module, source
-from looptune.deploy.measured import measured
+from looptune.core import escape
+from looptune.core.errors import ParseError
+from looptune.deploy import c_source, python_module
+from looptune.deploy.best_versions import measured
 from looptune.deploy.runtime.lookup import Device
-from looptune.errors import ParseError
 from looptune.frontend import load
-from looptune.frontend.placed import canonical, parse_lines
-from looptune.mapping import plan
+from looptune.frontend.directive_lines import canonical, parse_lines
+from looptune.lower.mapping import plan
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
-from looptune.schedule import schedule
-from looptune.targets import emit
-from looptune.tune.store import Store
+from looptune.runtime.targets import emit
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.results import studies
+from looptune.tune.store.store import Store
 
 PYTHON = '# """;__import__("os").system("touch ran");"""'
 C = "# */ int evil = 1; /*"
@@ -75,7 +76,7 @@ def test_a_tuned_module_is_data(tmp_path: Path) -> None:
     with Store.open(db) as store:
         store.connection.execute("UPDATE sweeps SET command = ?", (f"looptune '{PYTHON}'",))
         rows = measured(store, unit, "numba-cpu")
-    text = module.text(module.Request(replace(unit, path=f"{PYTHON}.c"), "numba-cpu", rows, PYTHON))
+    text = python_module.text(python_module.Request(replace(unit, path=f"{PYTHON}.c"), "numba-cpu", rows, PYTHON))
     tree = ast.parse(text)
     said = ast.get_docstring(tree, clean=False)
     assert said is not None
@@ -83,7 +84,7 @@ def test_a_tuned_module_is_data(tmp_path: Path) -> None:
     assigned = {ast.unparse(n.targets[0]): n.value for n in tree.body if isinstance(n, ast.Assign)}
     [row] = ast.literal_eval(assigned["CONFIGURATIONS"])
     assert (row["device"], row["directives"]) == (device, "loop i: parallel")
-    comment = source.text(module.Request(unit, "numba-cpu", rows, C), Device(device, 1, "x86"), {"n": 8})
+    comment = c_source.text(python_module.Request(unit, "numba-cpu", rows, C), Device(device, 1, "x86"), {"n": 8})
     assert "evil" not in comment.partition("*/")[2]
 
 
@@ -120,7 +121,9 @@ def test_what_is_built_for_anyone_is_ascii_clean_source(tmp_path: Path) -> None:
     """A module of a file whose name is no UTF-8 is Python all the same."""
     path = written(tmp_path, AXPY, None, "numba-cpu", default=True)
     unit = load(tmp_path / "source.c")
-    text = module.text(module.Request(replace(unit, path=os.fsdecode(b"a\xff.c")), "numba-cpu", (), "looptune"))
+    text = python_module.text(
+        python_module.Request(replace(unit, path=os.fsdecode(b"a\xff.c")), "numba-cpu", (), "looptune")
+    )
     assert path.exists()
     assert ast.parse(text.encode())
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from command import looptune
 
-from looptune.errors import DirectiveError
-from looptune.explain import explain
+from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.preparation import Request, prepare
+from looptune.frontend.directive_lines import parse_lines
+from looptune.report.check.explanation import explain
+from looptune.tune.session.prepare import Request, prepare
 
 NEST = """
 void f(int n, float A[n][6]) {

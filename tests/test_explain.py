@@ -11,12 +11,13 @@ import pytest
 from affine import CODES
 from explained import ANNOTATED, HARD, explained, integers
 
-from looptune.analysis import Analysis
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.plans import count, launches
-from looptune.report import loops, loops_json
-from looptune.schedule import schedule
+from looptune.lower.mapping import plan
+from looptune.lower.plan import count, launches
+from looptune.report.check import json
+from looptune.report.check import text as loops
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 
@@ -241,7 +242,7 @@ def has(record: Mapping[str, object], fields: Mapping[str, type], nullable: tupl
 @pytest.mark.parametrize("text", [ANNOTATED, HARD, CODES["ludcmp"]], ids=["annotated", "hard", "ludcmp"])
 def test_the_record_has_the_documented_fields(text: str) -> None:
     """Every object has all its fields, in order and of their types; null only where the documentation says."""
-    made = loops_json.record(explained(text, everything=True))
+    made = json.record(explained(text, everything=True))
     assert has(made, TOP)
     for f in made["loops"]:
         assert has(f, LOOP, ("variable", "dependence", "unknown"))

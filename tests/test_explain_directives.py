@@ -7,12 +7,12 @@ import pytest
 from affine import CODES
 from explained import ANNOTATED, explained
 
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.permitted import bare, permitted
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.legal_space import bare, permitted
 
 
 def test_every_directive_is_judged_and_each_refusal_is_that_of_transform() -> None:

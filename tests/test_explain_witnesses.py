@@ -16,16 +16,16 @@ from explained import explained, integers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from looptune.analysis import Analysis
-from looptune.explain import LoopFacts
+from looptune.core.source import Span
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.interp import _Machine
-from looptune.ir import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.interpreter import _Machine
+from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
+from looptune.ir.rewrite import walk
 from looptune.poly.legality import Refused
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.source import Span
+from looptune.report.check.explanation import LoopFacts
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 @dataclass(frozen=True)

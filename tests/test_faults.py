@@ -24,21 +24,21 @@ from typing import Any
 import pytest
 from stand_in import VERSIONS, finished, ran, sweep_of
 
-from looptune import preparation
 from looptune.backends.base import Resources
-from looptune.ir import Assign, Bin, Call, Codelet, Const, Load, Var, While
+from looptune.ir.nodes import Assign, Bin, Call, Codelet, Const, Load, Var, While
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
-from looptune.schedule import Scheduled
-from looptune.tune.best import Best
-from looptune.tune.budget import Budget
-from looptune.tune.evaluate import Built, Job, KernelLab, compiler, measurer
-from looptune.tune.lab import More, Progress
-from looptune.tune.limits import exceeded
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Row, Store
+from looptune.schedule.apply import Scheduled
+from looptune.tune.execution.lab import More, Progress
+from looptune.tune.execution.workers import Setup
+from looptune.tune.incumbent import Best
+from looptune.tune.measure.device_limits import exceeded
+from looptune.tune.measure.evaluate import Built, Job, KernelLab, compiler, measurer
+from looptune.tune.session import prepare
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.sweep import sweep
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import sweep
-from looptune.tune.workers import Setup
 
 TESTS = Path(__file__).parent
 LIMIT_S = 10.0
@@ -140,8 +140,8 @@ def faulted(tmp_path_factory: pytest.TempPathFactory) -> Faulted:
     """One sweep over versions with every fault and two without, on the CPU."""
     folder = tmp_path_factory.mktemp("faulted")
     (folder / "f.c").write_text(KERNEL)
-    request = preparation.Request(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
-    prepared = preparation.prepare(request)
+    request = prepare.Request(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
+    prepared = prepare.prepare(request)
     job = replace(prepared.job, cache=folder / "cache")
     space = parse("loop i: unroll {2..9}", "s")
     with Store.open(folder / "db") as store:
@@ -329,7 +329,7 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from stand_in import sweep_of
-from looptune.errors import StoreError
+from looptune.core.errors import StoreError
 if __name__ == "__main__":
     exec(sys.argv[3])
     try:

@@ -10,26 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from looptune import experiment, finals, mapped, places, proved
-from looptune.errors import TargetError
-from looptune.experiment import COPIES, together
-from looptune.finals import Match, Written, scheduled
-from looptune.frontend.directive import parse
-from looptune.ir import Const, Loop
-from looptune.poly.proof import Proof
-from looptune.preparation import Prepared, Request, prepare
-from looptune.proved import Proved
+from looptune.core.errors import TargetError
+from looptune.core.source import Span
+from looptune.frontend.directive_parser import parse
+from looptune.ir.nodes import Const, Loop
+from looptune.lower import plan_check
+from looptune.poly.translation_validation import Proof
 from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
-from looptune.schedule import Step
-from looptune.source import Span
-from looptune.tune import original
-from looptune.tune.budget import Budget
-from looptune.tune.evaluate import Bench, KernelLab, Lineup, Times
-from looptune.tune.original import Original
-from looptune.tune.serving import Returned, Sealed
-from looptune.tune.store import Store
-from looptune.tune.winner import winner
+from looptune.schedule.apply import Step
+from looptune.tune.execution.worker_loop import Returned, Sealed
+from looptune.tune.measure import reference
+from looptune.tune.measure.evaluate import Bench, KernelLab, Lineup, Times
+from looptune.tune.measure.reference import Original
+from looptune.tune.results.winner import winner
+from looptune.tune.session import experiment, finals, site
+from looptune.tune.session import proof as proved
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.experiment import COPIES, together
+from looptune.tune.session.finals import Match, Written, scheduled
+from looptune.tune.session.prepare import Prepared, Request, prepare
+from looptune.tune.session.proof import Proved
+from looptune.tune.store.store import Store
 
 SPAN = Span("x", 1, 1)
 KERNEL = """
@@ -52,7 +54,7 @@ def at(folder: Path, m: int) -> Prepared:
 
 
 @dataclass(frozen=True)
-class Asked(places.Here):
+class Asked(site.Here):
     """A place where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are proved to
     be so."""
 
@@ -68,7 +70,7 @@ class Asked(places.Here):
                 "prove": lambda text: Proved("no", "no" if text in self.wrong else "")}  # fmt: skip
         return [Returned(made[step](text)) for step, _, text in tasks]
 
-    def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
+    def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
         self.lineups.extend(race.task for race in races)
         for number, race in enumerate(races):
             times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
@@ -94,7 +96,7 @@ def test_what_left_early_has_the_rounds_it_had(prepared: Prepared, tmp_path: Pat
     """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
 
     class Leaving(Asked):
-        def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
+        def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
             (race,) = races
             us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in race.task.binaries}
             yield 0, Returned(Times(us))
@@ -161,7 +163,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
     class Failing(Asked):
-        def races(self, races: Sequence[places.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
+        def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
             for number, reply in super().races(races, limit_s, beside):
                 yield number, TimedOut(3.0) if number == 1 else reply
 
@@ -243,7 +245,7 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
 
     def counted(*given: Any, reassociate: bool, **more: Any) -> Proof:
         made.append(reassociate)
-        return mapped.prove_plan(*given, reassociate=reassociate, **more)
+        return plan_check.prove_plan(*given, reassociate=reassociate, **more)
 
     monkeypatch.setattr(proved, "prove_plan", counted)
     found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), directives))
@@ -265,7 +267,7 @@ def test_loops_are_proved_where_the_plan_is_not_known(prepared: Prepared, monkey
 
 
 @dataclass(frozen=True)
-class Wide(places.Here):
+class Wide(site.Here):
     """Two kernels at once."""
 
     def abreast(self, models: Sequence[Any]) -> int:
@@ -279,7 +281,7 @@ def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepare
     assert list(together(files, Wide())) == [tuple(files[:2]), tuple(files[2:4]), tuple(files[4:])]
     for narrow in (replace(wide, budget=Budget(seconds=5.0)), prepared):
         assert list(together([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
-    assert list(together(files, places.HERE)) == [(file,) for file in files]
+    assert list(together(files, site.HERE)) == [(file,) for file in files]
     small = replace(wide.model.facts, memory_bytes=COPIES * 2 * 4 * (30 * 40 + 40 + 30) - 1)
     tight = [(replace(wide, model=replace(wide.model, facts=small)),)] * 2
     assert list(together(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"
@@ -307,7 +309,7 @@ def test_long_loops_are_in_doubt_when_a_version_differs(
         return c_reference.Ran({"y": np.ones(30, np.float32)}, (1.0,))
 
     monkeypatch.setattr(Original, "_by_text", left)
-    monkeypatch.setattr(original, "LONG_FLOPS", longest)
+    monkeypatch.setattr(reference, "LONG_FLOPS", longest)
     loops = Original(replace(prepared.job, threads=1), prepared.job.problem, 0)
     loops.judge(loops.inputs())
     assert sorted(ran) == runs

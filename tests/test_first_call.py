@@ -10,12 +10,12 @@ import pytest
 import stores
 
 import looptune
-from looptune import first_call
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
+from looptune.deploy import autotune
 from looptune.frontend import load
-from looptune.preparation import Prepared
-from looptune.report.result import Result
-from looptune.tune.store import Store
+from looptune.tune.results.result import Result
+from looptune.tune.session.prepare import Prepared
+from looptune.tune.store.store import Store
 
 ROWS = """
 void rows(int n, int m, float A[n][m], float y[n], float x[m])
@@ -47,13 +47,13 @@ def test_a_function_is_tuned_at_its_first_call(tmp_path: Path, monkeypatch: pyte
     """A search at new sizes, none at known ones, here or in another process; the arrays hold what one call leaves."""
     (tmp_path / "rows.c").write_text(ROWS)
     searches = []
-    run = first_call.run
+    run = autotune.run
 
     def counted(prepared: Prepared, *rest: Any) -> Result:
         searches.append(prepared.sizes)
         return run(prepared, *rest)
 
-    monkeypatch.setattr(first_call, "run", counted)
+    monkeypatch.setattr(autotune, "run", counted)
     (tmp_path / "rows.pragmas").write_text("loop j: unroll {1, 2}\n")
 
     def made() -> object:

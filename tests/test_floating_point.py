@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import looptune
-from looptune import floats
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.errors import UsageError
-from looptune.floats import STRICT, Floats
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core import floating_point
+from looptune.core.errors import UsageError
+from looptune.core.floating_point import STRICT, Floats
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
@@ -121,7 +121,7 @@ import json, sys
 from pathlib import Path
 import numpy as np
 import looptune
-from looptune.backends.numba_cpu import _import
+from looptune.backends.numba_cpu.backend import _import
 from tests import test_floating_point as texts
 
 folder = Path(sys.argv[1])
@@ -234,18 +234,18 @@ def test_the_c_compiler_is_asked_how_it_contracts(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CC", "gcc")
     for flags, contracts in (("-ffp-contract=off", False), ("-ffp-contract=off -O3 'x", False)):
         monkeypatch.setenv("CFLAGS", flags)
-        assert floats.c_compiler_contracts() == contracts
+        assert floating_point.c_compiler_contracts() == contracts
     monkeypatch.setenv("CC", "/nowhere/cc")
-    assert not floats.c_compiler_contracts()
+    assert not floating_point.c_compiler_contracts()
 
 
 def test_what_flags_say_together() -> None:
     """--strict-float forbids contraction and reordering; what contradicts it is refused."""
-    assert floats.chosen() == Floats(reorder=True, contract="cc")
-    assert floats.chosen(strict=True) == STRICT == floats.chosen(strict=True, contract="off")
-    assert floats.chosen(contract="fast") == Floats(contract="fast")
+    assert floating_point.chosen() == Floats(reorder=True, contract="cc")
+    assert floating_point.chosen(strict=True) == STRICT == floating_point.chosen(strict=True, contract="off")
+    assert floating_point.chosen(contract="fast") == Floats(contract="fast")
     with pytest.raises(UsageError, match="leave out --fp-contract fast"):
-        floats.chosen(strict=True, contract="fast")
+        floating_point.chosen(strict=True, contract="fast")
     with pytest.raises(UsageError, match="choose one of cc, fast, off"):
         looptune.compile(ROWS, fp_contract="on")
 

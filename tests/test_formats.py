@@ -18,11 +18,12 @@ from command import looptune
 from hypothesis import HealthCheck, given, settings
 from made_rows import CONTEXT, ROWS, row, timed
 
-from looptune.report.formats import entries, files, kernel_tuner, t1, t4, wisdom
-from looptune.tune.parameters import sheet
-from looptune.tune.searched import searches
-from looptune.tune.space import Configuration
-from looptune.tune.store import Row, Store, packed
+from looptune.tune.formats import files, kernel_tuner, t1, t4, wisdom
+from looptune.tune.formats import records as entries
+from looptune.tune.space.parameters import sheet
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.searches import searches
+from looptune.tune.store.store import Row, Store, packed
 
 ROOT = Path(__file__).parent.parent
 INVALIDITY = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}

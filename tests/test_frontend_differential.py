@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from looptune.frontend import load
-from looptune.interp import run
-from looptune.ir import Array, Const, Expr, Scalar
-from looptune.rewrite import substitute
+from looptune.ir.interpreter import run
+from looptune.ir.nodes import Array, Const, Expr, Scalar
+from looptune.ir.rewrite import substitute
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

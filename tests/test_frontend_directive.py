@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from looptune.errors import ParseError
+from looptune.core.errors import ParseError
+from looptune.core.source import Span
 from looptune.frontend import hmpp, load
-from looptune.frontend.directive import parse
+from looptune.frontend.directive_parser import parse
 from looptune.frontend.pragma import Located, classify
-from looptune.ir import Arg, Directive, Loop
-from looptune.rewrite import walk
-from looptune.source import Span
+from looptune.ir.nodes import Arg, Directive, Loop
+from looptune.ir.rewrite import walk
 
 SPELLINGS = [
     ("unroll 4, split, guarded", "unroll", (Arg("", (4,)), Arg("split"), Arg("guarded"))),

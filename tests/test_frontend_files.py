@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from test_frontend_load import nest
 
-from looptune.errors import LooptuneError, ParseError, UsageError
+from looptune.core.errors import LooptuneError, ParseError, UsageError
 from looptune.frontend import load
-from looptune.ir import Const, Loop
+from looptune.ir.nodes import Const, Loop
 
 
 @pytest.mark.parametrize(

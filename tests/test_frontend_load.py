@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from looptune import interp
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.frontend.expr import MATH
-from looptune.ir import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
-from looptune.pretty import function, show
-from looptune.rewrite import walk
+from looptune.frontend.lower_expressions import MATH
+from looptune.ir import interpreter
+from looptune.ir.c_printer import function, show
+from looptune.ir.nodes import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
+from looptune.ir.rewrite import walk
 
 TWO = """
 #pragma hmpp <g> second codelet, args[y].io=inout
@@ -287,7 +287,7 @@ def test_conversions_are_explicit() -> None:
 
 def test_math_functions_are_those_the_interpreter_knows() -> None:
     """The front end accepts exactly the functions that have a meaning."""
-    assert MATH | {"abs"} == interp.FUNCTIONS.keys()
+    assert MATH | {"abs"} == interpreter.FUNCTIONS.keys()
 
 
 # -- places and errors ----------------------------------------------------------------------------

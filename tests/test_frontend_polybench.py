@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from looptune.errors import ParseError
+from looptune.core.errors import ParseError
 from looptune.frontend import load
-from looptune.pretty import function
+from looptune.ir.c_printer import function
 
 HEADER = """
 #define POLYBENCH_C99_SELECT(x,y) x

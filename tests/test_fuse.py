@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import oracle
 import pytest
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, IllegalTransform, LooptuneError
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Loop
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import walk
+from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 HEAD = "void f(int n, int m, double A[n][n], double x[n], double y[n], double z[n])\n{\n"
 
@@ -28,7 +28,7 @@ def made(body: str, *lines: str, values: Mapping[str, int] | None = None) -> str
     for n, m in ((6, 5), (3, 7), (1, 1)):
         given = oracle.arguments(original, {"n": n, "m": m})
         assert oracle.off(oracle.interpreted(original, given), oracle.interpreted(done, given)) is None
-    return " ".join(pretty.body(done).split())
+    return " ".join(c_printer.body(done).split())
 
 
 def refusal(body: str, *lines: str, values: Mapping[str, int] | None = None) -> LooptuneError:
@@ -92,7 +92,7 @@ def test_a_condition_stays_outside_of_what_may_not_be_asked_for(first: str, kept
     """Bounds that are read, or divided by what may be zero, and statements beside the loop."""
     body = f"for (int i = 1; i < n; i++) {{ {first} }} for (int i = 0; i < n; i++) z[i] = 2;"
     done = schedule(Analysis(load(f"{HEAD}{body}\n}}\n").codelet), parse_lines(["loop 1: fuse"])).codelet
-    assert kept in " ".join(pretty.body(done).split())
+    assert kept in " ".join(c_printer.body(done).split())
 
 
 @pytest.mark.parametrize(

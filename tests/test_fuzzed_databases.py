@@ -20,13 +20,13 @@ import stored
 import stores
 from command import looptune
 
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.report import kept
-from looptune.report.kept import Sources
-from looptune.studies import bests
-from looptune.tune.concluded import conclude
-from looptune.tune.store import Row, Store
+from looptune.tune.results import record
+from looptune.tune.results.record import Sources
+from looptune.tune.results.studies import bests
+from looptune.tune.store.conclusions import conclude
+from looptune.tune.store.store import Row, Store
 
 FEW = 8
 C = "void f(int n, float A[n]) {\n  for (int i = 0; i < n; i++)\n    A[i] += 1;\n}\n"
@@ -59,7 +59,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = stores.this_cpu(unit, {"n": 100})
     with Store.open(folder / "db") as store:
         stored.fill(store, where, times={"": 9.0, "loop i: unroll 2": 5.0}, finals={"": 9.0, "loop i: unroll 2": 5.0})
-        conclude(store, where, "s1", kept.record(stored.result(directives="loop i: unroll 2"), Sources("a", "b", "c")))
+        conclude(
+            store, where, "s1", record.record(stored.result(directives="loop i: unroll 2"), Sources("a", "b", "c"))
+        )
         store.begin(Row(replace(where, dtype="float64"), "", sweep="s2"))
     return folder
 

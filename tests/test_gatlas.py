@@ -18,21 +18,22 @@ import oracle
 import pytest
 import stores
 
-from looptune import places, targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
-from looptune.bake import bake
-from looptune.errors import LooptuneError
-from looptune.experiment import run_all
-from looptune.floats import USUAL
+from looptune.backends.codegen.python import ident
+from looptune.core.errors import LooptuneError
+from looptune.core.floating_point import USUAL
+from looptune.deploy.compile import CACHE
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.preparation import Prepared, Request, prepare
-from looptune.schedule import schedule
-from looptune.tune.space import Configuration, parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.session import site
+from looptune.tune.session.experiment import run_all
+from looptune.tune.session.prepare import Prepared, Request, prepare
+from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
 FILE, SPACE = ROOT / "gatlas" / "product.c", ROOT / "gatlas" / "product.pragmas"
@@ -205,7 +206,7 @@ def test_a_chart_is_tuned_at_once_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes of one kernel in one group, with progress for each; the second time nothing is swept."""
-    monkeypatch.setattr(places.Here, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site.Here, "overlaps", lambda place, target: True)
     groups: list[int] = []
 
     def counted(every: Sequence[Prepared], *given: Any) -> Any:
@@ -232,7 +233,7 @@ def test_screening_is_no_result(tmp_path: Path) -> None:
     unit = load(FILE, defines={"NI": "8", "NJ": "12", "NK": "20"}, dtype="float32")
     at = stores.this_cpu(unit, {"ni": 8, "nj": 12, "nk": 20, "alpha": 1.5, "beta": 0.5})
     case = next(chart().cases(["nn"], False, "8x12x20"))
-    (model,) = places.HERE.models("numba-cpu", CACHE, floats=USUAL, warm=False)
+    (model,) = site.HERE.models("numba-cpu", CACHE, floats=USUAL, warm=False)
     assert chart().bests({case: unit}, model, tmp_path / "none") == {}
     stores.keep(tmp_path / "db", at, {"": 9.0}, role="version")
     assert chart().bests({case: unit}, model, tmp_path / "db") == {}

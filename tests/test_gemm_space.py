@@ -11,17 +11,18 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune import pretty, targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
+from looptune.backends.codegen.python import ident
+from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
-from looptune.tune.space import Configuration, parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Codelet
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
 GEMM, SPACE = ROOT / "polybench" / "gemm.c", ROOT / "pragmas" / "gemm.pragmas"
@@ -84,7 +85,7 @@ def test_every_version_is_the_same_program_in_c(chunk: int, tmp_path: Path) -> N
     head, _, signature = before.rpartition("static void gemm(")
     mine = configurations()[chunk::CHUNKS]
     bodies = "".join(
-        f"static void gemm_{k}({signature}{{\n{pretty.body(transformed(c), pragmas=True)}\n}}\n"
+        f"static void gemm_{k}({signature}{{\n{c_printer.body(transformed(c), pragmas=True)}\n}}\n"
         for k, c in enumerate(mine)
     )
     table = ", ".join(f"gemm_{k}" for k in range(len(mine)))

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from looptune import source_to_source, targets
-from looptune.api import scheduled
-from looptune.floats import Floats
+from looptune.core.floating_point import Floats
+from looptune.deploy import source_to_source
+from looptune.deploy.compile import scheduled
 from looptune.frontend import load
-from looptune.mapping import plan
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden"

@@ -28,21 +28,21 @@ from test_stage import Case as Staged
 from test_teams import CASES as FOR_TEAMS
 
 import looptune
-from looptune import preparation, targets
-from looptune.analysis import Analysis
 from looptune.backends.base import Limit
-from looptune.cli import cli
+from looptune.cli.main import cli
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.runtime import peak
-from looptune.runtime.check import Judge
-from looptune.runtime.compare import Comparison
+from looptune.lower.mapping import plan
+from looptune.runtime import peak_rates, targets
+from looptune.runtime.device_compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
 from looptune.runtime.tolerance import Doubt
-from looptune.schedule import schedule
-from looptune.tune.best import Best
-from looptune.tune.evaluate import Bench, KernelLab, plans_of
-from looptune.tune.space import Configuration
+from looptune.runtime.verification import Judge
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.incumbent import Best
+from looptune.tune.measure.evaluate import Bench, KernelLab, plans_of
+from looptune.tune.session import prepare
+from looptune.tune.space.space import Configuration
 
 MISSING = targets.gpu_missing()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")]
@@ -136,8 +136,8 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path, target: str) -> None:
 def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
     """A version is right and timed at both sizes, with its pace; hopeless at the reduced ones, it is run there only."""
     (tmp_path / "steps.c").write_text(STEPS)
-    request = preparation.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
-    prepared = preparation.prepare(request)
+    request = prepare.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
+    prepared = prepare.prepare(request)
     job = replace(prepared.job, cache=tmp_path / "cache", screens=True)
     lab, bench = KernelLab(job, prepared.context), Bench(job)
     plans = plans_of(job, lab.scheduled(Configuration(())).codelet, "")
@@ -173,7 +173,7 @@ def test_the_peaks_of_a_gpu(tmp_path: Path) -> None:
     """A GPU copies and reads within a third of each other, and does no more in double than in float."""
     target = targets.resolve("numba-cuda", tmp_path)
     machine = target.machine()
-    found = peak.measure(machine, target.backend())
+    found = peak_rates.measure(machine, target.backend())
     assert 2 / 3 < found.copy.best / found.read.best < 3 / 2
     assert found.fma32 is not None
     assert found.fma64 is not None

@@ -16,9 +16,9 @@ import stores
 from built import GEMM, imported
 from codes import STEPS
 
-from looptune import targets
 from looptune.deploy import build
 from looptune.frontend import Unit, load
+from looptune.runtime import targets
 
 MISSING = targets.gpu_missing()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(MISSING), reason=f"no GPU: {MISSING}")]

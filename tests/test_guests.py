@@ -11,15 +11,16 @@ import pytest
 import stores
 from command import Ran, looptune
 
-from looptune import guests, studies
-from looptune.finals import Finals
 from looptune.frontend import load
-from looptune.preparation import Request, prepare
 from looptune.report.figures.transfer import Transfer, transfers
 from looptune.runtime.outcome import CutOff, Illegal
-from looptune.tune.evaluate import KernelLab
-from looptune.tune.lab import Spent, SweepResult
-from looptune.tune.store import Row, Store
+from looptune.tune.execution.lab import Spent, SweepResult
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.results import studies
+from looptune.tune.session import transfer
+from looptune.tune.session.finals import Finals
+from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.store.store import Row, Store
 
 KERNEL = """
 void {name}(int n, float A[n][n], float x[n], float y[n]) {{
@@ -191,20 +192,20 @@ def test_what_makes_the_same_kernels_or_takes_seconds_is_no_finalist(tmp_path: P
         stores.keep(tmp_path / "db", stores.context(unit, {"n": 24}, device), {text: 20.0}, "version", f"s{k}")
     request = Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.bests([tmp_path / "db"]))
     prepared = prepare(request)
-    times = {"": 10.0, slow: 1.1 * guests.SLOWEST_US, same: 10.0, new: 12.0}
+    times = {"": 10.0, slow: 1.1 * transfer.SLOWEST_US, same: 10.0, new: 12.0}
     timed = tuple(
         Row(prepared.context, text, emitted="d" if text in ("", same) else text, status="timed",
             outcome=stores.timed((us,) * 3, 3))
         for text, us in sorted(times.items(), key=lambda item: item[1])
     )  # fmt: skip
     searched = SweepResult("s", {}, timed, (), 0, False, 0.0, SPENT)
-    assert guests.finalists(prepared, searched, ("",)) == (new,)
+    assert transfer.finalists(prepared, searched, ("",)) == (new,)
     with Store.open(tmp_path / "own") as store:
         for row in timed:
             assert row.outcome is not None
             store.record(row, row.outcome)
         found = Finals({"": (10.0,) * 40, new: (12.0,) * 30})
-        judged = {g.directives: g for g in guests.judged(prepared, found, "", store)}
+        judged = {g.directives: g for g in transfer.judged(prepared, found, "", store)}
     assert judged[slow].why == "not in the finals: 5.5 s a run"
     for text, verdict in ((same, "SAME"), (new, "SLOW")):
         over = judged[text].speedup
@@ -229,7 +230,7 @@ def test_what_was_cut_off_is_measured_whole(tmp_path: Path) -> None:
         asked = replace(prepared, request=replace(request, fresh=fresh))
         with Store.open(tmp_path / "own") as store:
             store.record(Row(prepared.context, text, sweep=sweep), outcome)
-            assert guests.new(asked, searched, store) == ([text] if new else [])
+            assert transfer.new(asked, searched, store) == ([text] if new else [])
 
 
 def test_a_stopped_sweep_has_no_guests(tmp_path: Path) -> None:
@@ -240,4 +241,4 @@ def test_a_stopped_sweep_has_no_guests(tmp_path: Path) -> None:
     lab = KernelLab(prepared.job, prepared.context)
     with Store.open(tmp_path / "own") as store:
         place: object = None
-        assert guests.measure([prepared], [lab], [stopped], store, print, place) == (stopped,)  # type: ignore[arg-type]
+        assert transfer.measure([prepared], [lab], [stopped], store, print, place) == (stopped,)  # type: ignore[arg-type]

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from command import GEMM
 
-from looptune import modelled
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.interp import run
-from looptune.ir import Codelet
-from looptune.predict.estimate import Estimate, estimate
-from looptune.predict.warps import EVERYTHING
-from looptune.schedule import schedule
-from looptune.tune.space import Configuration, parse
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.interpreter import run
+from looptune.ir.nodes import Codelet
+from looptune.schedule.apply import schedule
+from looptune.tune.cost_model.estimate import Estimate, estimate
+from looptune.tune.cost_model.warp_samples import EVERYTHING
+from looptune.tune.session import predict
+from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
 SPACE = list(parse((ROOT / "pragmas" / "hall-carr-hart.pragmas").read_text(), "hall-carr-hart.pragmas"))
 PAGE = (ROOT / "docs" / "hall-carr-hart.md").read_text()
 
 
-def subject(*sizes: int) -> modelled.Subject:
+def subject(*sizes: int) -> predict.Subject:
     given = {name: str(size) for name, size in zip(("NI", "NJ", "NK"), sizes, strict=True)}
-    return modelled.subject(load(GEMM, defines=given), None, "h200")
+    return predict.subject(load(GEMM, defines=given), None, "h200")
 
 
 def product(codelet: Codelet, values: dict[str, int | float]) -> np.ndarray:

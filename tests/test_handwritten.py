@@ -25,13 +25,13 @@ import oracle
 import pytest
 from numba import cuda
 
-from looptune import pretty
 from looptune.frontend import load
-from looptune.ir import Array, Codelet, Scalar
-from looptune.runtime import sizes
+from looptune.ir import c_printer
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.runtime import problem_sizes
 from looptune.runtime.tolerance import Doubt, compare, nudged
-from looptune.simplify import is_integer
-from looptune.tune.original import outputs, reduction_terms
+from looptune.tune.measure.reference import outputs, reduction_terms
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 KERNELS = sorted((POLYBENCH / "handwritten").glob("*.py"))
@@ -94,7 +94,7 @@ def cases(path: Path) -> Iterator[Case]:
 def problem(file: Path, dtype: str, given: tuple[tuple[str, int], ...]) -> Problem | None:
     """None where the loops leave their arrays, as some do when a size is 0, or where a rounding changes everything."""
     unit = load(file, dtype=dtype)
-    codelet, known = unit.codelet, sizes.problem(unit.codelet, {**unit.values, **dict(given)})
+    codelet, known = unit.codelet, problem_sizes.problem(unit.codelet, {**unit.values, **dict(given)})
     arrays = known.arrays(codelet, seed=1)
     results = []
     for start in (arrays, nudged(arrays, seed=1)):
@@ -122,7 +122,7 @@ def meant(file: Path, dtype: str, codelet: Codelet, given: oracle.Arguments) -> 
 @cache
 def library(file: Path, dtype: str) -> ctypes.CDLL:
     with TemporaryDirectory() as folder:
-        text = pretty.function(load(file, dtype=dtype).codelet)
+        text = c_printer.function(load(file, dtype=dtype).codelet)
         return oracle.compiled(f"#include <math.h>\n{text}", Path(folder))
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from looptune.first_call import tune
-from looptune.preparation import Request, prepare
+from looptune.deploy.autotune import tune
+from looptune.tune.session.prepare import Request, prepare
 
 TEXT = "void f(int n, float x[n]) {\n  for (int i = 0; i < n; i++) x[i] += 1;\n}\n"
 
@@ -46,6 +46,6 @@ def test_a_tuned_function_runs_no_file_beside_its_own(file: Path, monkeypatch: p
 
     def f(n: int, x: object) -> None: ...
 
-    monkeypatch.setattr("looptune.first_call.Tuned", lambda unit, request: made.append(request))
+    monkeypatch.setattr("looptune.deploy.autotune.Tuned", lambda unit, request: made.append(request))
     tune(file)(f)
     assert [r.handwritten for r in made] == [False]

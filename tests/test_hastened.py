@@ -9,13 +9,13 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 POLYBENCH = Path(__file__).parent.parent / "polybench"
@@ -45,7 +45,7 @@ def ptx(name: str, *lines: str) -> str:
 def test_the_same_code_comes_out(name: str, lines: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Large blocks, arrays of a thread's own, teams and branches."""
     sooner = ptx(name, *lines)
-    monkeypatch.setattr("looptune.backends.numba_cuda.hastened", lambda flags: contextlib.nullcontext())
+    monkeypatch.setattr("looptune.backends.numba_cuda.backend.hastened", lambda flags: contextlib.nullcontext())
     assert sooner == ptx(name, *lines)
     assert ".entry" in sooner
 
@@ -56,7 +56,7 @@ def test_numba_is_as_it_was() -> None:
     from numba.cuda.core import ir
     from numba.cuda.lowering import Lower
 
-    from looptune.backends.hastened import hastened
+    from looptune.backends.numba_cuda.compiler_patches import hastened
 
     def state() -> list[object]:
         classes = (BaseFunction, ir.Var, ir.Assign, Lower)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, LooptuneError
+from looptune.core.errors import DirectiveError, LooptuneError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Loop
-from looptune.preparation import Request, prepare
-from looptune.rewrite import walk_stmts
-from looptune.schedule import schedule
-from looptune.source_to_source import transform
-from looptune.tune.written import decided
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import walk_stmts
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.space.pragma_choices import decided
 
 SPELLINGS = (
     "unroll 4, split, guarded", "UNROLL(2), Jam", "unroll i:3, j:3, noremainder", "tile i:4", "tile i:4, j:8",

@@ -14,16 +14,16 @@ import pytest
 from styles import BY_NAME, GROUP_WITH_MAP, MALFORMED, MIXED, STYLES, TWICE, Style
 
 import looptune
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.errors import LooptuneError, UnsupportedError, UsageError
+from looptune.core.errors import LooptuneError, UnsupportedError, UsageError
+from looptune.deploy.compile import CACHE
+from looptune.deploy.source_to_source import emit, transform
 from looptune.frontend import Unit, load
-from looptune.ir import Array, Codelet, Loop
-from looptune.mapping import plan
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.source_to_source import emit, transform
+from looptune.ir.nodes import Array, Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")

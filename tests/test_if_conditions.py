@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from looptune.errors import ParseError
+from looptune.core.errors import ParseError
+from looptune.core.source import Span
 from looptune.frontend import load
 from looptune.frontend.condition import evaluated
-from looptune.ir import Assign, Const, Loop
-from looptune.source import Span
+from looptune.ir.nodes import Assign, Const, Loop
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

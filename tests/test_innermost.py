@@ -8,16 +8,16 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.backends.innermost import innermost
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Codelet, If, Load, Local, Loop, Var
-from looptune.mapping import plan
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.scope import names
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.def_use import names
+from looptune.ir.nodes import Assign, Codelet, If, Load, Local, Loop, Var
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.lower.passes.unswitch import innermost
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 HEAD = "void f(int n, int m, float a, float A[n][m], float B[n][m], float x[n], int y[m])\n"
 ROW = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { %s }"

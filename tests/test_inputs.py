@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from looptune import dump, preparation
-from looptune.dump import Wanted
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
+from looptune.runtime.host_program import record
 from looptune.runtime.inputs import from_files, from_program
-from looptune.runtime.program import record
-from looptune.runtime.sizes import Problem
-from looptune.tune.evaluate import Bench, KernelLab
+from looptune.runtime.problem_sizes import Problem
+from looptune.tune.measure.evaluate import Bench, KernelLab
+from looptune.tune.session import dump, prepare
+from looptune.tune.session.dump import Wanted
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
@@ -331,9 +331,9 @@ def test_options_are_checked_before_anything_runs(
 ) -> None:
     """One source of inputs, and a place to write to."""
     monkeypatch.chdir(tmp_path)
-    request = preparation.Request(written(tmp_path, ADD), defines={"n": "4"}, target="numba-cpu", **options)
+    request = prepare.Request(written(tmp_path, ADD), defines={"n": "4"}, target="numba-cpu", **options)
     with pytest.raises(UsageError) as raised:
-        preparation.prepare(request)
+        prepare.prepare(request)
     assert raised.value.message == message
 
 
@@ -348,12 +348,12 @@ def test_data_and_dump_are_for_one_file(tmp_path: Path) -> None:
 @pytest.mark.wide
 def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check, the timing and --dump use --data; the database keeps its results apart from those of random data."""
-    monkeypatch.setattr(preparation, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(prepare, "CACHE", tmp_path / "cache")
     file = written(tmp_path, ADD.replace("[n]", "[2000]"))
     x, y = np.arange(2000, dtype=np.float32), np.ones(2000, np.float32)
     np.savez(tmp_path / "data.npz", n=2000, a=0.5, x=x, y=y)
-    request = preparation.Request(file, target="numba-cpu", directives=("loop 1: unroll 3",))
-    prepared = preparation.prepare(replace(request, data=(str(tmp_path / "data.npz"),)))
+    request = prepare.Request(file, target="numba-cpu", directives=("loop 1: unroll 3",))
+    prepared = prepare.prepare(replace(request, data=(str(tmp_path / "data.npz"),)))
     bench = Bench(prepared.job)
     np.testing.assert_array_equal(bench.arrays["x"], x)
     np.testing.assert_array_equal(bench.comparison.judge.expected["z"], x / 2 + 1)
@@ -363,7 +363,7 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
         assert sorted(held.files) == ["y", "z"]
         np.testing.assert_array_equal(held["z"], x / 2 + 1)
         np.testing.assert_array_equal(held["y"], 1 - x)
-    random = preparation.prepare(replace(request, defines={"n": "2000", "a": "0.5"}))
+    random = prepare.prepare(replace(request, defines={"n": "2000", "a": "0.5"}))
     assert random.context != prepared.context
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError, UnsupportedError
-from looptune.explain import explain
+from looptune.core.errors import DirectiveError, UnsupportedError
 from looptune.frontend import Unit, load
-from looptune.frontend.placed import parse_lines
-from looptune.poly import effort
-from looptune.poly.model import build
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.poly import isl_limits
+from looptune.poly.scop import build
+from looptune.report.check.explanation import explain
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 def unit(text: str) -> Unit:
@@ -55,7 +55,7 @@ INDEPENDENT = "void f(int n, int a[n]) {\n  for (int i = 1; i < n; i++)\n    a[i
 @pytest.mark.parametrize("text", [RECURRENCE, INDEPENDENT])
 def test_what_isl_gives_up_is_not_analysed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit is reached no loop is called parallel, and the reason names the number of operations."""
-    monkeypatch.setattr(effort, "CODELET", 0)
+    monkeypatch.setattr(isl_limits, "CODELET", 0)
     (loop,) = explain(unit(text)).loops
     assert loop.kind in ("unknown", "reduction")
     assert loop.kind == "reduction" or "isl gave up" in str(loop.unknown)
@@ -67,7 +67,7 @@ def test_one_involved_nest_leaves_the_other_as_it_is(monkeypatch: pytest.MonkeyP
                "  for (int j = 1; j < n; j++)\n    b[j] = b[j - 1];\n}")  # fmt: skip
     found = Analysis(two.codelet)
     first, then = found.model.statements
-    reason = effort.TooInvolved(effort.QUESTION)
+    reason = isl_limits.TooInvolved(isl_limits.QUESTION)
     coarser = found.model.coarser(reason, {then})
     assert coarser.statements[first] == found.model.statements[first]
     assert not coarser.statements[then].exact
@@ -76,7 +76,7 @@ def test_one_involved_nest_leaves_the_other_as_it_is(monkeypatch: pytest.MonkeyP
 def test_within_a_limit_only_the_outermost_counts() -> None:
     """A question asked in the middle of a proof may not take more than the proof has left."""
     model = build(unit(RECURRENCE).codelet)
-    with pytest.raises(effort.TooInvolved), effort.limited(1), effort.limited(10**9):
+    with pytest.raises(isl_limits.TooInvolved), isl_limits.limited(1), isl_limits.limited(10**9):
         model.flows("a")
 
 

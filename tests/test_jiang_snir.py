@@ -18,24 +18,25 @@ import pytest
 from landscapes import best, product
 from stored import fill, one
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
-from looptune.bake import bake
+from looptune.backends.codegen.python import ident
+from looptune.deploy.compile import CACHE
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.report.figures import every
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.report.figures import index as every
 from looptune.report.figures.blocks import Blocks, Column, blocks
-from looptune.report.figures.draw_blocks import register_blocks
+from looptune.report.figures.blocks_b import register_blocks
 from looptune.report.figures.sensitivity import sensitivity
-from looptune.schedule import schedule
-from looptune.tune import recorded, simulate
-from looptune.tune.product import view_of
-from looptune.tune.space import Configuration, Space, parse
-from looptune.tune.store import Store
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.replay import load as recorded
+from looptune.tune.replay import simulate
+from looptune.tune.space.product_view import view_of
+from looptune.tune.space.space import Configuration, Space, parse
+from looptune.tune.store.store import Store
 from looptune.tune.strategies import ALL
 
 ROOT = Path(__file__).parent.parent

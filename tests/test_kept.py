@@ -14,16 +14,16 @@ import reducing
 from reducing_parts import BOTH, TOGETHER, TWICE
 from reducing_teams import ROWS
 
-from looptune.analysis import Analysis
-from looptune.backends.cuda_c_text import file_text
-from looptune.backends.kept import LANE, kept
-from looptune.bake import bake
+from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Const, Var
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Const, Var
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.passes.lane_registers import LANE, kept
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 HEAD = "void f(int l, int n, int m, double A[l][n][m], double t[l][n], double y[l][m], double z[m])\n"
 TEAMS = "{ for (int k = 0; k < l; k++) { %s for (int i = 0; i < n; i++) { %s %s } %s } }"
@@ -146,7 +146,7 @@ def test_results_are_the_loops(tmp_path: Path) -> None:
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_numba_s_results_are_too(tmp_path: Path) -> None:
     """In its simulator; and a compiler makes registers of the arrays."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     every = [c for k, c in enumerate(cases()) if k % 6 < 5][::5]  # NumPy adds -2 to no unsigned number
     emitted = [oracle.Emitted(c.name, NumbaCuda().emit(c.plan), "f", c.arguments) for c in every]

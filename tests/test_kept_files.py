@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.backends.kept_code import CodeFiles
-from looptune.backends.numba_cpu import NumbaCpu
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.backends.numba_cpu.code_cache import CodeFiles
+from looptune.core.cache_file import publish_file, published, replace_file
 from looptune.frontend import load
-from looptune.keeping import publish_file, published, replace_file
-from looptune.mapping import plan
-from looptune.runtime import archives
-from looptune.schedule import schedule
+from looptune.lower.mapping import plan
+from looptune.runtime import numpy_files
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 TEXT = "void kept(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }\n"
 
@@ -70,9 +70,9 @@ def test_no_entry_of_compiled_code_is_anothers(tmp_path: Path) -> None:
 def run(cache: Path, text: str = TEXT) -> None:
     """Build it in another process, from what the cache holds, and look at what it computes."""
     code = (
-        "import sys, numpy as np; from pathlib import Path; from looptune.api import scheduled\n"
-        "from looptune.backends.numba_cpu import NumbaCpu; from looptune.frontend import load\n"
-        "from looptune.mapping import plan\n"
+        "import sys, numpy as np; from pathlib import Path; from looptune.deploy.compile import scheduled\n"
+        "from looptune.backends.numba_cpu.backend import NumbaCpu; from looptune.frontend import load\n"
+        "from looptune.lower.mapping import plan\n"
         "b = NumbaCpu(Path(sys.argv[1])); p = b.load(b.build(plan(scheduled(load(sys.argv[2]), None).codelet)))\n"
         "x = np.zeros(5, np.float32); p.run({'x': x}, {'n': 5}); assert (x == 1).all(), x\n"
     )
@@ -130,10 +130,10 @@ def test_arrays_that_cannot_be_read_are_one_exception(tmp_path: Path, name: str)
     """Whatever NumPy, zipfile or zlib raise."""
     (tmp_path / "a.npz").write_bytes(BAD[name])
     if name == "end":
-        assert archives.read(tmp_path / "a.npz") == {}
+        assert numpy_files.read(tmp_path / "a.npz") == {}
         return
-    with pytest.raises(archives.Damaged):
-        archives.read(tmp_path / "a.npz")
+    with pytest.raises(numpy_files.Damaged):
+        numpy_files.read(tmp_path / "a.npz")
 
 
 def test_a_damaged_archive_is_found_out(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_a_damaged_archive_is_found_out(tmp_path: Path) -> None:
             for data in (whole[:at], bytes(changed)):
                 (tmp_path / "b.npz").write_bytes(data)
                 try:
-                    found = archives.read(tmp_path / "b.npz")
-                except archives.Damaged:
+                    found = numpy_files.read(tmp_path / "b.npz")
+                except numpy_files.Damaged:
                     continue
                 assert isinstance(found, dict)
                 assert all(np.array_equal(given[name], found[name]) for name in given.keys() & found.keys())

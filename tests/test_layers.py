@@ -12,55 +12,59 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "looptune"
+DESIGN = ROOT.parent / "docs/design.md"
 
-RANKS = {
-    "version": 0, "source": 0, "defaults": 0, "escape": 0, "cachefolder": 0, "deep": 0, "keeping": 0, "sound": 0,
-    "errors": 1, "floats": 2, "plugins": 2, "pictures": 2, "ir": 2, "simplify": 3,
-    "rewrite": 4, "scope": 5,
-    "accumulators": 5, "interp": 5, "verify": 6, "pretty": 6, "ranges": 6, "hull": 6, "registers": 7, "comparisons": 7,
-    "hosted": 7, "packing": 7, "frontend": 7, "poly": 7,
-    "told": 8, "team": 8, "overlapping": 8, "transforms": 8, "splice": 9, "parts": 10, "bake": 8,
-    "wording": 8, "rows": 8, "begun": 8, "reached": 9, "farthest": 9,
-    "reductions": 9, "dealt": 9, "undealt": 9, "bind": 9, "plans": 9, "mapping": 10, "analysis": 10, "flops": 11,
-    "mapped": 11, "openmp": 11, "outline": 11, "backends": 11, "threads": 11, "persistent": 11, "finished": 12,
-    "schedule": 13, "suggest": 14, "excess": 14,
-    "permitted": 14, "assumed": 14, "runtime": 14, "explain": 15, "tune": 15, "predict": 15, "compulsory": 15,
-    "targets": 16, "proved": 16, "deploy": 17, "api": 18, "report": 18, "dump": 19,
-    "source_to_source": 19, "places": 19, "doctor": 19, "finals": 20, "spaces": 19, "studies": 21, "preparation": 21,
-    "modelled": 21, "ablation": 22, "guests": 22,
-    "conclusion": 23, "experiment": 24, "options": 23, "first_call": 25, "cli_db": 25, "cli_build": 25,
-    "cli_report": 25, "cli_run": 25, "cli_export": 26, "cli_model": 26, "cli": 27, "__main__": 28,
+LAYERS = {
+    "core": (0, "source places, errors, plugins, settings; imports nothing of ours"),
+    "ir": (1, "the loop IR, and what can be done to any tree"),
+    "frontend": (2, "C text to IR; the only user of pycparser and pcpp"),
+    "poly": (2, "dependences, legality, validation; the only user of islpy"),
+    "schedule": (3, "directives, one file each: bound to loops, judged, applied"),
+    "lower": (4, "a codelet to a plan of kernels; each rewriting on the way is a pass"),
+    "backends": (5, "a plan to source text, to a binary, to a program"),
+    "runtime": (6, "devices, inputs, reference results, verification, timing"),
+    "tune": (7, "search: spaces, strategies, workers, the store, results"),
+    "deploy": (8, "what leaves looptune: callables, modules, C, kernel source"),
+    "report": (8, "tables, figures, the page"),
+    "cli": (9, "arguments in, exit code out; the only user of click and of the environment"),
+    "": (10, "`import looptune` and `python -m looptune`"),
+}
+"""Rank and content by package. A module imports from packages of lower rank, or from its own package."""
+
+INNER = {
+    "schedule": ("directives", ""),
+    "backends": ("base early_stop openmp", "codegen", "cuda opencl numba_cpu", "numba_cuda", ""),
+    "tune": ("job incumbent", "space", "store", "execution", "measure", "strategies", "formats", "replay", "results",
+             "cost_model", "session", ""),
+    "report": ("", "check", "figures", "site"),
 }  # fmt: skip
-"""A module or package imports from lower ranks only; within a package its own modules are free, cycles apart."""
+"""The order inside of a package, low to high; "" is every other module of its own folder. A name imports from those
+before it."""
+
+BEGIN = "<!-- layers: written by pytest tests/test_layers.py --update-golden -->"
+END = "<!-- end of layers -->"
 
 OWNERS = {
-    "pycparser": ("frontend.c",),
+    "pycparser": ("frontend.c_parser",),
     "pcpp": ("frontend.preprocess",),
     "islpy": ("poly",),
     "numba": ("backends", "deploy.runtime"),
-    "cuda": (
-        "backends.cuda_c",
-        "backends.cubin",
-        "backends.cuda_program",
-        "backends.driver",
-        "runtime.gpu",
-        "deploy.runtime",
-    ),
-    "pyopencl": ("backends.opencl", "runtime.opencl"),
-    "click": ("cli", "cli_build", "cli_db", "cli_export", "cli_model", "cli_report", "cli_run", "options"),
-    "matplotlib": ("report.plots", "report.figures.style"),
+    "cuda": ("backends.cuda", "runtime.cuda_device", "deploy.runtime"),
+    "pyopencl": ("backends.opencl", "runtime.opencl_device"),
+    "click": ("cli",),
+    "matplotlib": ("report.figures",),
     "optuna": ("tune.strategies.optuna",),
     "pyatf": ("tune.strategies.pyatf",),
     "sqlite3": ("tune",),
-    "distributed": ("tune.cluster", "tune.distributed", "tune.bench"),
-    "tornado": ("tune.bench",),
+    "distributed": ("tune.execution",),
+    "tornado": ("tune.execution",),
     "dask": (),
 }
 
 OPTIONAL = ("PIL", "matplotlib", "optuna", "pyatf")
 """Of the extras ``plot``, ``pictures`` and ``search``."""
 
-COMMANDS = ("cli", "cli_build", "cli_db", "cli_export", "cli_model", "cli_report", "cli_run")
+COMMANDS = ("cli.main", "cli.build", "cli.db", "cli.export", "cli.model", "cli.report", "cli.run")
 """Each imports what a command needs when it runs."""
 
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -80,41 +84,87 @@ OWN = {f"looptune.{name(path)}".rstrip(".") for path in MODULES}
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Every module imported, wherever the import stands; ``from looptune import api`` is ``looptune.api``."""
+    """Every module imported, wherever the import stands; ``from looptune import ir`` is ``looptune.ir``."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names):
                 yield from ((a.name, node) for a in names)
-            case ast.ImportFrom("looptune", names, 0):
-                yield from ((f"looptune.{a.name}", node) for a in names)
             case ast.ImportFrom(str(module), names, 0):
                 yield from ((f"{module}.{a.name}" if f"{module}.{a.name}" in OWN else module, node) for a in names)
             case ast.ImportFrom():
                 yield ".", node
 
 
-@pytest.mark.sampled(4, "wide")
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
-    """Absolute imports, from modules of lower rank or of the module's own package."""
-    own = name(path).partition(".")[0]
-    for imported, node in imports(tree(path)):
-        assert imported != ".", f"line {node.lineno}: a relative import"
-        if not imported.startswith("looptune."):
-            continue
-        top = imported.split(".")[1]
-        if own and top != own:
-            assert RANKS[top] < RANKS[own], f"line {node.lineno}: {own} imports {top}, which is not below it"
+def package(module: str) -> str:
+    top = module.partition(".")[0]
+    return top if top in LAYERS else ""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_each_heavy_library_has_one_place(path: Path) -> None:
+def place(module: str) -> int:
+    """Where a module stands in the inner order of its package."""
+    order = [words.split() or [""] for words in INNER[package(module)]]
+    inner = (*module.split("."), "", "")[1]
+    return next((k for k, words in enumerate(order) if inner in words), order.index([""]) if [""] in order else 0)
+
+
+def upward(module: str, imported: str) -> bool:
+    """Whether the import is of what does not lie below the module.
+
+    >>> upward("ir.nodes", "core.source"), upward("core.source", "ir.nodes"), upward("poly.scop", "frontend.unit")
+    (False, True, True)
+    >>> upward("tune.store.store", "tune.session.sweep"), upward("tune.session.sweep", "tune.store.store")
+    (True, False)
+    """
+    mine, other = package(module), package(imported)
+    if mine != other:
+        return LAYERS[other][0] >= LAYERS[mine][0]
+    return mine in INNER and place(imported) > place(module)
+
+
+def test_imports_point_downward() -> None:
+    """Absolute imports from packages of lower rank, or of the module's own package in its inner order."""
+    found = [(path, imported, node) for path in MODULES for imported, node in imports(tree(path))]
+    assert [f"{path}:{node.lineno}" for path, imported, node in found if imported == "."] == []
+    ours = [(path, imported, node) for path, imported, node in found if imported.startswith("looptune")]
+    assert len(ours) > 1000
+    wrong = [
+        f"{path}:{node.lineno}: imports {imported}"
+        for path, imported, node in ours
+        if upward(name(path), imported.removeprefix("looptune").removeprefix("."))
+    ]
+    assert wrong == []
+
+
+def test_the_design_page_shows_the_layers(request: pytest.FixtureRequest) -> None:
+    """Its table is that of this file; --update-golden writes it."""
+    lines = ["| rank | package | content |", "|---:|---|---|"]
+    lines += [f"| {rank} | `{p}/` | {what} |" if p else f"| {rank} | | {what} |" for p, (rank, what) in LAYERS.items()]
+    text = DESIGN.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    made = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}"
+    assert end, f"docs/design.md has {BEGIN} and {END}"
+    if request.config.getoption("--update-golden"):
+        DESIGN.write_text(made)
+    assert DESIGN.read_text() == made
+
+
+def test_the_folder_shows_the_pipeline() -> None:
+    """The packages of the table, and the two files that Python asks for."""
+    entries = {p.name for p in ROOT.iterdir() if p.name != "__pycache__"}
+    assert entries == {*LAYERS, "__init__.py", "__main__.py"} - {""}
+
+
+def test_each_heavy_library_has_one_place() -> None:
     """Only its owner imports a parser, isl, Numba, the CUDA libraries, click or SQLite."""
-    own = name(path)
-    for imported, node in imports(tree(path)):
-        owners = OWNERS.get(imported.partition(".")[0])
-        allowed = owners is None or any(own == o or own.startswith(f"{o}.") for o in owners)
-        assert allowed, f"line {node.lineno}: {own} imports {imported}, which is for {', '.join(owners or ())}"
+    wrong = []
+    for path in MODULES:
+        own = name(path)
+        for imported, node in imports(tree(path)):
+            owners = OWNERS.get(imported.partition(".")[0])
+            if owners is not None and not any(own == o or own.startswith(f"{o}.") for o in owners):
+                wrong.append(f"{path}:{node.lineno}: imports {imported}, which is for {', '.join(owners)}")
+    assert wrong == []
 
 
 @pytest.mark.sampled(2, "wide")
@@ -159,7 +209,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 def test_help_loads_nothing_heavy() -> None:
     """``looptune --help`` imports no numba, isl, NumPy, parser or plotting library, so that it answers at once."""
     code = (
-        "import sys\nsys.argv = ['looptune', '--help']\nfrom looptune.cli import main\n"
+        "import sys\nsys.argv = ['looptune', '--help']\nfrom looptune.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         "print('LOADED', *sorted({m.partition('.')[0] for m in sys.modules}))"
     )

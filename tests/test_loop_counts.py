@@ -11,12 +11,12 @@ import oracle
 import pytest
 from everywhere import Case
 
-from looptune.analysis import Analysis
-from looptune.errors import UnsupportedError
+from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
-from looptune.ir import Loop, While
-from looptune.rewrite import walk_stmts
-from looptune.schedule import schedule
+from looptune.ir.nodes import Loop, While
+from looptune.ir.rewrite import walk_stmts
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 def _counting() -> list[oracle.Arguments]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from looptune import mapping
-from looptune.backends import text
-from looptune.errors import UnsupportedError
+from looptune.backends.codegen import python
+from looptune.core.errors import UnsupportedError
 from looptune.frontend import load
-from looptune.mapping import plan
+from looptune.lower import mapping
+from looptune.lower.mapping import plan
 
-ROOT = Path(text.__file__).parents[1]
+ROOT = Path(python.__file__).parents[1]
 FILES = (*(ROOT / "backends").glob("*.py"), *(ROOT / f"{n}.py" for n in ("mapping", "overlapping", "plans", "team")))
 FRESH = ("__at", "__once")
 """Endings of names that are made as none that is taken."""
@@ -34,7 +34,7 @@ def endings() -> Iterator[str]:
 
 def test_every_ending_is_told_from_the_programs_own() -> None:
     """What names are made with is among what is escaped or refused."""
-    known = (*mapping.MADE, *text.MADE, *FRESH, *OF_C)
+    known = (*mapping.MADE, *python.MADE, *FRESH, *OF_C)
     assert [e for e in dict.fromkeys(endings()) if e != "__" and not e.endswith(known)] == []
 
 

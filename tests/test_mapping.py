@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import oracle
 import pytest
 
-from looptune.analysis import Analysis
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Loop
-from looptune.mapped import prove_plan, tree
-from looptune.mapping import plan
-from looptune.plans import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches
-from looptune.rewrite import walk
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches
+from looptune.lower.plan_check import prove_plan, tree
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 def planned(text: str, *lines: str) -> Plan:

@@ -11,16 +11,16 @@ import stores
 from built import imported
 from click.testing import CliRunner
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.cli import cli
+from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 ROOT = Path(__file__).parent.parent
 GEMM = ROOT / "polybench" / "gemm.c"

@@ -12,21 +12,21 @@ from every_access import trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from looptune import modelled
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.plans import Plan, blocks
-from looptune.predict import chips
-from looptune.predict.counting import count
-from looptune.predict.estimate import estimate
-from looptune.predict.occupancy import occupancy
-from looptune.predict.rank import spearman
-from looptune.predict.touched import Place, sectors
-from looptune.predict.traffic import traffic
-from looptune.predict.warps import EVERYTHING
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.plan import Plan, blocks
 from looptune.runtime.outcome import CutOff, Timed
-from looptune.tune.source import source_hash
-from looptune.tune.store import Context, Row, Store, packed
+from looptune.tune.cost_model import devices
+from looptune.tune.cost_model.cache_traffic import traffic
+from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.cost_model.kernel_walk import count
+from looptune.tune.cost_model.occupancy import occupancy
+from looptune.tune.cost_model.ranking_b import spearman
+from looptune.tune.cost_model.sector_counts import Place, sectors
+from looptune.tune.cost_model.warp_samples import EVERYTHING
+from looptune.tune.session import predict
+from looptune.tune.store.source_hash import source_hash
+from looptune.tune.store.store import Context, Row, Store, packed
 
 ROOT = Path(__file__).parent.parent
 STENCIL = """
@@ -72,9 +72,9 @@ CASES = [
 ]
 
 
-def subject(text: str, sizes: dict[str, int]) -> modelled.Subject:
+def subject(text: str, sizes: dict[str, int]) -> predict.Subject:
     unit = load(text, defines={name.upper() if "NI" in text else name: str(v) for name, v in sizes.items()})
-    return modelled.subject(unit, None, "h200")
+    return predict.subject(unit, None, "h200")
 
 
 def planned(program: str, lines: tuple[str, ...]) -> tuple[Plan, dict[str, int]]:
@@ -106,7 +106,7 @@ def test_unique_bytes_are_those_that_threads_touch(program: str, lines: tuple[st
     plan, sizes = planned(program, lines)
     for kernel in plan.kernels:
         counted, all_of = count(kernel, plan, sizes, EVERYTHING), trace(kernel, plan, sizes)
-        moved = traffic(kernel, counted, chips.DEFAULT, blocks(kernel, sizes), 4)
+        moved = traffic(kernel, counted, devices.DEFAULT, blocks(kernel, sizes), 4)
         exact = 32 * len({(a, at * counted.memory.itemsize[a] // 32) for touched in all_of.blocks.values()
                           for a, at in touched})  # fmt: skip
         whole = sum(-(-b // 32) * 32 for b in counted.memory.whole_bytes.values())
@@ -137,7 +137,7 @@ def test_sectors_are_those_of_a_set(bases: list[tuple[int, int]], counters: dict
 @pytest.mark.parametrize("path", sorted((ROOT / "polybench").glob("*.c")), ids=lambda p: p.stem)
 def test_every_kernel_is_predicted_and_moves_what_it_must(path: Path) -> None:
     """Bytes only grow from those that are unique to those requested, and every launch takes some time."""
-    what = modelled.subject(load(path, defines={"SMALL_DATASET": None}), None, "a100")
+    what = predict.subject(load(path, defines={"SMALL_DATASET": None}), None, "a100")
     made = estimate(what.planned(()), what.sizes, what.chip)
     assert made.launched
     assert made.bound
@@ -227,7 +227,7 @@ def test_neighbours_are_accessed_at_once_where_rows_are_aligned() -> None:
 
 def test_occupancy_is_what_runs_out_first() -> None:
     """By hand for an H200: 2048 threads, 32 blocks, 65,536 registers, 228 KiB."""
-    h200 = chips.named("h200")
+    h200 = devices.named("h200")
     for threads, shared, registers, expected, by in (
         (256, 0, None, 8, "threads"), (32, 0, 32, 32, "blocks"), (256, 0, 64, 4, "registers"),
         (256, 0, 65, 3, "registers"), (128, 48 * 1024, 32, 4, "shared memory"), (1024, 0, 255, 0, "registers"),

@@ -18,18 +18,18 @@ import pytest
 import threads
 from mutants import Mutant, mutants
 
-from looptune import transforms
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Scalar
-from looptune.mapped import tree
-from looptune.mapping import plan
-from looptune.poly.proof import Proof, prove
-from looptune.rewrite import rewrite
-from looptune.schedule import schedule
-from looptune.simplify import is_integer
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop, Scalar
+from looptune.ir.rewrite import rewrite
+from looptune.ir.simplify import is_integer
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import tree
+from looptune.poly.translation_validation import Proof, prove
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -133,7 +133,7 @@ def checked(whole: Made, some: Iterable[Mutant]) -> Counts:
     return total
 
 
-def examples(cls: type[transforms.Transform]) -> Iterator[Made]:
+def examples(cls: type[directives.Transform]) -> Iterator[Made]:
     """Those that are accepted. How much of a loop each of several parts is can be proved where the sizes are known."""
     for directive, example in cls.examples.items():
         only = ((4, 4), (8, 6)) if "noremainder" in directive else ((5, 6),) if cls.name == "split" else ()
@@ -142,8 +142,8 @@ def examples(cls: type[transforms.Transform]) -> Iterator[Made]:
 
 
 @pytest.mark.sampled(20, "wide")
-@pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
-def test_examples_are_proved_and_their_mutants_are_not(cls: type[transforms.Transform]) -> None:
+@pytest.mark.parametrize("cls", directives.ALL, ids=lambda c: c.name)
+def test_examples_are_proved_and_their_mutants_are_not(cls: type[directives.Transform]) -> None:
     """Loops and plan of every example of every directive; each mutant that differs gives "failed"."""
     total = {"loops": Counts(), "plan": Counts()}
     for loops in examples(cls):

@@ -10,12 +10,12 @@ import oracle
 import pytest
 from everywhere import Case
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.errors import ResourceError
+from looptune.core.errors import ResourceError
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 PLACES = {
     "remainder": "A[(t - 7) % 8 + 7]",

@@ -8,18 +8,18 @@ import oracle
 import pytest
 from click.testing import CliRunner
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.cli import cli
-from looptune.errors import DirectiveError
+from looptune.cli.main import cli
+from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Bin, Const, Select
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import Scheduled, schedule
-from looptune.simplify import extreme
-from looptune.targets import ptx
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Bin, Const, Select
+from looptune.ir.simplify import extreme
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime.targets import ptx
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
 
 TWO = """void f(int n, float a[n], float b[n], double c[n], float d[n])
 {

@@ -12,19 +12,19 @@ import stored
 import stores
 from built import imported
 
-from looptune.analysis import Analysis
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Loop
-from looptune.report import tables
-from looptune.report.result import Entry
-from looptune.rewrite import walk
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import walk
+from looptune.report import result_table
 from looptune.runtime.outcome import Timed
 from looptune.runtime.timing import Summary
-from looptune.schedule import schedule
-from looptune.tune.sequential import version
-from looptune.tune.store import Row, Store
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.measure.sequential import version
+from looptune.tune.results.result import Entry
+from looptune.tune.store.store import Row, Store
 
 STEP = """void step(int n, double a[n][n], double s) {
   for (int k = 0; k < n; k++)
@@ -66,8 +66,10 @@ def test_a_winner_slower_than_one_core_says_so_first(alone_us: float, said: str)
     entries = (Entry("sequential", Summary(alone_us, alone_us, alone_us, 5), None, ""), *stored.result().entries)
     result = stored.result(entries=entries, seconds={})
     first = f"slower than the sequential loops on one core: {said}"
-    assert (tables.plain(result).splitlines()[0] == first) is bool(said)
-    assert ("**Slower than the sequential loops on one core: 2.5 times.**" in tables.markdown(result)) is bool(said)
+    assert (result_table.plain(result).splitlines()[0] == first) is bool(said)
+    assert ("**Slower than the sequential loops on one core: 2.5 times.**" in result_table.markdown(result)) is bool(
+        said
+    )
 
 
 @pytest.mark.parametrize(("alone_us", "warned"), [(2.0, 1), (90.0, 0)])

@@ -16,18 +16,18 @@ from click.testing import CliRunner
 from codes import STEPS
 
 import looptune
-from looptune import targets
-from looptune.analysis import Analysis
 from looptune.backends.base import Limit
-from looptune.backends.opencl_text import device_text, file_text
-from looptune.cli import cli
-from looptune.errors import ResourceError, TargetError
+from looptune.backends.opencl.writer import device_text, file_text
+from looptune.cli.main import cli
+from looptune.core.errors import ResourceError, TargetError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.runtime.machine import Machine
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.runtime.device import Machine
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 GEMM = Path(__file__).parent.parent / "polybench" / "gemm.c"
 EVERY = 15

@@ -18,15 +18,16 @@ from programs.program import Program
 from reducing import CASES
 from test_transforms import EXAMPLES
 
-from looptune import interp, openmp
-from looptune.analysis import Analysis
-from looptune.cli import cli
+from looptune.backends import openmp
+from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.schedule import schedule
-from looptune.transforms.base import Example
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import interpreter
+from looptune.ir.nodes import Codelet
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directives.base import Example
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 GCC = ("gcc", "-std=gnu11", "-O2", "-fopenmp", "-Wall", "-Werror", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC")
@@ -71,7 +72,7 @@ def test_an_element_that_gets_nothing_is_not_touched(body: str) -> None:
     for n, m in ((6, 3), (0, 2)):
         given: oracle.Arguments = {"n": n, "m": m, "a": np.arange(n) - 2, "y": np.arange(m)}
         want, got = oracle.interpreted(codelet, given), oracle.copied(given)
-        interp.run(made, oracle.arrays(got), oracle.scalars(got))
+        interpreter.run(made, oracle.arrays(got), oracle.scalars(got))
         assert oracle.off(want, oracle.arrays(got)) is None, (n, m)
 
 

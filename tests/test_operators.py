@@ -16,12 +16,12 @@ import pytest
 from operators import Table
 
 import looptune
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.errors import TargetError
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.core.errors import TargetError
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 Results = dict[str, dict[str, np.ndarray]]
 MISSING = targets.gpu_missing()

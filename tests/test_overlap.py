@@ -12,21 +12,21 @@ import oracle
 import pytest
 from cases import Case, Sizes, planned, sized
 
-from looptune.analysis import Analysis
-from looptune.backends import bands
-from looptune.backends.cpu_program import CpuProgram
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.errors import DirectiveError, ResourceError
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.backends.numba_cpu.program import CpuProgram
+from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.plans import HostLoop, count
-from looptune.predict import chips
-from looptune.predict.estimate import estimate
-from looptune.predict.warps import EVERYTHING
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet
+from looptune.lower.mapping import plan
+from looptune.lower.passes import cpu_time_bands
+from looptune.lower.plan import HostLoop, count
+from looptune.lower.plan_check import prove_plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.cost_model import devices
+from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.cost_model.warp_samples import EVERYTHING
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
@@ -193,7 +193,7 @@ def same(want: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) -> bool:
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
     """One size of every second case, in the simulator, whose threads run at once."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name, case in [*CASES.items()][::2]:
@@ -261,8 +261,8 @@ def test_it_is_proved_and_compiles(name: str) -> None:
     tiled = [k for k in done.kernels if k.overlap is not None]
     assert len(tiled) in (2, 4)
     if oracle.CUDA and name in [*CASES][::3]:
-        from looptune.backends.kernel_text import shared_bytes
-        from looptune.backends.numba_cuda import NumbaCuda
+        from looptune.backends.codegen.kernel import shared_bytes
+        from looptune.backends.numba_cuda.backend import NumbaCuda
 
         built = NumbaCuda().build(done)
         for kernel, used in zip(done.kernels, built.resources, strict=True):
@@ -300,7 +300,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
     operations are the loops'. Of many steps it predicts less time than step by step."""
     sizes = {"steps": 8, "n": 24 * 5, "m": 24 * 4}
     lines = ("loop 1: overlap 4, rows 4", "codelet: grid blocksize 32x8")
-    chip = chips.named("H200")
+    chip = devices.named("H200")
     first, back = estimate(planned(FIELDS, lines), sizes, chip, sample=EVERYTHING).launched
     grid = first.grid[0] * first.grid[1]
     assert first.grid == back.grid == (5, 6, 1)
@@ -317,7 +317,7 @@ def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
 def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     """In bands of rows, as many as there are cores, but for arrays of few rows; proved as the launches they are."""
     every = [(case.text, case.lines, case.sizes[-1]) for case in CASES.values()]
-    every += [(LINE, ("loop 1: overlap 5",), {"steps": 8, "n": 3 * bands.ELEMENTS + 7})]
+    every += [(LINE, ("loop 1: overlap 5",), {"steps": 8, "n": 3 * cpu_time_bands.ELEMENTS + 7})]
     every += [(FIELDS, ("loop 1: overlap 5, rows 5", "codelet: grid blocksize 16x3"), sized((13, 70, 9))[0])]
     every += [stencil(seed) for seed in range(2)]
     backend = NumbaCpu(tmp_path)
@@ -341,9 +341,9 @@ def test_a_row_is_a_few_rows_behind() -> None:
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"])).codelet
     whole = plan(tree).kernels[0].overlap
     assert whole is not None
-    assert bands.apart(whole, 1, alone=False) == bands.Apart((0, 0, 0, 1), 1)
-    assert bands.apart(whole, 1, alone=True) == bands.Apart((0, 0, 0, 1), 1)
-    assert bands.apart(whole, -1, alone=True) == bands.Apart((1, 1, 0, 1), 1)
+    assert cpu_time_bands.apart(whole, 1, alone=False) == cpu_time_bands.Apart((0, 0, 0, 1), 1)
+    assert cpu_time_bands.apart(whole, 1, alone=True) == cpu_time_bands.Apart((0, 0, 0, 1), 1)
+    assert cpu_time_bands.apart(whole, -1, alone=True) == cpu_time_bands.Apart((1, 1, 0, 1), 1)
 
 
 def test_a_cpu_needs_no_tile() -> None:
@@ -358,7 +358,7 @@ def test_a_cpu_needs_no_tile() -> None:
 
 @simulator
 def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     done = planned(FIELDS, ("loop 1: overlap 2, rows 16", "codelet: grid blocksize 64x16"))
     with pytest.raises(ResourceError, match="bytes of shared memory per block, the limit is 49152"):

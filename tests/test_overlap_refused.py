@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from test_overlap import FIELDS
 
-from looptune.analysis import Analysis
-from looptune.errors import DirectiveError
+from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 
 def body(inside: str, params: str = "float A[n], float B[n]") -> str:

@@ -7,18 +7,20 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune import openmp, pretty, targets
-from looptune.analysis import Analysis
-from looptune.errors import IllegalTransform
+from looptune.backends import openmp
+from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly.translation_validation import prove
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 SMOOTHED = """
 void f(int n, float A[n][6], float B[n][6]) {
@@ -84,7 +86,7 @@ def test_a_declaration_in_a_loop_says_that_nothing_is_left_over() -> None:
 def test_it_is_declared_in_the_loop_again() -> None:
     """The C that is printed has the declaration where an iteration's own stands, and reads as the same codelet."""
     done = scheduled(AT_THE_TOP)
-    text = pretty.function(done)
+    text = c_printer.function(done)
     assert "i++) {\n    float h[6];\n" in text
     again = load(text).codelet
     assert [f.own for f in walk(again.body) if isinstance(f, Loop)] == [("h",), (), (), ()]

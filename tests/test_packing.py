@@ -16,15 +16,15 @@ from cases import Case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.packing import Packed
-from looptune.plans import Plan, blocks, launched_blocks, with_kernels
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.passes.grid_compaction import Packed
+from looptune.lower.plan import Plan, blocks, launched_blocks, with_kernels
+from looptune.lower.plan_check import prove_plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")

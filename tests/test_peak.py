@@ -13,18 +13,18 @@ import oracle
 import pytest
 from click.testing import CliRunner
 
-from looptune import compulsory, flops, targets
-from looptune.backends.cpu_peak import CHAINS, fma_chains
-from looptune.cli import cli
+from looptune.backends.numba_cpu.fma_peak import CHAINS, fma_chains
+from looptune.cli.main import cli
 from looptune.frontend import load
-from looptune.poly.model import build
-from looptune.predict.chips import DEFAULT
-from looptune.report.tables import peak_texts
-from looptune.runtime import compare, peak
-from looptune.runtime.check import Judge
-from looptune.runtime.machine import Cpu, Facts
+from looptune.ir import operation_count
+from looptune.poly.scop import build
+from looptune.report.result_table import peak_texts
+from looptune.runtime import device_compare, peak_rates, targets, work_bounds
+from looptune.runtime.device import Cpu, Facts
 from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
 from looptune.runtime.tolerance import Doubt
+from looptune.runtime.verification import Judge
+from looptune.tune.cost_model.devices import DEFAULT
 
 FACTS = Facts("H100", "numba-cuda", "sm_90", 132, 80 * 2**30, 50_000_000, "13")
 PEAKS = Peaks(Rate(3000.0, 0.01), Rate(3100.0, 0.02), Rate(60_000.0, 0.1), Rate(30_000.0, 0.0))
@@ -75,28 +75,33 @@ def test_an_older_databases_fma_peaks_are_none() -> None:
 def test_the_best_run_is_the_rate() -> None:
     """The first run warms up and does not count; runs end with the limit, later where none came up to what is sure."""
     ticks = iter(np.arange(0, 100, 0.3))
-    assert peak._rate(iter([99.0, 10.0, 20.0, 15.0, 40.0]), clock=lambda: float(next(ticks))) == Rate(20.0, 0.25)
+    assert peak_rates._rate(iter([99.0, 10.0, 20.0, 15.0, 40.0]), clock=lambda: float(next(ticks))) == Rate(20.0, 0.25)
     ticks = iter(np.arange(0, 100, 0.3))
-    later = peak._rate(iter([99.0, 10.0, 20.0, 15.0, 40.0, 1.0]), 30.0, clock=lambda: float(next(ticks)))
+    later = peak_rates._rate(iter([99.0, 10.0, 20.0, 15.0, 40.0, 1.0]), 30.0, clock=lambda: float(next(ticks)))
     assert later.best == 40.0
-    assert peak._rate(iter([1.0, 2.0, 2.0, 2.0]), 30.0).best == 30.0
+    assert peak_rates._rate(iter([1.0, 2.0, 2.0, 2.0]), 30.0).best == 30.0
 
 
 def test_peaks_are_kept_by_device(tmp_path: Path) -> None:
     """What was measured is known from then on, of this device, driver and number of cores; a damaged file is none."""
-    assert peak.known(FACTS, tmp_path / "c") is None
-    peak.keep(FACTS, tmp_path / "c", PEAKS)
-    peak.keep(replace(FACTS, name="H200"), tmp_path / "c", PEAKS.best_of(PEAKS))
-    assert peak.known(FACTS, tmp_path / "c") == PEAKS
+    assert peak_rates.known(FACTS, tmp_path / "c") is None
+    peak_rates.keep(FACTS, tmp_path / "c", PEAKS)
+    peak_rates.keep(replace(FACTS, name="H200"), tmp_path / "c", PEAKS.best_of(PEAKS))
+    assert peak_rates.known(FACTS, tmp_path / "c") == PEAKS
     for other in (replace(FACTS, driver="14"), replace(FACTS, cores=1), replace(FACTS, target="numba-cpu")):
-        assert peak.known(other, tmp_path / "c") is None
+        assert peak_rates.known(other, tmp_path / "c") is None
     older = {**PEAKS.record(), "method": 1}
-    for text in ("", "[1]", json.dumps({peak._key(FACTS): {"copy": 3}}), json.dumps({peak._key(FACTS): older})):
+    for text in (
+        "",
+        "[1]",
+        json.dumps({peak_rates._key(FACTS): {"copy": 3}}),
+        json.dumps({peak_rates._key(FACTS): older}),
+    ):
         (tmp_path / "c" / "peaks.json").write_text(text)
-        assert peak.known(FACTS, tmp_path / "c") is None
+        assert peak_rates.known(FACTS, tmp_path / "c") is None
         assert not list((tmp_path / "c").glob("*.part"))
     (tmp_path / "file").write_text("")
-    peak.keep(FACTS, tmp_path / "file" / "c", PEAKS)
+    peak_rates.keep(FACTS, tmp_path / "file" / "c", PEAKS)
 
 
 def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,14 +110,14 @@ def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytes
         replace(PEAKS, copy=Rate(rate, spread)) for rate, spread in ((9.0, 0.8), (5.0, 0.1), (8.0, 0.1))
     )
     machine, found = Cpu(), iter([lucky, busy, sound])
-    monkeypatch.setattr(peak, "measure", lambda *given: next(found))
+    monkeypatch.setattr(peak_rates, "measure", lambda *given: next(found))
 
     def process() -> Peaks:
-        monkeypatch.setattr(peak, "_measured", set())
+        monkeypatch.setattr(peak_rates, "_measured", set())
         return asked()
 
     def asked() -> Peaks:
-        return peak.of(machine, None, tmp_path)  # type: ignore[arg-type]
+        return peak_rates.of(machine, None, tmp_path)  # type: ignore[arg-type]
 
     assert [process(), asked()] == [lucky, lucky]
     assert process().copy == Rate(9.0, 0.5)
@@ -125,13 +130,13 @@ def test_what_was_disturbed_is_measured_again(tmp_path: Path, monkeypatch: pytes
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of a megabyte and a few runs: what is measured then is no peak, but found all the same."""
     for name, value in (("LARGE_BYTES", 2**20), ("LIMIT_S", 0.005), ("PATIENCE_S", 0.01), ("CPU_PASSES", 1000)):
-        monkeypatch.setattr(peak, name, value)
+        monkeypatch.setattr(peak_rates, name, value)
 
 
 @pytest.mark.usefixtures("small")
 def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``looptune devices --measure``: four rates for the CPU, kept, measured again with --fresh."""
-    monkeypatch.setattr("looptune.api.CACHE", tmp_path)
+    monkeypatch.setattr("looptune.deploy.compile.CACHE", tmp_path)
     monkeypatch.setattr(targets, "gpu_missing", lambda: "not asked")
     monkeypatch.setattr(targets, "opencl_facts", tuple)
 
@@ -172,13 +177,15 @@ def test_a_gpu_would_run_fused_chains(tmp_path: Path) -> None:
     """Without a GPU the kernels compile to cubins without spills; every chain is one fused operation a pass."""
     backend = targets.backend("numba-cuda", tmp_path)
     for dtype, fused in (("float32", "fma.rn.f32"), ("float64", "fma.rn.f64")):
-        made = peak.planned(peak.fma_text(dtype), n=132 * 8192, m=peak.PASSES)  # type: ignore[arg-type]
+        made = peak_rates.planned(peak_rates.fma_text(dtype), n=132 * 8192, m=peak_rates.PASSES)  # type: ignore[arg-type]
         ptx = backend.ptx(made)  # type: ignore[attr-defined]
-        assert ptx.count(fused) == peak.CHAINS * peak.PASSES_AT_ONCE, "else a loop's own operations count too"
+        assert ptx.count(fused) == peak_rates.CHAINS * peak_rates.PASSES_AT_ONCE, (
+            "else a loop's own operations count too"
+        )
         assert ptx.count("mul.f") == 0
         assert [r.local_bytes for r in backend.build(made).resources] == [0]
-    for text in (peak.COPY, peak.COLUMNS):
-        (kernel,) = backend.build(peak.planned(text, n=2**19, m=64)).resources
+    for text in (peak_rates.COPY, peak_rates.COLUMNS):
+        (kernel,) = backend.build(peak_rates.planned(text, n=2**19, m=64)).resources
         assert kernel.local_bytes == 0
 
 
@@ -191,14 +198,14 @@ def test_the_gpu_kernels_compute_what_they_say(tmp_path: Path) -> None:
     got, want = rng.random(90).astype(np.float32), rng.random(90).astype(np.float32)
     got[::3], got[7] = want[::3], np.nan
     cases = {
-        "copy": (peak.planned(peak.COPY, n=37), {"n": 37, "x": x[0].copy(), "y": np.zeros(37)}),
-        "sums": (peak.planned(peak.COLUMNS, n=37, m=5), {"n": 37, "m": 5, "x": x, "y": np.zeros(37)}),
+        "copy": (peak_rates.planned(peak_rates.COPY, n=37), {"n": 37, "x": x[0].copy(), "y": np.zeros(37)}),
+        "sums": (peak_rates.planned(peak_rates.COLUMNS, n=37, m=5), {"n": 37, "m": 5, "x": x, "y": np.zeros(37)}),
         "fma": (
-            peak.planned(peak.fma_text("float64"), n=37, m=m),
+            peak_rates.planned(peak_rates.fma_text("float64"), n=37, m=m),
             {"n": 37, "m": m, "x": x[0].copy(), "z": np.array([0.5, 0.25])},
         ),
         "off": (
-            compare.planned("float32", gpu=True),
+            device_compare.planned("float32", gpu=True),
             {"n": 90, "lanes": 40, "rows": 3, "got": got, "want": want, "allowed": np.full(90, 1e-6, np.float32),
              "bad": np.full(40, -1, np.int32)},
         ),
@@ -208,7 +215,7 @@ def test_the_gpu_kernels_compute_what_they_say(tmp_path: Path) -> None:
     assert {n: r for n, r in found.items() if isinstance(r, str)} == {}
     np.testing.assert_array_equal(found["copy"]["y"], x[0])  # type: ignore[index]
     np.testing.assert_allclose(found["sums"]["y"], x.sum(0), rtol=1e-14)  # type: ignore[index]
-    chains = [x[0] + c for c in range(peak.CHAINS)]
+    chains = [x[0] + c for c in range(peak_rates.CHAINS)]
     for _ in range(m):
         chains = [a * 0.5 + 0.25 for a in chains]
     np.testing.assert_allclose(found["fma"]["x"], sum(chains), rtol=1e-14)  # type: ignore[index]
@@ -253,15 +260,15 @@ WORK = [
 @pytest.mark.parametrize(("text", "operations", "touched", "dtype"), WORK)
 def test_the_work_nobody_saves(text: str, operations: int, touched: int, dtype: str) -> None:
     """By hand, at n=10: operations at least, bytes at least, and the type they are in."""
-    assert compulsory.work(build(load(f"{text}\n").codelet), {"n": 10}) == Work(operations, touched, dtype)  # type: ignore[arg-type]
+    assert work_bounds.work(build(load(f"{text}\n").codelet), {"n": 10}) == Work(operations, touched, dtype)  # type: ignore[arg-type]
 
 
 def test_the_suite_has_as_much_to_do_as_is_counted() -> None:
     """Of a matrix product the bound is the count, and the three matrices are the bytes."""
     unit = load(Path(__file__).parent.parent / "polybench" / "gemm.c", defines={"NI": 64, "NJ": 48, "NK": 40})
     sizes = {n: int(v) for n, v in unit.values.items() if isinstance(v, int)}
-    found = compulsory.work(build(unit.codelet), sizes)
-    counted = flops.count(unit.codelet.body, sizes)
+    found = work_bounds.work(build(unit.codelet), sizes)
+    counted = operation_count.count(unit.codelet.body, sizes)
     assert counted is not None
     assert counted <= found.flops <= 1.1 * counted
     assert found.bytes == 4 * (64 * 48 + 64 * 40 + 40 * 48)
@@ -272,7 +279,7 @@ def test_a_factor_that_a_loop_sets_is_counted(term: str, operations: int) -> Non
     """Of a term of a sum what no loop changes is taken out of the sum; a temporary of the iteration is not."""
     loop = f"for (int j = 0; j < n; j++) {{ float t = x[j]; s[0] += {term}; }}"
     text = f"void f(int n, float a, float s[1], float x[n]) {{ {loop} }}\n"
-    assert flops.count(load(text).codelet.body, {"n": 10}) == operations
+    assert operation_count.count(load(text).codelet.body, {"n": 10}) == operations
 
 
 @pytest.mark.sampled(3, "wide")
@@ -287,7 +294,7 @@ def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None
     }
     machine, backend = Cpu(), targets.backend("numba-cpu", tmp_path)
     judge = Judge(want, 10, lambda: Doubt({}, {}))
-    comparison = compare.Comparison(machine, backend, judge)
+    comparison = device_compare.Comparison(machine, backend, judge)
     fetched: list[int] = []
     machine.fetch = lambda array: fetched.append(array.size) or np.array(array)  # type: ignore[method-assign,func-returns-value]
     assert comparison.wrong({name: a.copy() for name, a in want.items()}) is None
@@ -305,7 +312,7 @@ def test_a_comparison_learns_what_the_judge_allows(tmp_path: Path) -> None:
     want = {"a": np.linspace(1, 2, 50, dtype=np.float32)}
     moved = {"a": want["a"] + np.float32(0.1)}
     judge = Judge(want, 10, lambda: Doubt(moved, {}))
-    comparison = compare.Comparison(Cpu(), targets.backend("numba-cpu", tmp_path), judge)
+    comparison = device_compare.Comparison(Cpu(), targets.backend("numba-cpu", tmp_path), judge)
     near = {"a": want["a"] + np.float32(0.05)}
     assert not comparison._passes("a", near["a"])
     assert comparison.wrong(near) is None

@@ -10,16 +10,16 @@ import oracle
 import pytest
 from cases import Case, planned, sized
 
-from looptune.analysis import Analysis
-from looptune.backends.marks import course
-from looptune.errors import DirectiveError
+from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.outline import outline
-from looptune.plans import apart, count, launches, repeats
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.checkpoints import course
+from looptune.lower.mapping import plan
+from looptune.lower.plan import apart, count, launches, repeats
+from looptune.lower.plan_check import prove_plan
+from looptune.lower.plan_outline import outline
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
@@ -150,8 +150,8 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
     assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
     assert len(apart(done).launched) == len(done.kernels)
     if oracle.CUDA:
-        from looptune.backends.kernel_text import shared_bytes
-        from looptune.backends.numba_cuda import NumbaCuda
+        from looptune.backends.codegen.kernel import shared_bytes
+        from looptune.backends.numba_cuda.backend import NumbaCuda
 
         used = {r.kernel: r for r in NumbaCuda().build(done).resources}
         assert used.keys() == {k.name for k in done.launched}

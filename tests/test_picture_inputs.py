@@ -12,10 +12,11 @@ import pytest
 from command import looptune
 from PIL import Image
 
-from looptune import dump, pictures
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
+from looptune.runtime import images
 from looptune.runtime.inputs import from_files
+from looptune.tune.session import dump
 
 DIFFERENCE = """void difference(int h, int w, TYPE a[h][w], TYPE b[h][w], float c[h][w]) {
   for (int i = 0; i < h; i++) for (int j = 0; j < w; j++) c[i][j] = a[i][j] - b[i][j];
@@ -31,9 +32,9 @@ LEVELS = np.arange(12).reshape(3, 4) * 20
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two pictures of 4 x 3, one of them in colour, one of another size, a file by names and a file of one array."""
     monkeypatch.chdir(tmp_path)
-    pictures.write(Path("a.png"), LEVELS)
+    images.write(Path("a.png"), LEVELS)
     Path("b.ppm").write_bytes(b"P6 4 3 255\n" + np.repeat(LEVELS[::-1], 3).astype(np.uint8).tobytes())
-    pictures.write(Path("other.png"), LEVELS[:, :3])
+    images.write(Path("other.png"), LEVELS[:, :3])
     Image.fromarray((LEVELS * 257 + 100).astype(np.uint16)).save("deep.png")
     np.savez("named.npz", b=np.ones((3, 4), np.float32), w=4)
     np.save("b.npy", np.full((3, 4), 2, np.float32))
@@ -148,10 +149,10 @@ def test_arrays_come_out_as_files(folder: Path) -> None:
     arrays = {"c": np.array([[0, 7], [254.4, 255]], np.float32), "d": np.array([[-3, 300, np.nan]])}
     for name in ("c.png", "c.pgm"):
         assert dump._write(dump.Wanted(Path(name), "c"), arrays) == ""
-        np.testing.assert_array_equal(pictures.read(Path(name)), [[0, 7], [254, 255]])
+        np.testing.assert_array_equal(images.read(Path(name)), [[0, 7], [254, 255]])
     said = dump._write(dump.Wanted(Path("d.png"), "d"), arrays)
     assert said == "d.png: 3 of 3 values of d are beyond the levels 0 to 255"
-    assert pictures.read(Path("d.png")).tolist() == [[0, 255, 0]]
+    assert images.read(Path("d.png")).tolist() == [[0, 255, 0]]
     dump._write(dump.Wanted(Path("d.npy"), "d"), arrays)
     np.testing.assert_array_equal(np.load("d.npy"), arrays["d"])
     with pytest.raises(UsageError, match=r"cannot write no/d\.npy"):
@@ -172,6 +173,6 @@ def test_rows_that_a_picture_lacks_are_no_zeros(bits: int, tmp_path: Path) -> No
     for path, held in ((whole, rows), (short, rows[: len(rows) // 2])):
         parts = ((b"IHDR", struct.pack(">IIBBBBB", 10, 10, bits, 0, 0, 0, 0)), (b"IDAT", zlib.compress(held)))
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(map(chunk, (*parts, (b"IEND", b"")))))
-    assert pictures.read(whole).shape == (10, 10)
+    assert images.read(whole).shape == (10, 10)
     with pytest.raises(UsageError, match=f"its rows take {len(rows)} bytes, it holds {len(rows) // 2}"):
-        pictures.read(short)
+        images.read(short)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from looptune import pictures
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
+from looptune.runtime import images
 
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(256, size=(40, 30, 3)).astype(np.uint8)
@@ -41,7 +41,7 @@ def test_every_kind_of_png_gives_its_levels(mode: str, tmp_path: Path) -> None:
     """Black is 0 and white is 255, of colours green counts most, and what is transparent is as it is stored."""
     image, levels = made(mode)
     image.save(tmp_path / "a.png")
-    found = pictures.read(tmp_path / "a.png")
+    found = images.read(tmp_path / "a.png")
     assert (found.dtype, found.shape) == (np.float64, (40, 30))
     np.testing.assert_allclose(found, levels, rtol=1e-12)
 
@@ -52,15 +52,15 @@ def test_every_kind_of_pgm_gives_its_levels(kind: bytes, tmp_path: Path) -> None
     samples = GREY if kind in b"25" else COLOURS
     body = " ".join(map(str, samples.reshape(-1))).encode() if kind in b"23" else samples.tobytes()
     (tmp_path / "named.anyhow").write_bytes(b"P" + kind + b"\n# by hand, 1998\n30 40\n255\n" + body)
-    found = pictures.read(tmp_path / "named.anyhow")
+    found = images.read(tmp_path / "named.anyhow")
     np.testing.assert_array_equal(found, GREY if kind in b"25" else LUMA)
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.pgm"])
 def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
-    pictures.write(tmp_path / name, GREY.astype(int))
-    np.testing.assert_array_equal(pictures.read(tmp_path / name), GREY)
-    pictures.write(tmp_path / name, COLOURS)
+    images.write(tmp_path / name, GREY.astype(int))
+    np.testing.assert_array_equal(images.read(tmp_path / name), GREY)
+    images.write(tmp_path / name, COLOURS)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / name)), COLOURS)
 
 
@@ -89,21 +89,21 @@ def test_what_is_no_picture_is_one_message(content: bytes, message: str, tmp_pat
     """Whatever is wrong with a file, the message names it."""
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(UsageError, match=rf"(?s)a\.png {message}"):
-        pictures.read(tmp_path / "a.png")
+        images.read(tmp_path / "a.png")
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     """No such file, a folder, no folder."""
     with pytest.raises(UsageError, match="no such file"):
-        pictures.read(tmp_path / "none.png")
+        images.read(tmp_path / "none.png")
     with pytest.raises(UsageError, match="cannot read"):
-        pictures.read(tmp_path)
+        images.read(tmp_path)
     with pytest.raises(UsageError, match="cannot write"):
-        pictures.write(tmp_path / "no" / "a.png", GREY)
+        images.write(tmp_path / "no" / "a.png", GREY)
 
 
 def test_without_pillow_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.png").write_bytes(png())
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(UsageError, match=r"pip install 'looptune\[pictures\]'"):
-        pictures.read(tmp_path / "a.png")
+        images.read(tmp_path / "a.png")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from looptune.analysis import Analysis
-from looptune.backends.cuda_writer import CudaWriter
-from looptune.backends.numba_cuda import NumbaCuda
+from looptune.backends.numba_cuda.backend import NumbaCuda
+from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
-from looptune.ir import Bin, Const, Expr, Var
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.ir.nodes import Bin, Const, Expr, Var
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 STENCIL = """
 void f(int n, int m, float A[n][m], float B[n][m]) {

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from looptune.analysis import Analysis
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.outline import outline
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.lower.plan_outline import outline
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 

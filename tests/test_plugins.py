@@ -19,15 +19,18 @@ from programs.program import Program
 from test_transforms import transformed
 
 import looptune as library
-from looptune import doctor, plugins, pretty, transforms
-from looptune.analysis import Analysis
+from looptune.cli import doctor
+from looptune.core import plugins
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.poly.proof import prove
-from looptune.schedule import schedule
-from looptune.transforms.base import Example
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.poly.translation_validation import prove
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directives.base import Example
 from looptune.tune import strategies
-from looptune.tune.space import parse
+from looptune.tune.space.space import parse
 
 PACKAGES = ("reverse", "annealing", "gcc")
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -56,7 +59,7 @@ def test_packages_bring_what_they_say() -> None:
         ("strategy", "annealing", "looptune-annealing"),
         ("target", "gcc", "looptune-gcc"),
     ]
-    assert transforms.names()[-1] == "reverse"
+    assert directives.names()[-1] == "reverse"
     assert strategies.names()[-1] == "annealing"
     assert plugins.versions() == {"looptune-gcc": "0.1.0", "looptune-reverse": "0.1.0"}
 
@@ -64,7 +67,7 @@ def test_packages_bring_what_they_say() -> None:
 @pytest.mark.usefixtures("there")
 def test_the_directive_does_what_its_examples_show() -> None:
     """They become what is shown, or are refused; what is accepted is proved."""
-    cls = transforms.named("reverse")
+    cls = directives.named("reverse")
     assert cls is not None
     examples: dict[str, Example] = dict(cls.examples)
     for text, example in examples.items():
@@ -74,7 +77,7 @@ def test_the_directive_does_what_its_examples_show() -> None:
                 transformed(original)
             continue
         done = transformed(original)
-        assert pretty.body(done, indent="") == example.after
+        assert c_printer.body(done, indent="") == example.after
         assert prove(original, done).verdict == "proved"
 
 
@@ -165,7 +168,12 @@ BROKEN = {
     "missing": ("directives", "odd", "no_such_module:Odd", "no_such_module:Odd: ModuleNotFoundError: No module named"),
     "raises": ("directives", "odd", "raising:Odd", "raising:Odd: ValueError: broken"),
     "absent": ("strategies", "odd", "module:Absent", "AttributeError"),
-    "no class": ("directives", "odd", "module:number", "it is no subclass of looptune.transforms.base.Transform"),
+    "no class": (
+        "directives",
+        "odd",
+        "module:number",
+        "it is no subclass of looptune.schedule.directives.base.Transform",
+    ),
     "no strategy": ("strategies", "odd", "module:Lacking", "it is no subclass of looptune.tune.strategies.base"),
     "lacking": ("directives", "odd", "module:Lacking", "it lacks examples, apply, parse"),
     "other name": ("strategies", "odd", "module:Even", "it calls itself even"),
@@ -175,7 +183,7 @@ BROKEN = {
     "own target": ("targets", "numba-cpu", "module:number", "looptune has a target of this name itself"),
 }
 MODULE = """
-from looptune.transforms.base import Transform
+from looptune.schedule.directives.base import Transform
 from looptune.tune.strategies.base import Sequential
 number = 3
 class Lacking(Transform):

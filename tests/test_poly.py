@@ -13,14 +13,14 @@ from explained import explained
 from models import WAVE, model_of, order, verdict
 from nests import nest
 
-from looptune.interp import _Machine
-from looptune.ir import Bin, Cast, Const, Expr, Load, Loop, Un, Var
+from looptune.ir.interpreter import _Machine
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Bin, Cast, Const, Expr, Load, Loop, Un, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import wrap
+from looptune.lower.passes.scalar_replacement import distinct
 from looptune.poly.legality import Reduction, judge, parallel
-from looptune.poly.model import Model, Piece, build, text
-from looptune.ranges import linear
-from looptune.registers import distinct
-from looptune.rewrite import walk
-from looptune.simplify import wrap
+from looptune.poly.scop import Model, Piece, build, text
 
 # --- text -----------------------------------------------------------------------------------------------------------
 

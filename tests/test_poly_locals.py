@@ -7,7 +7,7 @@ from models import model_of, order, verdict
 from nests import nest
 
 from looptune.poly.legality import Reduction, judge, parallel
-from looptune.poly.model import Piece, build
+from looptune.poly.scop import Piece, build
 
 TEMPORARY = "for i in range(n):\n    for j in range(m):\n        t = A[i, j]\n        B[i, j] = t * t"
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nests import nest
 
-from looptune.interp import _Machine
-from looptune.ir import Assign, Codelet, Const, If, Load, Loop, Var
+from looptune.ir.interpreter import _Machine
+from looptune.ir.nodes import Assign, Codelet, Const, If, Load, Loop, Var
+from looptune.ir.rewrite import walk
 from looptune.poly.legality import judge, parallel
-from looptune.poly.model import Model, Piece, build
-from looptune.rewrite import walk
+from looptune.poly.scop import Model, Piece, build
 
 Instance = tuple[str, tuple[int, ...]]
 

@@ -19,9 +19,9 @@ import oracle
 import pytest
 
 from looptune.frontend import Unit, load
-from looptune.ir import Scalar
+from looptune.ir.nodes import Scalar
+from looptune.ir.simplify import is_integer
 from looptune.runtime.tolerance import tolerance
-from looptune.simplify import is_integer
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 SOURCES = sorted(POLYBENCH.glob("*.c"))

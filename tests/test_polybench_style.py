@@ -13,16 +13,17 @@ import polybench_style
 import pytest
 
 import looptune
-from looptune import source_to_source, targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
-from looptune.backends.text import ident
+from looptune.backends.codegen.python import ident
+from looptune.deploy import source_to_source
+from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
-from looptune.ir import Array
-from looptune.mapping import plan
-from looptune.runtime.program import Recorded, record
-from looptune.runtime.sizes import odd, problem
-from looptune.schedule import schedule
+from looptune.ir.nodes import Array
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.runtime.host_program import Recorded, record
+from looptune.runtime.problem_sizes import odd, problem
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import looptune
-from looptune.backends.cuda_writer import CudaWriter
-from looptune.backends.numba_cpu import _Writer
+from looptune.backends.numba_cpu.backend import _Writer
+from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
-from looptune.interp import run
-from looptune.ir import Assign, Bin, Cast, Codelet, Const, Expr, Load, Local, Select, Un, Var
-from looptune.mapping import plan
-from looptune.pretty import show
-from looptune.simplify import truncdiv
+from looptune.ir.c_printer import show
+from looptune.ir.interpreter import run
+from looptune.ir.nodes import Assign, Bin, Cast, Codelet, Const, Expr, Load, Local, Select, Un, Var
+from looptune.ir.simplify import truncdiv
+from looptune.lower.mapping import plan
 
 STARTS = {"n / 2 - 1": 4, "c_lo / 2 + c_lo": 10, "2 * (n / 2 - c_lo) + 5": 1, "n - (n / 2 - 1)": 6, "c_lo - 1": 6}
 """The first iteration of a loop up to n = 10, where c_lo is 7."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import load
-from looptune.preparation import Request, prepare_all
-from looptune.runtime.program import record
+from looptune.runtime.host_program import record
+from looptune.tune.session.prepare import Request, prepare_all
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 

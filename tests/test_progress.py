@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 from fake_lab import CONTEXT, timed
 
-from looptune.report.progress import Live
-from looptune.tune.lab import Progress
-from looptune.tune.store import Context, Row
+from looptune.cli.progress import Live
+from looptune.tune.execution.lab import Progress
+from looptune.tune.store.store import Context, Row
 
 
 def of(kernel: str = "gemm", device: str = "H100", sizes: str = "{}") -> Context:

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from nests import _Reader, nest
 
-from looptune.analysis import Analysis
-from looptune.errors import IllegalTransform
+from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Codelet, Const, Loop, Node
-from looptune.mapped import tree
-from looptune.mapping import plan
-from looptune.poly.proof import TOO_INVOLVED, Proof, prove
-from looptune.rewrite import rewrite, walk
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Assign, Codelet, Const, Loop, Node
+from looptune.ir.rewrite import rewrite, walk
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import tree
+from looptune.poly.translation_validation import TOO_INVOLVED, Proof, prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 SHAPES = {"A": ("n", "n"), "B": ("n",), "x": (1,)}
 
@@ -174,7 +174,7 @@ def test_a_proof_ends(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     original = codelet("for i in range(n):\n    for k in range(n):\n        A[i, k] = A[i, k] + B[k]")
     done = schedule(Analysis(original), parse_lines(["nest i: permute k, i", "loop i: unroll 4"])).codelet
     with monkeypatch.context() as patched:
-        patched.setattr("looptune.poly.proof.MOST", most)
+        patched.setattr("looptune.poly.translation_validation.MOST", most)
         assert prove(original, done) == Proof("unknown", TOO_INVOLVED)
     assert prove(original, done).verdict == "proved"
 

@@ -28,23 +28,23 @@ import threads
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from looptune import interp, pretty
-from looptune.analysis import Analysis
-from looptune.errors import IllegalTransform, LooptuneError
+from looptune.core.errors import IllegalTransform, LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, If, Load, Loop, Select
-from looptune.mapped import tree
-from looptune.mapping import plan
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer, interpreter
+from looptune.ir.nodes import Codelet, If, Load, Loop, Select
+from looptune.ir.rewrite import rewrite, walk
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import tree
 from looptune.poly import legality
 from looptune.poly.dependence import Dependence
+from looptune.poly.isl_objects import Space
 from looptune.poly.legality import Refused, Verdict
-from looptune.poly.model import Order, Piece, Statement
-from looptune.poly.proof import TOO_INVOLVED, prove
-from looptune.poly.space import Space
-from looptune.rewrite import rewrite, walk
-from looptune.schedule import Scheduled, schedule
-from looptune.transforms.base import Reorder
+from looptune.poly.scop import Order, Piece, Statement
+from looptune.poly.translation_validation import TOO_INVOLVED, prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.directives.base import Reorder
 
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
@@ -121,7 +121,7 @@ def case(data: st.DataObject, text: str, counts: Counter[str]) -> None:
                 counts[check_witness(analysis)] += 1
         case Scheduled():
             counts["accepted"] += 1
-            note(pretty.body(done.codelet, pragmas=True))
+            note(c_printer.body(done.codelet, pragmas=True))
             check_accepted(analysis, done, lines, counts)
 
 
@@ -155,7 +155,7 @@ def check_accepted(analysis: Analysis, done: Scheduled, lines: list[str], counts
     small: Codelet = rewrite(lambda n: replace(n, block=(3, 2)) if isinstance(n, Loop) else None, done.codelet)
     planned = plan(small)
     launched, shared = tree(planned), frozenset(v.name for v in planned.resident if not v.shape)
-    note(pretty.body(launched))
+    note(c_printer.body(launched))
     for n, m in random_nests.SIZES:
         want, instances = random_nests.outcome(original, n, m)
         got, traced = random_nests.outcome(done.codelet, n, m)
@@ -262,7 +262,7 @@ def run_both(
     arrays |= {v.name: rng.uniform(1, 2, 4) for v in codelet.locals if v.shape}
     for (array, element), by in times.items():
         arrays[array][element] *= by
-    machine = interp._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
+    machine = interpreter._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
     for statement, at in pair:
         machine.scalars |= dict(zip(statement.dims, at, strict=True))
         machine.step(statement.assign)

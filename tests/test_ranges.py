@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Bin, Const, Expr, Loop, Var
-from looptune.ranges import runs
-from looptune.schedule import schedule
-from looptune.simplify import truncdiv
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.intervals import runs
+from looptune.ir.nodes import Bin, Const, Expr, Loop, Var
+from looptune.ir.simplify import truncdiv
+from looptune.ir.specialize import bake
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 NEST = """
 void f(int n, int m, double A[n][m], double B[m][n])
@@ -61,13 +61,13 @@ def test_what_divides_needs_no_minimum_and_no_guard() -> None:
     """Strips that come out even end where they end; a guard that always holds is gone; others stay."""
     analysis = Analysis(load(NEST).codelet)
     even = bake(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 8, "m": 5})
-    assert "?" not in pretty.body(even)
+    assert "?" not in c_printer.body(even)
     ragged = bake(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 9, "m": 5})
-    assert "? 4 * outer_i + 4 : 9" in pretty.body(ragged)
+    assert "? 4 * outer_i + 4 : 9" in c_printer.body(ragged)
     triangle = bake(Analysis(load(TRIANGLE).codelet).codelet, {"n": 8, "m": 8})
-    assert pretty.body(triangle).count("if") == 1
+    assert c_printer.body(triangle).count("if") == 1
     unsigned = bake(Analysis(load(UNSIGNED).codelet).codelet, {"n": 8, "m": 8})
-    assert pretty.body(unsigned).count("if") == 1
+    assert c_printer.body(unsigned).count("if") == 1
 
 
 I32 = "int32"

@@ -13,9 +13,9 @@ import oracle
 import pytest
 from cases import Case
 
-from looptune import targets
-from looptune.backends.block_order import rastered
-from looptune.plans import Plan
+from looptune.backends.codegen.block_swizzle import rastered
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
 
 COUNTED = """void f(int n, int m, int A[n][m], int s[n])
 {
@@ -84,7 +84,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
 @simulator
 @pytest.mark.parametrize("name", CASES)
 def test_it_compiles(name: str) -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     assert all(r.local_bytes == 0 for r in NumbaCuda().build(planned(name, SIZES[0])).resources)
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from made_rows import ROWS
 
-from looptune.errors import LooptuneError, UsageError
-from looptune.preparation import Request, prepare
-from looptune.report import contents
-from looptune.report.formats import kernel_tuner, t1, t4, wisdom
-from looptune.tune import recorded
-from looptune.tune.readers.t1 import space_text
-from looptune.tune.recording import Measured, Recording
-from looptune.tune.searched import Search, searches
-from looptune.tune.space import parse
-from looptune.tune.store import Row
+from looptune.core.errors import LooptuneError, UsageError
+from looptune.report import database_table
+from looptune.tune.formats import kernel_tuner, t1, t4, wisdom
+from looptune.tune.formats.t1_b import space_text
+from looptune.tune.replay import load
+from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.space.space import parse
+from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.searches import Search, searches
+from looptune.tune.store.store import Row
 
 GEMM = Path(__file__).parent.parent / "polybench" / "gemm.c"
 WHOLE = {"t4.json": t4.text, "cache.json": kernel_tuner.text}
@@ -33,13 +33,13 @@ WHOLE = {"t4.json": t4.text, "cache.json": kernel_tuner.text}
 
 def csv_text(rows: list[Row] | tuple[Row, ...]) -> str:
     out = StringIO()
-    contents.write_csv(rows, out)
+    database_table.write_csv(rows, out)
     return out.getvalue()
 
 
 def back(path: Path, text: str) -> list[Recording]:
     path.write_bytes(text.encode())
-    return recorded.every(path)
+    return load.every(path)
 
 
 def close(found: float | None, expected: float | None) -> bool:
@@ -112,7 +112,7 @@ def test_every_class_is_read_back(tmp_path: Path):
 
 def recorded_of(path: Path, text: str) -> list[Recording]:
     path.write_text(text)
-    return recorded.read(path)
+    return load.read(path)
 
 
 # -- other tools' files ---------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def survives(path: Path, text: str) -> str:
         if path.name == "t1.json":
             parse(space_text(path, text), str(path))
         else:
-            recorded.every(path)
+            load.every(path)
     except LooptuneError as error:
         said = error
     else:
@@ -244,7 +244,7 @@ def test_a_truncated_file_is_read_or_refused(kind: str, tmp_path: Path):
     assert sum(map(bool, refused)) > 100
     (tmp_path / kind).write_bytes(b"\xff\xfe" + text.encode())
     with pytest.raises(UsageError, match=kind):
-        recorded.every(tmp_path / kind)
+        load.every(tmp_path / kind)
 
 
 def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):
@@ -259,7 +259,7 @@ def test_wisdom_and_csv_with_anything_anywhere(tmp_path: Path):
         for value in (*ODD, ...):
             if path or value is not ...:
                 survives(tmp_path / "k.wisdom", "\n".join((changed(header, path, value), *lines)))
-    names = contents.COLUMNS
+    names = database_table.COLUMNS
     first = csv_text(ROWS[:1]).splitlines()[1].split(",")
     for k, _ in enumerate(names):
         for value in ("", "x", "nan", "1e999", "-1", '"', "1,2"):

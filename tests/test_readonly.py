@@ -7,13 +7,13 @@ import re
 import oracle
 import pytest
 
-from looptune import targets
-from looptune.analysis import Analysis
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
@@ -59,7 +59,7 @@ def test_what_is_written_is_read_in_its_order() -> None:
 
 def test_signatures_say_which_arrays_are_read() -> None:
     """In a module that ``looptune build`` writes too."""
-    from looptune.backends.numba_cuda import parts
+    from looptune.backends.numba_cuda.backend import parts
 
     kinds = [types for _, types in parts(planned(CHANGED)).kernels.values()]
     assert kinds == [
@@ -72,7 +72,7 @@ def test_numba_is_as_it_was() -> None:
     """Afterwards, after an exception too."""
     from numba.cuda.core.callconv import CUDACallConv
 
-    from looptune.backends.readonly import readonly_apart
+    from looptune.backends.numba_cuda.noalias import readonly_apart
 
     def fail() -> None:
         with readonly_apart():

@@ -11,18 +11,18 @@ import pytest
 from reducing import CASES, agrees_on_cpu, analysis, drawn, given, planned, scheduled
 from reducing_teams import COLUMNS, NORM, ROWS, TWO, Case
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import LooptuneError, ResourceError
+from looptune.core.errors import LooptuneError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Node, Scalar
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.poly.proof import prove
-from looptune.rewrite import rewrite, walk
-from looptune.schedule import schedule
-from looptune.scope import assigned
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.def_use import assigned
+from looptune.ir.nodes import Codelet, Loop, Node, Scalar
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly.translation_validation import prove
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -99,7 +99,7 @@ def test_cpu(name: str, tmp_path: Path) -> None:
 @simulator
 def test_cuda(tmp_path: Path) -> None:
     """In the CUDA simulator too, for blocks that are no power of two as well, and so for PolyBench's kernels."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name, lines in KERNELS.items():
@@ -289,7 +289,7 @@ def test_without_a_directive_sums_keep_their_order() -> None:
 @simulator
 def test_kernels_compile_without_local_memory() -> None:
     """Every such kernel becomes machine code with its accumulators in registers."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     for name in ("rows, six lanes", "columns", "kinds", "all", "softmax", "rounds", "chosen"):
         for used in NumbaCuda().build(planned(CASES[name].text, *CASES[name].lines)).resources:
@@ -300,7 +300,7 @@ def test_kernels_compile_without_local_memory() -> None:
 @simulator
 def test_a_block_s_limits_are_errors_with_both_numbers() -> None:
     """Threads and shared memory beyond what a block may have."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     with pytest.raises(ResourceError, match="needs 2048 threads per block, the limit is 1024"):
         NumbaCuda().build(planned(NORM, "loop i: parallel", "codelet: grid blocksize 64x32"))

@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from looptune import interp
-from looptune.analysis import Analysis
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.floats import STRICT
-from looptune.frontend import Unit, expr, load
-from looptune.frontend.excerpt import directives
-from looptune.ir import Array, Const
-from looptune.runtime import cc
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core.floating_point import STRICT
+from looptune.frontend import Unit, load, lower_expressions
+from looptune.frontend.reference_text import directives
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Const
+from looptune.runtime import c_compiler
 from looptune.runtime.c_reference import CReference, NoReference
-from looptune.runtime.machine import Cpu
+from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.sizes import Problem, problem
-from looptune.schedule import schedule
-from looptune.tune.evaluate import Bench, Built, first_step, plans_of
+from looptune.runtime.problem_sizes import Problem, problem
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 from looptune.tune.job import Job, Target
-from looptune.tune.original import INTERPRETER, Original, outputs
-from looptune.tune.referenced import said, text_of
+from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
+from looptune.tune.measure.reference import INTERPRETER, Original, outputs
+from looptune.tune.measure.reference_choice import said, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -137,7 +137,7 @@ def test_the_text_leaves_what_the_interpreter_does(name: str, tmp_path: Path) ->
     at = problem(unit.codelet, {**unit.values, **PROGRAMS[name].sizes})
     given = at.arrays(unit.codelet, 0)
     ran = CReference(unit.excerpt).run(tmp_path, given, at.values, sorted(given))
-    interp.run(unit.codelet, given, at.values)
+    interpreter.run(unit.codelet, given, at.values)
     assert any(a.size for a in given.values())
     for array, want in given.items():
         np.testing.assert_array_equal(ran.arrays[array], want, err_msg=array)
@@ -167,14 +167,14 @@ def test_a_fault_of_the_front_end_is_found(tmp_path: Path, monkeypatch: pytest.M
     """Loops that are not the text's give a wrong default, at sizes that only compiled code runs."""
     right = outcome(load(PASS), tmp_path)
     assert isinstance(right, Timed)
-    assert right.verified == f"against <source> compiled by {cc.version()} at the sizes timed"
-    number = expr.number
+    assert right.verified == f"against <source> compiled by {c_compiler.version()} at the sizes timed"
+    number = lower_expressions.number
 
     def misread(*given: Any) -> Const:
         found = number(*given)
         return replace(found, value=4) if found.value == 3 else found
 
-    monkeypatch.setattr(expr, "number", misread)
+    monkeypatch.setattr(lower_expressions, "number", misread)
     assert isinstance(outcome(load(PASS), tmp_path), WrongResult)
 
 
@@ -205,7 +205,7 @@ def test_arrays_that_only_the_text_writes_are_compared(tmp_path: Path, monkeypat
 def test_what_is_not_verified_independently_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a C compiler the interpreter is the reference at sizes that it can do, and nothing is at others."""
     unit, large = load(PASS), Path(tmp_path)
-    monkeypatch.setattr(cc, "compiler", tuple)
+    monkeypatch.setattr(c_compiler, "compiler", tuple)
     text, why = text_of(unit, large)
     assert (text, why) == (None, "there is no C compiler here")
     small, wide = problem(unit.codelet, {"n": 5}), problem(unit.codelet, LARGE)

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from messages import Template, templates
 
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.suggest import advised
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.suggest import advised
 
 FOLDER = Path(__file__).parent / "refused"
 FILES = sorted(FOLDER.glob("*.c"))

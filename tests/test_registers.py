@@ -10,18 +10,19 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune import pretty, targets
-from looptune.analysis import Analysis
-from looptune.api import CACHE
+from looptune.deploy.compile import CACHE
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Bin, Codelet, Const, Expr, Load, Loop, Var
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.registers import distinct, linear, promote, told
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.verify import verify
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Bin, Codelet, Const, Expr, Load, Loop, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.verify import verify
+from looptune.lower.mapping import plan
+from looptune.lower.passes.scalar_replacement import distinct, linear, promote, told
+from looptune.lower.plan_check import prove_plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 PARAMS = "int n, int m, double A[n][m], double B[n][m], double x[n], double y[n], double *s"
 
@@ -42,7 +43,7 @@ def kept(body: str) -> list[str]:
         assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
     own = {v.name for v in after.locals} - {v.name for v in before.locals}
     loads = [a for a in walk(after.body) if getattr(getattr(a, "target", None), "name", None) in own]
-    found = [pretty.show(a.value) for a in loads if isinstance(a.value, Load)]
+    found = [c_printer.show(a.value) for a in loads if isinstance(a.value, Load)]
     return sorted(set(found))
 
 
@@ -118,15 +119,15 @@ def test_what_something_else_may_touch_stays_in_memory(body: str) -> None:
 def test_a_loop_that_may_not_run_touches_nothing() -> None:
     """Loads and stores stand under the loop's own condition, which is left out where it is known."""
     _, maybe = promoted("for (j = 3; j < m; j++) x[0] += 1;")
-    assert "if (3 < m) {" in pretty.body(maybe)
+    assert "if (3 < m) {" in c_printer.body(maybe)
     _, surely = promoted("for (j = 0; j < 4; j++) x[0] += 1;")
-    assert "if" not in pretty.body(surely)
+    assert "if" not in c_printer.body(surely)
 
 
 def test_what_is_only_read_is_not_stored() -> None:
     """A register of an input is loaded and never written back."""
     _, after = promoted("for (i = 0; i < n; i++) for (j = 0; j < m; j++) A[i][j] = x[i];")
-    text = pretty.body(after)
+    text = c_printer.body(after)
     assert "x_r = x[i];" in text
     assert "x[i] = " not in text
 
@@ -199,7 +200,7 @@ def test_what_a_team_is_told(body: str, elements: list[str]) -> None:
     assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
     own = {v.name for v in made}
     stores = [a for a in walk(after.body) if getattr(getattr(a, "value", None), "name", None) in own]
-    assert sorted(pretty.show(a.target) for a in stores if isinstance(a.target, Load)) == elements
+    assert sorted(c_printer.show(a.target) for a in stores if isinstance(a.target, Load)) == elements
 
 
 def test_a_block_of_unknown_width_is_kept() -> None:

@@ -12,20 +12,20 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune import interp, pretty
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Bin, Loop, Stmt, Var
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.plans import Kernel, Plan, with_kernels
-from looptune.rewrite import walk, walk_stmts
-from looptune.schedule import Scheduled, schedule
-from looptune.transforms.base import statements
-from looptune.transforms.regrouped import apart, regrouped
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer, interpreter
+from looptune.ir.nodes import Assign, Bin, Loop, Stmt, Var
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Kernel, Plan, with_kernels
+from looptune.lower.plan_check import prove_plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.directives.base import statements
+from looptune.schedule.directives.reduction_simplification import apart, regrouped
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
@@ -114,13 +114,13 @@ def test_a_sum_without_terms_leaves_its_element() -> None:
     body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
     assert found
     given = {"x": np.ones(3), "y": np.ones(3)}
-    interp.run(replace(codelet, body=body, locals=made), given, {"n": 3, "a": 2.0})
+    interpreter.run(replace(codelet, body=body, locals=made), given, {"n": 3, "a": 2.0})
     assert given["y"].tolist() == [7.0, 5.0, 3.0]
     none = {"x": np.ones(0), "y": np.ones(3)}
     nest = "for (int j = 0; j < 3; j++) for (int k = 0; k < n; k++) y[j] += a * x[k];"
     codelet = load(f"void f(int n, double a, double x[n], double y[3]) {{ {nest} }}\n").codelet
     body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
-    interp.run(replace(codelet, body=body, locals=made), none, {"n": 0, "a": float("inf")})
+    interpreter.run(replace(codelet, body=body, locals=made), none, {"n": 0, "a": float("inf")})
     assert none["y"].tolist() == [1.0, 1.0, 1.0]
 
 
@@ -159,7 +159,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 
 @simulator
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name in ("tiles", "factor of parts", "part of a square"):
@@ -234,7 +234,7 @@ def test_the_loop_has_no_factor_left() -> None:
     """Two factors are multiplied with the sum, in their order, and one sum is added to two elements."""
     case = CASES["factors"]
     (kernel,) = plan(scheduled(case.text, case.lines[:1]).codelet, blocks=True).kernels
-    text = pretty.body(replace(load(case.text).codelet, body=kernel.body))
+    text = c_printer.body(replace(load(case.text).codelet, body=kernel.body))
     assert "C_sum = C_sum + A[i][k];" in text or "C_sum += A[i][k];" in text
     assert "C[i][j] += x[i] * (a * (x[j] * C_sum));" in text
     case = CASES["both products"]

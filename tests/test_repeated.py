@@ -7,12 +7,12 @@ from itertools import count
 
 import pytest
 
-from looptune.backends.repeated import once
 from looptune.frontend import load
-from looptune.ir import Assign, Const, Expr, Load, Loop, Var
-from looptune.pretty import assignment
-from looptune.rewrite import walk_stmts
-from looptune.simplify import add, mul
+from looptune.ir.c_printer import assignment
+from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Var
+from looptune.ir.rewrite import walk_stmts
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.local_cse import once
 
 TEXT = """
 void f(int n, float a, float x[10][10], float y[10], float s, float t) {{ for (int i = 0; i < n; i++) {{ {} }} }}

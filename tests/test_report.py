@@ -15,16 +15,20 @@ import pytest
 from command import GEMM, SMALL, looptune
 from stored import BEST, FINALS, GPU, OTHER, SOURCES, database, fill, one, result, timed
 
-from looptune import conclusion, studies
 from looptune.backends.base import Resources
-from looptune.errors import StoreError, UsageError
-from looptune.report import best, kept, site, tables
+from looptune.core.errors import StoreError, UsageError
+from looptune.report import best_table
+from looptune.report import result_table as tables
 from looptune.report.figures import style
-from looptune.report.grid import Column, Grid
-from looptune.report.study import names_of
-from looptune.tune import upkeep
-from looptune.tune.concluded import conclude, conclusions
-from looptune.tune.store import Row, Store
+from looptune.report.site import folder
+from looptune.report.table import Column, Grid
+from looptune.tune.results import record as kept
+from looptune.tune.results import studies
+from looptune.tune.results.study import names_of
+from looptune.tune.session import conclude as conclusion
+from looptune.tune.store import maintenance
+from looptune.tune.store.conclusions import conclude, conclusions
+from looptune.tune.store.store import Row, Store
 
 HOSTILE = 'a_b & 50% #1 {x} $y$ ~^ \\input{f} <b>|*`\n"q" \'é ⇒ --'
 
@@ -76,8 +80,8 @@ def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
     for into, other in (("a", "b"), ("b", "a")):
         with Store.open(tmp_path / f"{into}{other}") as store, Store.read(tmp_path / into) as first:
             with Store.read(tmp_path / other) as second:
-                upkeep.merge(store, first)
-                upkeep.merge(store, second)
+                maintenance.merge(store, first)
+                maintenance.merge(store, second)
             found = conclusions(store)
         assert found[GPU.hash].record["kernel"] == "new"
         assert len(found) == 3
@@ -86,9 +90,9 @@ def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
 def test_a_conclusion_goes_with_the_last_row_of_its_context(tmp_path: Path) -> None:
     """Failures may be pruned without it; a kernel may not."""
     with Store.change(database(tmp_path / "db", (GPU, OTHER), concluded=True)) as store:
-        upkeep.prune(store, upkeep.Condition(classes=("wrong",)))
+        maintenance.prune(store, maintenance.Condition(classes=("wrong",)))
         assert set(conclusions(store)) == {GPU.hash, OTHER.hash}
-        upkeep.prune(store, upkeep.Condition(device="NVIDIA A100"))
+        maintenance.prune(store, maintenance.Condition(device="NVIDIA A100"))
         assert set(conclusions(store)) == {GPU.hash}
 
 
@@ -118,7 +122,7 @@ def test_an_old_database_is_read_from_its_rows(tmp_path: Path) -> None:
     assert tuned.speedup is not None
     assert tuned.speedup.ratio == pytest.approx(4.0)
     assert (tuned.speedup.verdict, r.over_hand and r.over_hand.verdict) == ("FAST", "SLOW")
-    assert (best.proof(r), study.sources) == ("not recorded", None)
+    assert (best_table.proof(r), study.sources) == ("not recorded", None)
     assert r.versions == {"timed": 11, "cut_off": 1, "illegal": 1, "wrong": 1, "duplicate": 1, "space": 15}
     assert study.screened()["loop k: tile k:2"] == 100.0
 
@@ -129,7 +133,7 @@ def test_a_sweep_that_was_stopped_has_screening_times(tmp_path: Path) -> None:
         fill(store, finals={})
     study = one(tmp_path / "db")
     assert study.result.directives == BEST
-    (row,) = best.best([study]).rows
+    (row,) = best_table.best([study]).rows
     assert row[4] == "30 us"
     assert row[6] == "3.33x"
 
@@ -167,7 +171,7 @@ def test_databases_of_two_devices_are_read_together(tmp_path: Path) -> None:
     database(tmp_path / "b", (OTHER,))
     apart = studies.read([tmp_path / "a", tmp_path / "b"])
     with Store.change(tmp_path / "a") as store, Store.read(tmp_path / "b") as other:
-        upkeep.merge(store, other)
+        maintenance.merge(store, other)
     together = studies.read([tmp_path / "a"])
     assert [s.device for s in apart] == [s.device for s in together] == ["NVIDIA A100", "NVIDIA H200"]
     assert [s.result for s in apart] == [s.result for s in together]
@@ -197,18 +201,18 @@ def test_what_cannot_be_reported_is_said(tmp_path: Path) -> None:
 
 def test_the_best_table_has_the_numbers(tmp_path: Path) -> None:
     """Kernel, size, type, directives, time with quartiles, both speed-ups with their verdicts, the proof."""
-    (row,) = best.best([one(database(tmp_path / "db", concluded=True))]).rows
+    (row,) = best_table.best([one(database(tmp_path / "db", concluded=True))]).rows
     assert row == (
         "gemm", "512", "float32", BEST, "25 us", "25 us .. 25 us", "4x FAST", "0.8x SLOW",
         "proved, reordering +:C (8:7)",
     )  # fmt: skip
-    (row,) = best.times([one(tmp_path / "db")]).rows
+    (row,) = best_table.times([one(tmp_path / "db")]).rows
     assert row[3:] == ("-", "100 us", "20 us", "25 us", "15", "11", "40")
 
 
 def test_the_json_has_them_as_numbers(tmp_path: Path) -> None:
     """Microseconds and ratios with their intervals, and the directives line by line."""
-    best.write([one(database(tmp_path / "db", concluded=True))], tmp_path)
+    best_table.write([one(database(tmp_path / "db", concluded=True))], tmp_path)
     (record,) = json.loads((tmp_path / "table-best.json").read_text())
     assert record["tuned_us"] == {"median": 25.0, "q1": 24.975, "q3": pytest.approx(25.025), "n": 31}
     assert record["over_default"] == {"ratio": 4.0, "low": 3.96, "high": 4.04, "verdict": "FAST"}
@@ -218,9 +222,9 @@ def test_the_json_has_them_as_numbers(tmp_path: Path) -> None:
 def test_several_devices_have_a_column(tmp_path: Path) -> None:
     """Of one device there is none, for its name stands above the table."""
     found = studies.read([database(tmp_path / "db", (GPU, OTHER))])
-    assert [c.key for c in best.best(found).columns][3] == "device"
-    assert [r[3] for r in best.best(found).rows] == ["NVIDIA A100", "NVIDIA H200"]
-    assert "device" not in [c.key for c in best.best(found[:1]).columns]
+    assert [c.key for c in best_table.best(found).columns][3] == "device"
+    assert [r[3] for r in best_table.best(found).rows] == ["NVIDIA A100", "NVIDIA H200"]
+    assert "device" not in [c.key for c in best_table.best(found[:1]).columns]
 
 
 def test_options_that_are_not_usual_are_part_of_the_type(tmp_path: Path) -> None:
@@ -250,7 +254,7 @@ def test_latex_is_escaped() -> None:
 def test_latex_compiles(tmp_path: Path) -> None:
     """With array and booktabs alone, of hostile texts as of a real table."""
     (tmp_path / "hard.tex").write_text(HARD.latex())
-    best.write([one(database(tmp_path / "db"))], tmp_path)
+    best_table.write([one(database(tmp_path / "db"))], tmp_path)
     inputs = "".join(rf"\input{{{name}}}" for name in ("hard", "table-best", "table-times"))
     (tmp_path / "all.tex").write_text(
         rf"\documentclass{{article}}\usepackage{{array,booktabs}}\begin{{document}}{inputs}\end{{document}}"
@@ -276,7 +280,7 @@ def test_markdown_and_csv_are_escaped() -> None:
 def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
     """Tables, figures and a page in each; the one of the other's best is across only."""
     pytest.importorskip("matplotlib")
-    written = site.write(studies.read([database(tmp_path / "db", (GPU, OTHER), concluded=True)]), tmp_path / "r")
+    written = folder.write(studies.read([database(tmp_path / "db", (GPU, OTHER), concluded=True)]), tmp_path / "r")
     assert [w.page.parent.name for w in written] == ["nvidia-a100", "nvidia-h200", "across"]
     for w in written:
         tables = {p.name for p in w.page.parent.glob("table-*")}
@@ -294,7 +298,7 @@ def test_a_folder_for_each_device_and_one_across(tmp_path: Path) -> None:
 def test_a_page_needs_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it there is no figure, and one line says so."""
     monkeypatch.setattr(style, "available", lambda: False)
-    (written,) = site.write(studies.read([database(tmp_path / "db")]), tmp_path)
+    (written,) = folder.write(studies.read([database(tmp_path / "db")]), tmp_path)
     assert written.notes == ("no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'",)
     assert not (tmp_path / "nvidia-h200" / "figures").exists()
     assert "<svg" not in written.page.read_text()

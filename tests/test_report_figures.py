@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 from stored import BEST, GPU, OTHER, TIMES, database, fill, one, result
 
-from looptune import studies
-from looptune.report import site
-from looptune.report.figures import every, style
-from looptune.report.figures.draw import spread_labels
-from looptune.report.figures.draw_entries import bars
-from looptune.report.figures.draw_roof import rooflines
+from looptune.report.figures import index, style
+from looptune.report.figures.comparisons import spread_labels
 from looptune.report.figures.entries import entries
+from looptune.report.figures.entries_b import bars
 from looptune.report.figures.families import Curve, factors, orders
 from looptune.report.figures.roofline import roofs
+from looptune.report.figures.roofline_b import rooflines
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
-from looptune.report.inline import Picture, inlined
-from looptune.report.result import Entry
-from looptune.report.study import Study, alike
+from looptune.report.site import folder
+from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.timing import Summary
-from looptune.tune.store import Row, Store
+from looptune.tune.results import studies
+from looptune.tune.results.result import Entry
+from looptune.tune.results.study import Study, alike
+from looptune.tune.store.store import Row, Store
 
 
 def test_factors_are_of_versions_that_differ_in_one_directive(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_panels_of_two_types_say_which(tmp_path: Path) -> None:
     """Of a kernel in float and in double, in each figure that has a panel of either."""
     pytest.importorskip("matplotlib")
     found = studies.read([database(tmp_path / "db", (GPU, replace(GPU, dtype="float64")))])
-    drawn = {f.name: f.draw() for f in every.figures(found) if f.draw is not None}
+    drawn = {f.name: f.draw() for f in index.figures(found) if f.draw is not None}
     for name in ("factors", "orders", "sensitivity", "times"):
         titles = [axes.get_title(loc="left") for axes in drawn[name].axes if axes.get_title(loc="left")]
         assert titles == ["gemm float32", "gemm float64"], name
@@ -184,7 +184,7 @@ def test_a_figure_without_data_is_named_with_the_reason(tmp_path: Path) -> None:
     """None is drawn empty."""
     with Store.open(tmp_path / "db") as store:
         fill(store, times={"": 100.0}, finals={})
-    found = every.figures([one(tmp_path / "db")])
+    found = index.figures([one(tmp_path / "db")])
     assert {f.name for f in found if f.draw is not None} == {"speedups", "times"}
     assert {f.name for f in found} == {"speedups", "times", "factors", "orders", "sensitivity", "blocks", "roofline"}
     assert all((f.draw is None) == bool(f.missing) for f in found)
@@ -194,7 +194,7 @@ def test_figures_of_searches_are_taken_as_they_are(tmp_path: Path) -> None:
     """What `looptune simulate --output` drew into the folder is on the page."""
     (tmp_path / "nvidia-h200").mkdir()
     (tmp_path / "nvidia-h200" / "searches.svg").write_text('<svg width="72pt" height="36pt"><g id="x"/></svg>')
-    (written,) = site.write(studies.read([database(tmp_path / "db")]), tmp_path)
+    (written,) = folder.write(studies.read([database(tmp_path / "db")]), tmp_path)
     assert '<g id="searches-x"/>' in written.page.read_text()
     assert not any("searches" in note for note in written.notes)
 

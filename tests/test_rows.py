@@ -12,17 +12,17 @@ import oracle
 import pytest
 from reducing_parts import PRODUCTS, SCALED
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import If, Loop, Stmt
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.plans import Plan, value
-from looptune.rows import by_rows
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import If, Loop, Stmt
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.passes.row_groups import by_rows
+from looptune.lower.plan import Plan, value
+from looptune.lower.plan_check import prove_plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 HALVES = """
 void f(int n, int m, double a, double C[n][n], double A[n][m]) {
@@ -52,7 +52,7 @@ def rows(inside: str, nest: str = NEST) -> list[str]:
             body = stmt.body
 
     def text(row: tuple[Stmt, ...]) -> str:
-        return " ".join(pretty.body(replace(codelet, body=row)).split())
+        return " ".join(c_printer.body(replace(codelet, body=row)).split())
 
     return [text(row) for row in by_rows(body, chain, given, "p")]
 
@@ -214,7 +214,7 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 @pytest.mark.wide
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name in ("between statements", "both halves of a square"):

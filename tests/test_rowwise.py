@@ -10,11 +10,11 @@ import pytest
 import random_nests
 from hypothesis import HealthCheck, given, note, settings
 
-from looptune import pretty
 from looptune.frontend import load
-from looptune.ir import Assign, Codelet, If, Loop, Scalar
-from looptune.rewrite import walk_stmts
-from looptune.tune.rowwise import laid_out, rowwise
+from looptune.ir import c_printer
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Scalar
+from looptune.ir.rewrite import walk_stmts
+from looptune.tune.measure.reference_order import laid_out, rowwise
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 GATLAS = POLYBENCH.parent / "gatlas"
@@ -112,7 +112,7 @@ def test_any_loops_do_the_same(text: str) -> None:
     asked = {
         s.name for f in walk_stmts(codelet.body) if isinstance(f, If) for s in walk_stmts(f) if isinstance(s, Assign)
     }
-    note(pretty.function(done))
+    note(c_printer.function(done))
     for n, m in random_nests.SIZES:
         (want, before), (got, after) = (random_nests.outcome(c, n, m) for c in (codelet, done))
         assert all(np.array_equal(want[name], got[name]) for name in want)

@@ -10,10 +10,10 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
-from looptune.ir import Array, Scalar
-from looptune.source_to_source import transform
+from looptune.ir.nodes import Array, Scalar
 
 HEAD = "#include <stdio.h>\ndouble a[10]; int b[10];\n"
 SCOP = "\n#pragma scop\n{}\n#pragma endscop\n"

@@ -13,26 +13,27 @@ from pathlib import Path
 import pytest
 from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
-from looptune import interp, preparation
-from looptune.analysis import Analysis
 from looptune.backends.base import Pace
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.floats import STRICT
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core.floating_point import STRICT
 from looptune.frontend import load
-from looptune.ir import Codelet
-from looptune.runtime import cc
-from looptune.runtime.machine import Cpu
+from looptune.ir import interpreter
+from looptune.ir.nodes import Codelet
+from looptune.runtime import c_compiler
+from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
-from looptune.runtime.sizes import Problem, edges, problem, reduced
-from looptune.schedule import schedule
-from looptune.tune.best import Best
-from looptune.tune.cut import SCREEN, WORTH_US, hopeless
-from looptune.tune.evaluate import Bench, Built, Plans, first_step, plans_of
+from looptune.runtime.problem_sizes import Problem, edges, problem, reduced
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.execution.lab import More
+from looptune.tune.incumbent import Best
 from looptune.tune.job import Job, Target
-from looptune.tune.lab import More
-from looptune.tune.referenced import text_of
-from looptune.tune.space import parse
-from looptune.tune.store import Row, Store
+from looptune.tune.measure.evaluate import Bench, Built, Plans, first_step, plans_of
+from looptune.tune.measure.pruning import SCREEN, WORTH_US, hopeless
+from looptune.tune.measure.reference_choice import text_of
+from looptune.tune.session import prepare
+from looptune.tune.space.space import parse
+from looptune.tune.store.store import Row, Store
 
 ROOT = Path(__file__).parent.parent
 TWO = "\nvoid f(int n, int m, float A[n][m], float B[m][n]) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) "
@@ -97,7 +98,7 @@ def nest(rng: random.Random) -> str:
 def stays_inside(codelet: Codelet, sized: Problem) -> bool:
     """As the interpreter sees it."""
     try:
-        interp.run(codelet, sized.arrays(codelet, 0), sized.values)
+        interpreter.run(codelet, sized.arrays(codelet, 0), sized.values)
     except AssertionError:
         return False
     return True
@@ -178,7 +179,7 @@ def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baki
     """Timed first; what is slow is right at the user's sizes, and of the rest what fails at the odd ones is wrong."""
     bench = Bench(replace(baking.job, screens=False))
     good, bad = baking.plans(), baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
-    here = f"against <source> compiled by {cc.version()} at the sizes timed"
+    here = f"against <source> compiled by {c_compiler.version()} at the sizes timed"
     for best, where in (
         (None, f"{here} and at n=73 m=61"),
         (Best(1e9), f"{here} and at n=73 m=61"),
@@ -286,9 +287,9 @@ def test_the_command_line_switches_cutting_off(tmp_path: Path) -> None:
     """A request says so to the job; the CPU, whose programs take any size, is not screened."""
     (tmp_path / "sums.c").write_text(SUM)
     for cut_off in (True, False):
-        request = preparation.Request(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
+        request = prepare.Request(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
                                      cut_off=cut_off)  # fmt: skip
-        job = preparation.prepare(request).job
+        job = prepare.prepare(request).job
         assert (job.cuts, job.screens) == (cut_off, False)
         assert job.odd is not None
         assert dict(job.odd.values) == {"n": 13, "m": 17}

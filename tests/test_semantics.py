@@ -18,17 +18,17 @@ import threads
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
-from looptune import interp, pretty
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop
-from looptune.mapping import plan
-from looptune.registers import promote
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.verify import verify
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer, interpreter
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.ir.verify import verify
+from looptune.lower.mapping import plan
+from looptune.lower.passes.scalar_replacement import promote
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("long", max_examples=20000, deadline=None, suppress_health_check=_CHECKS)
@@ -137,7 +137,7 @@ def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], li
         name: rng.integers(-4, 9, (SIZE,) * rank).astype(np.float64) for name, rank in (("A", 2), ("B", 2), ("x", 1))
     }
     order: list[tuple[str, tuple[int, ...]]] = []
-    interp.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: order.append((name, at)))
+    interpreter.run(codelet, arrays, {"n": n, "m": m}, lambda name, at: order.append((name, at)))
     return arrays, order
 
 
@@ -164,7 +164,7 @@ def test_an_accepted_schedule_keeps_every_bit(data: st.DataObject, text: str) ->
         return
     event("accepted")
     changed = verify(done)
-    note(pretty.body(changed, pragmas=True))
+    note(c_printer.body(changed, pragmas=True))
     if not fits(lines):
         return
     for n, m in ((5, 7), (8, 4), (1, 1), (0, 3)):
@@ -202,7 +202,7 @@ def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str
     if isinstance(changed, str):
         return
     note(text)
-    note(pretty.body(changed, pragmas=True))
+    note(c_printer.body(changed, pragmas=True))
     event("some parallel" if any(isinstance(f, Loop) and f.mode == "parallel" for f in walk(changed.body)) else "none")
     if not fits(lines):
         return
@@ -224,6 +224,6 @@ def test_every_program_maps_to_kernels(text: str) -> None:
     """Any accepted program has a plan, and printing the scheduled codelet gives C that computes the same."""
     codelet = schedule(Analysis(load(text).codelet)).codelet
     assert plan(codelet).kernels
-    again = load(pretty.function(codelet)).codelet
+    again = load(c_printer.function(codelet)).codelet
     for n, m in ((5, 7), (2, 3)):
         assert oracle.off(outcome(codelet, n, m)[0], outcome(again, n, m)[0]) is None

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from made_rows import CONTEXT, row, search
 
-from looptune.errors import StoreError
-from looptune.report import failures, searches
+from looptune.core.errors import StoreError
+from looptune.report import failure_table, search_table
 from looptune.runtime.outcome import NotBuilt
-from looptune.tune import simulate
-from looptune.tune.store import Store
+from looptune.tune.replay import simulate
+from looptune.tune.store.store import Store
 from looptune.tune.strategies.random import Random
 
 TITLE = "\x1b]0;title\x07"
@@ -21,8 +21,8 @@ TAG = "<script>alert(1)</script>"
 
 def test_evidence_moves_no_cursor() -> None:
     """A message with a terminal's escape sequences is listed with them spelt out, line by line."""
-    found = failures.collect([row("loop k: unroll 5", NotBuilt(f"{TITLE}no\n{TITLE}line"))], {})
-    shown = failures.text(found)
+    found = failure_table.collect([row("loop k: unroll 5", NotBuilt(f"{TITLE}no\n{TITLE}line"))], {})
+    shown = failure_table.text(found)
     assert "\x1b" not in shown
     assert shown.count(r"\x1b]0;title\x07") == 2
 
@@ -41,6 +41,6 @@ def test_names_of_sizes_are_plain(column: str, tmp_path: Path) -> None:
 def test_a_device_is_no_markup() -> None:
     """The page of strategies has the name of a device that is HTML as text."""
     compared = simulate.compare(search().recording, [Random], 2, 0, None)
-    page = searches.markdown([replace(compared, recording=replace(compared.recording, device=TAG))])
+    page = search_table.markdown([replace(compared, recording=replace(compared.recording, device=TAG))])
     assert any(line.startswith("## ") and "&lt;script>" in line.replace("&gt;", ">") for line in page.splitlines())
     assert not any(TAG in line for line in page.partition("## ")[2].splitlines())

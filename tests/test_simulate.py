@@ -11,15 +11,16 @@ import pytest
 from click.testing import CliRunner
 from landscapes import SMALL, bowl, rugged
 
-from looptune.cli import cli
-from looptune.errors import UsageError
-from looptune.report import plots, searches
+from looptune.cli.main import cli
+from looptune.core.errors import UsageError
+from looptune.report import search_table
+from looptune.report.figures import versions
 from looptune.runtime.outcome import Illegal, Timed
-from looptune.tune import recorded, simulate
-from looptune.tune.space import Configuration, parse
-from looptune.tune.store import Context, Row, Store
+from looptune.tune.replay import load, simulate
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.space.table_view import Table
+from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL, Strategy
-from looptune.tune.table import Table
 
 CONTEXT = Context("gemm", "h", "1", "{}", "sm_90", "GPU", "numba-cuda", "{}", "float32")
 
@@ -37,10 +38,10 @@ def stored(path: Path, costs: dict[str, float | None], context: Context = CONTEX
     return path
 
 
-def recording(costs: dict[str, float | None], seconds: float = 1.0) -> recorded.Recording:
+def recording(costs: dict[str, float | None], seconds: float = 1.0) -> load.Recording:
     table = Table(Configuration(tuple(text.splitlines())) for text in costs)
-    measured = tuple(recorded.Measured(us, () if us is None else (us,), seconds, t) for t, us in costs.items())
-    return recorded.Recording("made up", "made up", "", table, measured)
+    measured = tuple(load.Measured(us, () if us is None else (us,), seconds, t) for t, us in costs.items())
+    return load.Recording("made up", "made up", "", table, measured)
 
 
 class Scripted(Strategy):
@@ -85,7 +86,7 @@ def test_what_has_the_same_source_is_measured_once(tmp_path: Path):
         first = next(r for r in store.rows() if r.directives.endswith("2"))
         twin = Row(CONTEXT, "loop k: unroll 2, contiguous", sweep="s", emitted=first.emitted)
         store.record_duplicate(twin, first.key)
-    (found,) = recorded.read(path)
+    (found,) = load.read(path)
     assert (found.table.size, found.versions) == (4, 3)
     trace = simulate.search(simulate.Book.of(found), ALL["exhaustive"], 0, None)
     assert trace.evaluations == 3
@@ -97,10 +98,9 @@ def test_few_trials_are_noise_and_cost_what_they_take():
     costs = {c.text: bowl(c) for c in parse("loop k: unroll {1..20}", "s")}
     made = recording(dict(costs))
     noisy = tuple(
-        recorded.Measured(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source)
-        for m in made.measured
+        load.Measured(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source) for m in made.measured
     )
-    book = simulate.Book.of(recorded.Recording("n", "n", "", made.table, noisy))
+    book = simulate.Book.of(load.Recording("n", "n", "", made.table, noisy))
     traces = [simulate.search(book, ALL["gatlas-trials"], seed, None) for seed in range(5)]
     assert all(20 < t.evaluations <= 30 for t in traces)
     assert len({t.steps for t in traces}) > 1
@@ -110,10 +110,10 @@ def test_few_trials_are_noise_and_cost_what_they_take():
 def test_seconds_unknown_are_estimated_and_counted():
     """The median of those known, else the runs alone."""
     table = Table(Configuration((f"loop k: unroll {k}",)) for k in (1, 2, 3))
-    rows = [recorded.Measured(1.0, (1e6, 1e6), s, str(k)) for k, s in enumerate((4.0, None, 8.0))]
-    some = recorded.Recording("x", "x", "", table, tuple(rows))
+    rows = [load.Measured(1.0, (1e6, 1e6), s, str(k)) for k, s in enumerate((4.0, None, 8.0))]
+    some = load.Recording("x", "x", "", table, tuple(rows))
     assert (some.seconds(), some.estimated) == ([4.0, 6.0, 8.0], 1)
-    none = recorded.Recording("x", "x", "", table, tuple(recorded.Measured(1.0, (1e6, 1e6)) for _ in rows))
+    none = load.Recording("x", "x", "", table, tuple(load.Measured(1.0, (1e6, 1e6)) for _ in rows))
     assert (none.seconds(), none.estimated) == ([2.0] * 3, 3)
 
 
@@ -133,7 +133,7 @@ def test_a_store_gives_a_recording_for_each_context(tmp_path: Path):
     stored(path, {"": 5.0, "loop k: unroll 8": 1.0}, Context(**vars_of(device="other")))
     with Store.open(path) as store:
         store.record(Row(CONTEXT, "loop k: unroll 2", "final", "s"), timed(9.0))
-    found = {r.name: [m.cost_us for m in r.measured] for r in recorded.read(path)}
+    found = {r.name: [m.cost_us for m in r.measured] for r in load.read(path)}
     assert found == {"gemm float32 GPU": [2.0, 1.0], "gemm float32 other": [5.0, 1.0], "gemm float64": [3.0, None, 1.0]}
 
 
@@ -170,7 +170,7 @@ def test_t4_results(tmp_path: Path, version: str):
     """Cost from the objective or the runs, units from the file, failures None, parameters as axes."""
     path = tmp_path / "k.json"
     path.write_text(json.dumps(T4 | {"schema_version": version}))
-    (found,) = recorded.read(path)
+    (found,) = load.read(path)
     assert [m.cost_us for m in found.measured] == [3000.0, 1000.0, None]
     assert found.measured[0].seconds == pytest.approx(0.509)
     assert (found.kernel, found.device) == ("k", "A100")
@@ -184,7 +184,7 @@ def test_a_kernel_tuner_cache(tmp_path: Path, ending: str):
     """Milliseconds, named errors and 1e20 as failures; a file that lacks its last braces is read all the same."""
     path = tmp_path / "c.json"
     path.write_text(json.dumps(CACHE).removesuffix(ending) + ("," if ending else ""))
-    (found,) = recorded.read(path)
+    (found,) = load.read(path)
     assert [m.cost_us for m in found.measured] == [2000.0, 1000.0, None, None]
     assert [m.seconds for m in found.measured] == [pytest.approx(0.15), pytest.approx(0.15), pytest.approx(0.1), None]
     assert found.kernel == "conv"
@@ -205,7 +205,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, message: str
     path = tmp_path / "f.json"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
-        recorded.read(path)
+        load.read(path)
 
 
 def test_every_strategy_runs_on_every_kind_of_recording(tmp_path: Path):
@@ -215,7 +215,7 @@ def test_every_strategy_runs_on_every_kind_of_recording(tmp_path: Path):
     space = parse("loop i: { | unroll {2, 4, 8} }\nloop j: { | tile j:{2, 4} }", "s")
     stored(tmp_path / "s", {c.text: rugged(c) for c in space})
     kinds, _ = simulate.chosen(["all"])
-    for made in recorded.select([tmp_path / n for n in ("t4.json", "kt.json", "s")]):
+    for made in load.select([tmp_path / n for n in ("t4.json", "kt.json", "s")]):
         compared = simulate.compare(made, kinds, 3, 0, None)
         assert all(compared.score(k.name, 1.0).found == 1.0 for k in kinds if k.name != "gatlas-trials")
 
@@ -232,25 +232,25 @@ def test_the_table_and_the_summary_say_how_soon():
     """Medians, quartiles, share, seconds; `never` where most seeds fail; a note where durations are estimates."""
     made = recording({f"loop k: unroll {k}": 50.0 - k for k in range(1, 5)}, 2.0)
     compared = simulate.compare(made, [ALL["exhaustive"], ALL["random"]], 9, 0, 3)
-    text = searches.plain(compared)
+    text = search_table.plain(compared)
     assert "made up: 4 versions, best 46 us" in text
     line = next(line for line in text.splitlines() if line.startswith("exhaustive"))
     assert line.split()[1:4] == ["2", "[2,", "2]"]
     assert line.endswith("never [never, never]    -      never [never, never]  0%")
     assert "durations" not in text
-    assert "exhaustive" in searches.summary([compared])
-    rows = list(searches.records([compared]))
+    assert "exhaustive" in search_table.summary([compared])
+    rows = list(search_table.records([compared]))
     assert {r["strategy"] for r in rows} == {"exhaustive", "random"}
     assert rows[0]["share"] == 0.5
     assert rows[1]["evaluations_median"] is None
 
 
-@pytest.mark.skipif(not plots.available(), reason="matplotlib is missing")
+@pytest.mark.skipif(not versions.available(), reason="matplotlib is missing")
 def test_the_plot_is_made(tmp_path: Path):
     """A PNG and an SVG, with a panel for each recording."""
     made = recording({c.text: rugged(c) for c in list(SMALL)[:60]})
     compared = simulate.compare(made, [ALL["random"], ALL["model"]], 3, 0, None)
-    paths = plots.searches([compared] * 5, tmp_path / "searches")
+    paths = versions.searches([compared] * 5, tmp_path / "searches")
     assert [p.suffix for p in paths] == [".png", ".svg"]
     assert paths[0].read_bytes()[:4] == b"\x89PNG"
     assert "</svg>" in paths[1].read_text()

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from looptune import transforms
+from looptune.schedule import directives
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -72,7 +72,7 @@ class Loaded(HTMLParser):
 
 
 TITLES = {f.stem: f.read_text().splitlines()[0].removeprefix("# ") for f in DOCS.glob("*.md")}
-TITLES |= {f"directives/{t.name}": pages.word(t) for t in transforms.ALL}
+TITLES |= {f"directives/{t.name}": pages.word(t) for t in directives.ALL}
 """Of every page that people read."""
 
 
@@ -99,8 +99,8 @@ def test_every_page_can_be_reached(site: Path) -> None:
 
 
 @pytest.mark.sampled(3, "wide")
-@pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
-def test_a_directive_says_what_its_page_needs(cls: type[transforms.Transform]) -> None:
+@pytest.mark.parametrize("cls", directives.ALL, ids=lambda c: c.name)
+def test_a_directive_says_what_its_page_needs(cls: type[directives.Transform]) -> None:
     """When it is legal, what it gains and costs, a section in the language; each example is shown with its result."""
     assert {"Legal when", "Gain", "Cost"} <= set(pages.said(cls).topics)
     assert f"\n## {pages.section(cls).replace('-', ' ')}".lower() in (DOCS / "directives.md").read_text().lower()

@@ -11,13 +11,14 @@ import pytest
 from everywhere import Case
 
 import looptune
-from looptune import pretty, targets
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 NOTHING = (
     "void f(int *b)\n{ int a; for (int i = 0; i < 10; i++) a = 5; }\n",
@@ -41,7 +42,7 @@ def test_loops_with_nothing_in_them(text: str, directive: str, tmp_path: Path) -
             done = schedule(Analysis(load(text).codelet), parse_lines([f"loop {loop}: {directive}"])).codelet
         except LooptuneError:
             continue
-        assert pretty.function(done)
+        assert c_printer.function(done)
         for target in ("numba-cpu", "cuda-c", "opencl"):
             assert targets.emit(target, plan(done, blocks=target != "numba-cpu"), tmp_path)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from looptune.errors import LooptuneError, ParseError
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Arg
-from looptune.tune.space import DEFAULT, Configuration, parse
+from looptune.core.errors import LooptuneError, ParseError
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Arg
+from looptune.tune.space.space import DEFAULT, Configuration, parse
 
 
 def texts(source: str) -> list[str]:

@@ -12,16 +12,16 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.bind import addressed
-from looptune.errors import DirectiveError, IllegalTransform
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.placed import Placed, parse_lines
-from looptune.ir import Arg, Codelet, Scalar
-from looptune.schedule import schedule
-from looptune.simplify import is_integer
-from looptune.tune.space import Configuration, parse
+from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Arg, Codelet, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.binding import addressed
+from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = {
@@ -189,7 +189,7 @@ def test_versions_compute_what_the_kernel_computes(kernel: str, tmp_path: Path) 
             continue
     assert len(versions) > COMPUTED // 2
     named = [replace(version, name=f"version_{k}") for k, (_, version) in enumerate(versions)]
-    library = oracle.compiled("#include <math.h>\n" + "\n".join(map(pretty.function, named)), tmp_path)
+    library = oracle.compiled("#include <math.h>\n" + "\n".join(map(c_printer.function, named)), tmp_path)
     given = oracle.arguments(known.codelet, sizes(known.codelet))
     want = oracle.interpreted(known.codelet, given)
     for (c, _), version in zip(versions, named, strict=True):

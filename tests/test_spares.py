@@ -18,23 +18,23 @@ from click.testing import CliRunner
 from devices import SPACE, Lab, runs
 from test_workers import broken_setup, gone, one, setup, slow_setup
 
-from looptune import places
-from looptune.cli import cli
-from looptune.errors import TargetError
-from looptune.floats import USUAL
+from looptune.cli.main import cli
+from looptune.core.errors import TargetError
+from looptune.core.floating_point import USUAL
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.targets import Model
-from looptune.tune import workers
-from looptune.tune.budget import Budget
-from looptune.tune.lab import SweepResult
-from looptune.tune.local import Local
-from looptune.tune.process import Life, Setup, spawn
-from looptune.tune.serving import Raised, Returned
-from looptune.tune.spares import Spares
-from looptune.tune.store import Store
+from looptune.runtime.targets import Model
+from looptune.tune.execution import workers
+from looptune.tune.execution.lab import SweepResult
+from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.process import Life, Setup, spawn
+from looptune.tune.execution.process_cache import Spares
+from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.workers import Pool, Worker, wait
+from looptune.tune.session import site
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.sweep import Part, sweeps
+from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Part, sweeps
-from looptune.tune.workers import Pool, Worker, wait
 
 
 @pytest.fixture
@@ -321,11 +321,11 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
 
 def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> None:
     """After an exception in the finals the device's process is not used again."""
-    (model,) = places.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
-    place = places.Here(None, spares)
+    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
+    place = site.Here(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
-    ((_, failed),) = place.races([places.Race(model, [setup], "raise")], 5.0)
+    ((_, failed),) = place.races([site.Race(model, [setup], "raise")], 5.0)
     assert isinstance(failed, Raised)
     assert asked(place, model, "pid") != first
     assert gone(first)
@@ -334,12 +334,12 @@ def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> No
 @pytest.mark.wide
 def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     """It does not wait for those on another device."""
-    (model,) = places.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
+    (model,) = site.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
     two = replace(model, numbers=(0, 1))
     last = tmp_path / "last"
     tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]
-    races = [places.Race(two, [partial(answering, None)] * 2, task) for task in tasks]
-    assert [number for number, _ in places.Here().races(races, 30.0)][-1] == 0
+    races = [site.Race(two, [partial(answering, None)] * 2, task) for task in tasks]
+    assert [number for number, _ in site.Here().races(races, 30.0)][-1] == 0
 
 
 def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
@@ -354,7 +354,7 @@ def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
     return run
 
 
-def asked(place: places.Here, model: Model, task: str) -> int:
-    ((_, reply),) = place.races([places.Race(model, [setup], task)], 5.0)
+def asked(place: site.Here, model: Model, task: str) -> int:
+    ((_, reply),) = place.races([site.Race(model, [setup], task)], 5.0)
     assert isinstance(reply, Returned)
     return int(reply.value)

@@ -8,16 +8,16 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.backends.speculation import speculated
-from looptune.bake import bake
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Assign, Const, If, Loop, Stmt
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.rewrite import walk
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
+from looptune.ir.rewrite import walk
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.passes.if_conversion import speculated
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 HEAD = "void f(int n, int m, double S[n][n], double A[m][n], double x[m])\n"
 TRIANGLE = "for (int p = 0; p < n; p++) for (int q = p; q < n; q++) for (int i = 0; i < m; i++) %s"
@@ -92,7 +92,7 @@ def emptied(body: tuple[Stmt, ...]) -> list[Stmt]:
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 def test_results_are_those_of_the_loops(tmp_path: Path) -> None:
     """In the CUDA simulator, to the last bit: what is added is added in its order."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     others = {name: (text, ()) for name, text in {**LEFT, "partly": PARTLY}.items()}

@@ -10,13 +10,13 @@ import oracle
 import pytest
 from everywhere import Case
 
-from looptune import interp
-from looptune.analysis import Analysis
-from looptune.dealt import dealt
-from looptune.errors import DirectiveError
+from looptune.core.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import interpreter
+from looptune.lower.passes.split_reduction import dealt
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 UPPER = """
 void f(int n, int m, long C[m][m], long A[n][m]) {
@@ -57,7 +57,7 @@ def test_parts_stay_inside_their_arrays(name: str) -> None:
         for n, m in ((5, 1), (5, 2), (4, 5), (1, 7), (7, 8)):
             given = _given(n, m)
             want, got = oracle.interpreted(codelet, given), oracle.copied(given)
-            interp.run(made, oracle.arrays(got), oracle.scalars(got))
+            interpreter.run(made, oracle.arrays(got), oracle.scalars(got))
             assert oracle.off(want, oracle.arrays(got)) is None, (rows, n, m)
 
 
@@ -103,7 +103,7 @@ def test_a_sum_that_gets_nothing_is_not_touched(name: str) -> None:
         for n, m in ((5, 1), (4, 2), (7, 5)):
             given = _sometimes(n, m)
             want, got = oracle.interpreted(codelet, given), oracle.copied(given)
-            interp.run(made, oracle.arrays(got), oracle.scalars(got))
+            interpreter.run(made, oracle.arrays(got), oracle.scalars(got))
             assert oracle.off(want, oracle.arrays(got)) is None, (rows, n, m)
 
 

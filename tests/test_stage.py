@@ -9,14 +9,14 @@ from pathlib import Path
 import oracle
 import pytest
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import DirectiveError, ResourceError
+from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -185,7 +185,7 @@ def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
 @simulator
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """Of every case, for sizes that are constants and for sizes that are arguments."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name, case in CASES.items():
@@ -204,8 +204,8 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_tiles_are_what_a_block_reads(case: Case) -> None:
     """Shapes as worked out by hand; and machine code without local memory."""
-    from looptune.backends.numba_cuda import NumbaCuda
-    from looptune.backends.tiles import staged
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+    from looptune.lower.passes.shared_memory import staged
 
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]
@@ -235,8 +235,8 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
     lines: tuple[str, ...], turned: list[tuple[int, int, bool]], tmp_path: Path
 ) -> None:
     """The elements of a column lie side by side, padded to an odd number of 16 bytes, and are read together."""
-    from looptune.backends.numba_cuda import NumbaCuda
-    from looptune.backends.tiles import staged
+    from looptune.backends.numba_cuda.backend import NumbaCuda
+    from looptune.lower.passes.shared_memory import staged
 
     case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
     done = planned(case, case.sizes[0])
@@ -257,7 +257,7 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
 )
 def test_so_many_iterations_are_written_out(asked: str, copies: int) -> None:
     """As many as are asked for and divide what there are; else as many as 16 bytes hold of the rows of A."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     lines = ("loop k: tile 12", f"loop k: stage A, B{asked}", SMALL)
     text = NumbaCuda().emit(planned(Case(PRODUCT, lines, (), ()), {"n": 8, "m": 8, "l": 48}))
@@ -295,7 +295,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "lines", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], message: str) -> None:
     """With the loop's place, and what to do."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     done = plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
     with pytest.raises(DirectiveError, match=message) as refusal:
@@ -306,7 +306,7 @@ def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], mes
 @simulator
 def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
     """48 KiB for a block."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     case = Case(PRODUCT, ("loop k: tile 256", "loop k: stage A, B"), (), ())
     with pytest.raises(ResourceError, match="needs 81920 bytes of shared memory per block, the limit is 49152"):
@@ -316,7 +316,7 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
 @simulator
 def test_older_devices_have_no_copies_ahead() -> None:
     """A tile filled ahead is an error that names both capabilities; one at a time is none."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     with pytest.raises(ResourceError, match="needs sm_80, this is sm_75"):
         NumbaCuda("sm_75").build(planned(CASES["the next one ahead"], CASES["the next one ahead"].sizes[0]))

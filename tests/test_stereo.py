@@ -15,14 +15,14 @@ import pytest
 from documents import ROOT
 from PIL import Image
 
-from looptune import pictures
-from looptune.analysis import Analysis
 from looptune.frontend import Unit, load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
+from looptune.frontend.directive_lines import parse_lines
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import images
 from looptune.runtime.inputs import from_files
-from looptune.schedule import schedule
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 STEREO = runpy.run_path(str(ROOT / "examples" / "stereo.py"))
 
@@ -71,8 +71,8 @@ def test_wrong_pixels_are_counted_and_red(tmp_path: Path, capsys: pytest.Capture
     found = np.full((12, 10), 3)
     found[0, :] = 9
     found[5, 4:7] = 4
-    pictures.write(tmp_path / "truth.png", truth)
-    pictures.write(tmp_path / "found.pgm", found)
+    images.write(tmp_path / "truth.png", truth)
+    images.write(tmp_path / "found.pgm", found)
     files = (tmp_path / "found.pgm", tmp_path / "truth.png")
     ran("judge", *files, "--border", "2", "-o", tmp_path / "result.png")
     assert capsys.readouterr().out == "6.25 % of 48 pixels are more than 1 off, a border of 2 left out\n"
@@ -96,8 +96,8 @@ def test_what_cannot_be_judged_is_said(
 ) -> None:
     """Exit code 2 and one line."""
     monkeypatch.chdir(tmp_path)
-    pictures.write(Path("truth.png"), np.zeros((12, 10), int))
-    pictures.write(Path("small.png"), np.zeros((2, 2), int))
+    images.write(Path("truth.png"), np.zeros((12, 10), int))
+    images.write(Path("small.png"), np.zeros((2, 2), int))
     with pytest.raises(SystemExit) as ended:
         ran("judge", *words)
     assert ended.value.code == 2
@@ -110,7 +110,7 @@ def test_tuned_versions_find_what_the_sequential_program_finds(pair: Path, tmp_p
     """On a part of the pair: to the pixel, so that all have one error against the truth, and it is small."""
     part = np.s_[110:176, 30:120]
     for name in ("left", "right"):
-        pictures.write(tmp_path / f"{name}.png", samples(pair / f"{name}.png")[part])
+        images.write(tmp_path / f"{name}.png", samples(pair / f"{name}.png")[part])
     program = ROOT / "polybench" / "bp_stereo.c"
     unit = load(program, defines={"ITERATIONS": 16})
     data = [f"{name}={tmp_path}/{name}.png" for name in ("left", "right")]

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from codes import STEPS
 
-from looptune import targets
-from looptune.analysis import Analysis
 from looptune.backends.base import Limit, Pace, Ran
-from looptune.backends.marks import PARTS, Course, course
-from looptune.backends.stopping import LOOKS, stopped
+from looptune.backends.early_stop import LOOKS, stopped
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.plans import blocks, extent, launches, repeats, sized
+from looptune.lower.checkpoints import PARTS, Course, course
+from looptune.lower.mapping import plan
+from looptune.lower.plan import blocks, extent, launches, repeats, sized
+from looptune.runtime import targets
 from looptune.runtime.outcome import from_json, to_json
-from looptune.schedule import schedule
-from looptune.tune import cut
-from looptune.tune.best import Best
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.tune.incumbent import Best
+from looptune.tune.measure import pruning
 
 
 @pytest.mark.parametrize("each_us", [1.0, 30.0, 1000.0, 5000.0])
@@ -188,7 +188,7 @@ def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
 def test_where_a_version_was_cut_off(us: float, passed: int, there_us: float | None, where: str) -> None:
     """At the mark it has passed or the one it did not reach in time; nowhere, where it took too long for all of it."""
     best = Best(100e3, pace=Pace(LOOP, (2e3, 5e3, 10e3, 20e3, 40e3, 60e3)))
-    found = cut.stopped(Ran(us, 7, 1600, Pace(LOOP, (us,) * passed)), best, "n=13", ())
+    found = pruning.stopped(Ran(us, 7, 1600, Pace(LOOP, (us,) * passed)), best, "n=13", ())
     assert (found.there_us, found.where.startswith(where)) == (there_us, True)
     assert found.cost_us >= 3 * best.us
     assert found.verified == "only at n=13"

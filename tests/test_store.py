@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from looptune.errors import StoreError
+from looptune.core.errors import StoreError
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, Timed, TimedOut
-from looptune.tune import owner
-from looptune.tune.database import APPLICATION, MIGRATIONS
-from looptune.tune.store import Context, Row, Store, key, packed
+from looptune.tune.store import owner
+from looptune.tune.store.connection import APPLICATION, MIGRATIONS
+from looptune.tune.store.store import Context, Row, Store, key, packed
 
 CONTEXT = Context("gemm", "c0ffee", "1", "numba 0.68", "9.0", "H100", "cuda", packed({"n": 512}), "float32")
 

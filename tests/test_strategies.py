@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from landscapes import LARGE, SECTIONS, SMALL, best, bowl, holes, rugged, searched
 
-from looptune.errors import UsageError
-from looptune.options import STRATEGIES
-from looptune.tune.product import Product, view_of
-from looptune.tune.space import Configuration, Section, Space, parse
+from looptune.cli.options import STRATEGIES
+from looptune.core.errors import UsageError
+from looptune.tune.space.product_view import Product, view_of
+from looptune.tune.space.space import Configuration, Section, Space, parse
+from looptune.tune.space.view import View
 from looptune.tune.strategies import ALL, Strategy, named
 from looptune.tune.strategies.jiang_snir import unimodal
 from looptune.tune.strategies.random import permuted
-from looptune.tune.view import View
 
 COMPLETE = ["exhaustive", "random"]
 EXTRAS = ["optuna", "pyatf"]
@@ -282,7 +282,7 @@ def test_what_is_needed_anyway_is_asked_for_at_once() -> None:
 def test_the_model_begins_with_what_is_written_for_the_device(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version of each such section, all of them before an answer, in a space that is listed and in one that is not;
     then it goes through the rest."""
-    monkeypatch.setattr("looptune.tune.product.LISTED", 0 if large else 10**6)
+    monkeypatch.setattr("looptune.tune.space.product_view.LISTED", 0 if large else 10**6)
     space = parse(
         """
 for gpu

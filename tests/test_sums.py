@@ -7,15 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from looptune import interp
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
-from looptune.explain import explain
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet
-from looptune.report import loops, loops_json
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import interpreter
+from looptune.ir.nodes import Codelet
+from looptune.report.check import json as loops_json
+from looptune.report.check import text as loops
+from looptune.report.check.explanation import explain
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 ROWS = """\
 void f(int n, int m, double A[n][m], double x[m], double y[n]) {
@@ -147,5 +148,5 @@ def left_by(codelet: Codelet) -> dict[str, np.ndarray]:
     draw = np.random.default_rng(3).uniform
     arrays = {a: draw(0.1, 1, size=shape) for a, shape in
               {"A": (5, 5), "C": (5, 5), "D": (5, 5), "y": (10,), "s": (2,), "x": (5,)}.items()}  # fmt: skip
-    interp.run(codelet, arrays, {"n": 5})
+    interpreter.run(codelet, arrays, {"n": 5})
     return arrays

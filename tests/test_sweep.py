@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 import pytest
 from fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run, timed
 
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
-from looptune.tune.interrupt import deferred
-from looptune.tune.local import Local
-from looptune.tune.space import DEFAULT, Configuration, parse
-from looptune.tune.store import Context, Row, Store
+from looptune.tune.execution.interrupts import deferred
+from looptune.tune.execution.local_executor import Local
+from looptune.tune.execution.workers import Setup
+from looptune.tune.session.statistics import KEPT, Tally
+from looptune.tune.session.sweep import Budget, Part, Prepared, Progress, _drive, parse_budget, sweeps
+from looptune.tune.space.space import DEFAULT, Configuration, parse
+from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Budget, Part, Prepared, Progress, _drive, parse_budget, sweeps
-from looptune.tune.tally import KEPT, Tally
-from looptune.tune.workers import Setup
 
 
 @pytest.mark.wide

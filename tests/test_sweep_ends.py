@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from fake_lab import FakeLab, end_budget_after, ran, run
 
-from looptune.errors import StoreError, TargetError
+from looptune.core.errors import StoreError, TargetError
 from looptune.runtime.outcome import Crashed
-from looptune.tune.space import parse
-from looptune.tune.store import Store
+from looptune.tune.execution.workers import Setup
+from looptune.tune.session.sweep import Budget, Progress, sweep
+from looptune.tune.space.space import parse
+from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
-from looptune.tune.sweep import Budget, Progress, sweep
-from looptune.tune.workers import Setup
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from fake_lab import FakeLab, run
-from looptune.tune.space import parse
+from looptune.tune.space.space import parse
 tmp = Path(sys.argv[2])
 lab = FakeLab(tmp / "journal", measure_s=float(sys.argv[3]))
 result = run(lab, tmp, parse("loop k: unroll {2..9}", "s"), timeout_s=60)

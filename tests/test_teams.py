@@ -10,17 +10,17 @@ import pytest
 from reducing import agrees_on_cpu, analysis, drawn, given, planned, scheduled
 from reducing_teams import MEAN, Case, sized
 
-from looptune.analysis import Analysis
-from looptune.bake import bake
-from looptune.errors import IllegalTransform
+from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
-from looptune.ir import Assign, Const, Load
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.plans import Launch, Plan
-from looptune.pretty import function
-from looptune.schedule import schedule
-from looptune.team import Alone, Phase, Spread
+from looptune.ir.c_printer import function
+from looptune.ir.nodes import Assign, Const, Load
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Launch, Plan
+from looptune.lower.plan_check import prove_plan
+from looptune.lower.team import Alone, Phase, Spread
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 
@@ -207,7 +207,7 @@ def test_cpu(case: Case, tmp_path: Path) -> None:
 @simulator
 def test_cuda(tmp_path: Path) -> None:
     """In the CUDA simulator too, for any sizes and for given ones."""
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     programs, wants = [], {}
     for name, case in CASES.items():

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from stored import BEST, FINALS, GPU, OTHER, TIMES, fill, timed
 
-from looptune import studies
-from looptune.report import transferred
-from looptune.report.figures.draw_transfer import transfers as drawn
 from looptune.report.figures.transfer import Transfer, mean, transfers
+from looptune.report.figures.transfer_b import transfers as drawn
+from looptune.report.site import transfer_table
 from looptune.runtime.outcome import Illegal, Outcome, WrongResult
-from looptune.tune.store import Context, Row, Store, packed
+from looptune.tune.results import studies
+from looptune.tune.store.store import Context, Row, Store, packed
 
 CPU = replace(
     GPU, device="AMD EPYC", capability="zen", target="numba-cpu", sizes=packed({"n": 64, "alpha": 1.5}),
@@ -95,9 +95,9 @@ def test_what_cannot_be_run_is_listed_with_its_reason(
     (one,) = taken(path)
     assert (one.cost, one.why, one.known) == (None, why, True)
     assert mean([one]) is None
-    (row,) = transferred.grid([one]).rows
+    (row,) = transfer_table.grid([one]).rows
     assert row[-1] == why
-    (row,) = transferred.means([one]).rows
+    (row,) = transfer_table.means([one]).rows
     assert row[3:] == ("0", "-", "-", "0", "1", "0")
 
 
@@ -137,7 +137,7 @@ def three(tmp_path: Path) -> list[Transfer]:
 
 def test_the_table_has_every_pair(three: list[Transfer], tmp_path: Path) -> None:
     """Means first, then each; every number in CSV."""
-    page = transferred.write(three, tmp_path)
+    page = transfer_table.write(three, tmp_path)
     text = page.read_text()
     assert "| NVIDIA A100 (numba-cuda) | NVIDIA H200 (numba-cuda) | float32 | 1 | 1.25x | 1.25x | 0 | 0 | 0 |" in text
     with (tmp_path / "transfer.csv").open(newline="") as file:

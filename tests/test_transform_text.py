@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
+from looptune.deploy.source_to_source import encoded, transform
 from looptune.frontend import load
-from looptune.ir import Loop
-from looptune.rewrite import walk
-from looptune.source_to_source import encoded, transform
+from looptune.ir.nodes import Loop
+from looptune.ir.rewrite import walk
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted([*ROOT.glob("polybench/*.c"), *ROOT.glob("gatlas/*.c")])

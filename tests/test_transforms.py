@@ -6,23 +6,24 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune import pretty, transforms
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop
-from looptune.mapped import prove_plan
-from looptune.mapping import plan
-from looptune.poly.proof import prove
-from looptune.rewrite import walk
-from looptune.schedule import schedule
-from looptune.transforms.base import Example
-from looptune.verify import verify
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import walk
+from looptune.ir.verify import verify
+from looptune.lower.mapping import plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly.translation_validation import prove
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directives.base import Example
 
 pytestmark = pytest.mark.sampled(2)
 
-EXAMPLES = [pytest.param(text, example, id=text) for cls in transforms.ALL for text, example in cls.examples.items()]
+EXAMPLES = [pytest.param(text, example, id=text) for cls in directives.ALL for text, example in cls.examples.items()]
 
 
 def transformed(codelet: Codelet) -> Codelet:
@@ -40,7 +41,7 @@ def test_an_example_becomes_what_it_shows(directive: str, example: Example) -> N
         assert "\n" not in refused.value.message
         assert refused.value.span.line > 0
         return
-    assert pretty.body(transformed(codelet), indent="", pragmas="#pragma" in example.after) == example.after
+    assert c_printer.body(transformed(codelet), indent="", pragmas="#pragma" in example.after) == example.after
 
 
 @pytest.mark.parametrize(("directive", "example"), EXAMPLES)
@@ -57,8 +58,8 @@ def test_an_example_keeps_its_meaning(directive: str, example: Example, sizes: t
     assert oracle.off(oracle.interpreted(codelet, given), oracle.interpreted(changed, given)) is None
 
 
-@pytest.mark.parametrize("cls", transforms.ALL, ids=lambda c: c.name)
-def test_every_directive_has_examples(cls: type[transforms.Transform]) -> None:
+@pytest.mark.parametrize("cls", directives.ALL, ids=lambda c: c.name)
+def test_every_directive_has_examples(cls: type[directives.Transform]) -> None:
     """At least one that is accepted, and a syntax line that opens with the directive's word."""
     assert any(e.after for e in cls.examples.values())
     assert cls.syntax.lower().startswith(cls.name)
@@ -94,16 +95,16 @@ for (int outer_i = 0; outer_i < (n + 1) / 2; outer_i++) {
 def test_figure_1_of_the_paper(directive: str) -> None:
     """Contiguous and split unrolling and tiling of ``B[i] = A[i]``, as Grauer-Gray et al. (InPar 2012) draw them."""
     text = Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];").program(directive)
-    assert pretty.body(transformed(load(text).codelet), indent="") == FIGURE_1[directive]
+    assert c_printer.body(transformed(load(text).codelet), indent="") == FIGURE_1[directive]
 
 
 def test_known_sizes_give_known_bounds() -> None:
     """A constant trip count leaves no remainder loop where the factor divides it, and one with constants where not."""
     text = "void f(float A[12]) {\n#pragma hmppcg unroll U\nfor (int i = 0; i < 12; i++) A[i] += 1;\n}\n"
-    exact = pretty.body(transformed(load(text, defines={"U": 4}).codelet), indent="")
+    exact = c_printer.body(transformed(load(text, defines={"U": 4}).codelet), indent="")
     assert exact.count("for") == 1
     assert "i < 3" in exact
-    left = pretty.body(transformed(load(text, defines={"U": 5}).codelet), indent="")
+    left = c_printer.body(transformed(load(text, defines={"U": 5}).codelet), indent="")
     assert "for (int i = 0; i < 2; i++)" in left
     assert "for (int i = 10; i < 12; i++)" in left
     assert np.array_equal(*(_run(text, u) for u in (4, 5)))

@@ -10,11 +10,11 @@ import oracle
 import pytest
 from everywhere import Case
 
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 LOOPS = {
     "step": "for (int i = 2; i < n; i += 2)",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from looptune.ir import Bin, Const, Expr, Var
-from looptune.pretty import show
-from looptune.ranges import between
-from looptune.simplify import add, div, fold, mod, mul, sub
-from looptune.transforms.jam import implies
+from looptune.ir.c_printer import show
+from looptune.ir.intervals import between
+from looptune.ir.nodes import Bin, Const, Expr, Var
+from looptune.ir.simplify import add, div, fold, mod, mul, sub
+from looptune.schedule.directives.jam import implies
 
 U, J = Var("u", "uint32"), Var("i", "int32")
 

@@ -11,18 +11,18 @@ import stores
 from built import imported
 from click.testing import CliRunner
 
-from looptune import targets
-from looptune.analysis import Analysis
-from looptune.backends.cuda_vectors import aligned
-from looptune.bake import bake
-from looptune.cli import cli
+from looptune.backends.codegen.memory_ops_c import aligned
+from looptune.cli.main import cli
+from looptune.core.errors import DirectiveError
 from looptune.deploy import build
-from looptune.errors import DirectiveError
 from looptune.frontend import load
-from looptune.frontend.placed import parse_lines
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.schedule import schedule
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 COPY = """void f(int n, int m, float A[n][m], float B[n][m], float s[n])
 {

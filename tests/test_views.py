@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from landscapes import LARGE, SECTIONS
 
-from looptune.source import NOWHERE
-from looptune.tune import template
-from looptune.tune.axes import axes_of, pack, unpack
-from looptune.tune.product import Product, view_of
-from looptune.tune.space import Configuration, parse
-from looptune.tune.table import Table, coordinates
-from looptune.tune.view import View
+from looptune.core.source import NOWHERE
+from looptune.tune.space import template
+from looptune.tune.space.axes import axes_of, pack, unpack
+from looptune.tune.space.product_view import Product, view_of
+from looptune.tune.space.space import Configuration, parse
+from looptune.tune.space.table_view import Table, coordinates
+from looptune.tune.space.view import View
 
 VIEWS = {"listed": view_of(SECTIONS), "product": Product(SECTIONS)}
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from looptune.errors import TargetError
+from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.serving import own_work
-from looptune.tune.workers import Pool, Raised, Reply, Returned, Worker, alone, wait
+from looptune.tune.execution.worker_loop import own_work
+from looptune.tune.execution.workers import Pool, Raised, Reply, Returned, Worker, alone, wait
 
 
 def setup(base: int = 0) -> Callable[..., Any]:
@@ -284,7 +284,7 @@ ORPHANS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_workers import *
-from looptune.tune.spares import Spares
+from looptune.tune.execution.process_cache import Spares
 pool = Pool(setup, 3, 60.0)
 pids = []
 for n in range(3):

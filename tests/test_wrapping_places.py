@@ -10,11 +10,11 @@ import oracle
 import pytest
 from oracle import Arguments
 
-from looptune import targets
-from looptune.analysis import Analysis
 from looptune.frontend import load
-from looptune.mapping import plan
-from looptune.schedule import schedule
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 
 TEXT = """\
 void f(int n, unsigned k, unsigned long w, unsigned char c, short h, unsigned u[n], unsigned char b[n],

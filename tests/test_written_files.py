@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from command import looptune
 
-from looptune import keeping
-from looptune.errors import ParseError
+from looptune.core import cache_file
+from looptune.core.cache_file import read_file, replace_by, replace_file
+from looptune.core.errors import ParseError
+from looptune.deploy.source_to_source import encoded
 from looptune.frontend import load
-from looptune.keeping import read_file, replace_by, replace_file
-from looptune.runtime import archives
-from looptune.source_to_source import encoded
+from looptune.runtime import numpy_files
 
 LOOP = "void f(int n, float A[n]) {\n  for (int i = 0; i < n; i++) A[i] += 1;\n}\n"
 
@@ -27,7 +27,7 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     replace_file(pipe, b"text")
     assert os.read(reader, 100) == b"text"
-    archives.write(pipe, {"A": np.ones(3)})
+    numpy_files.write(pipe, {"A": np.ones(3)})
     assert os.read(reader, 10000).startswith(b"PK")
     os.close(reader)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -63,7 +63,7 @@ def test_a_file_that_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytes
 
 def test_a_pipe_without_a_writer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a source and in an #include as well: an error, where there was no end."""
-    monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
+    monkeypatch.setattr(cache_file, "_SILENT_S", 0.01)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="nothing is written into"):
         read_file(tmp_path / "pipe")

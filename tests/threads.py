@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from looptune import interp
-from looptune.ir import Codelet, Loop, Stmt, Var
+from looptune.ir import interpreter
+from looptune.ir.nodes import Codelet, Loop, Stmt, Var
 
 
-class Threads(interp._Machine):
+class Threads(interpreter._Machine):
     """``shared`` are the scalars of which there is one for all threads; ``seed`` chooses the order."""
 
     def __init__(
         self,
         arrays: Mapping[str, np.ndarray],
         scalars: Mapping[str, Any],
-        trace: interp.Trace | None = None,
+        trace: interpreter.Trace | None = None,
         *,
         seed: int = 0,
         shared: frozenset[str] = frozenset(),
@@ -53,7 +53,7 @@ def run(
     codelet: Codelet,
     arrays: Mapping[str, np.ndarray],
     scalars: Mapping[str, int | float],
-    trace: interp.Trace | None = None,
+    trace: interpreter.Trace | None = None,
     *,
     seed: int = 0,
     shared: frozenset[str] = frozenset(),
@@ -61,6 +61,6 @@ def run(
     """As ``interp.run``."""
     machine = Threads(arrays, scalars, trace, seed=seed, shared=shared)
     for local in codelet.locals:
-        interp.allocate(machine, local)
+        interpreter.allocate(machine, local)
     with np.errstate(all="ignore"):
         machine.run(codelet.body)

@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from looptune import openmp
+from looptune.backends import openmp
 from looptune.backends.base import Backend, Binary, Limit, Program, Ran
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.errors import TargetError
-from looptune.floats import STRICT
-from looptune.ir import Scalar
-from looptune.plans import Plan, count
-from looptune.runtime.machine import Cpu
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core.errors import TargetError
+from looptune.core.floating_point import STRICT
+from looptune.ir.nodes import Scalar
+from looptune.lower.plan import Plan, count
+from looptune.runtime.device import Cpu
 from looptune.tune.job import Target
 
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC", "-std=gnu11", "-w")

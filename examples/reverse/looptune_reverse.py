@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from looptune.ir import Const, Directive, Var
-from looptune.poly.model import Piece
-from looptune.simplify import sub
-from looptune.transforms.base import (
+from looptune.ir.nodes import Const, Directive, Var
+from looptune.ir.simplify import sub
+from looptune.poly.scop import Piece
+from looptune.schedule.directives.base import (
     Change,
     Example,
     Reorder,

@@ -1,0 +1,1 @@
+"""From a plan to source text, to a binary, to a program that can be called."""

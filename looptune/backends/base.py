@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from looptune.escape import docstring
-from looptune.plans import Plan
-from looptune.version import __version__
+from looptune.core.escape import docstring
+from looptune.core.version import __version__
+from looptune.lower.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from looptune import escape
-from looptune.backends import numba_cpu
-from looptune.backends.canonical import canonical
-from looptune.backends.text import SHARE, ident, imported
-from looptune.floats import Contract
-from looptune.plans import Plan
+from looptune.backends.codegen.python import SHARE, ident, imported
+from looptune.backends.numba_cpu import backend
+from looptune.backends.numba_cuda.alpha_renaming import canonical
+from looptune.core import escape
+from looptune.core.floating_point import Contract
+from looptune.lower.plan import Plan
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Cuda(Assembly):
     contract: Contract = "cc"
 
     def add(self, plan: Plan, note: str) -> str:
-        parts = importlib.import_module("looptune.backends.numba_cuda").parts(plan, self.contract)
+        parts = importlib.import_module("looptune.backends.numba_cuda.backend").parts(plan, self.contract)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), *(pair for line in parts.imports for pair in _pairs(line))}
         used = {
@@ -136,7 +136,7 @@ class Cpu(Assembly):
     reorders: bool = False
 
     def add(self, plan: Plan, note: str) -> str:
-        parts = numba_cpu.parts(plan, reorders=self.reorders)
+        parts = backend.parts(plan, reorders=self.reorders)
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), ("", "numpy as np"), ("functools", "cache")}
         self.imports |= {("numba", name) for name in (*imported(plan), "njit", "uintp", "void")}

@@ -18,14 +18,14 @@ from itertools import combinations
 
 import numpy as np
 
-from looptune import farthest
-from looptune.assumed import overflowing, overlapping
-from looptune.farthest import Poly
 from looptune.frontend import Unit
-from looptune.ir import Array, Codelet, Loop, Scalar, Un
-from looptune.pretty import show
-from looptune.rewrite import walk_stmts
-from looptune.scope import names_in
+from looptune.ir.c_printer import show
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Un
+from looptune.ir.rewrite import walk_stmts
+from looptune.poly import array_extent
+from looptune.poly.array_extent import Poly
+from looptune.schedule.assumptions import overflowing, overlapping
 
 MACRO = "LOOPTUNE_CHECK"
 _MOST = "2147483647.0"
@@ -77,7 +77,7 @@ def _sizes(codelet: Codelet, name: str) -> Iterator[str]:
     arrays = [p for p in codelet.params if isinstance(p, Array)]
     ends = tuple(e for p in arrays for e in p.shape if e is not None)
     ends += tuple(f.hi for f in walk_stmts(codelet.body) if isinstance(f, Loop))
-    used = names_in(ends) & farthest.sizes_of(codelet)
+    used = names_in(ends) & array_extent.sizes_of(codelet)
     for p in codelet.params:
         if isinstance(p, Scalar) and p.name in used and p.dtype.startswith("int"):
             yield f'{name}_check({p.name} >= 0, "{p.name} is negative");'
@@ -99,8 +99,8 @@ def _overlaps(unit: Unit, name: str) -> Iterator[str]:
 
 def _bytes(codelet: Codelet, p: Array) -> str:
     """What the text declares, or what the loops surely reach; "" where neither is known."""
-    sizes = farthest.sizes_of(codelet)
-    polys: list[Poly | None] = [None if e is None else farthest.polynomial(e, sizes) for e in p.shape]
+    sizes = array_extent.sizes_of(codelet)
+    polys: list[Poly | None] = [None if e is None else array_extent.polynomial(e, sizes) for e in p.shape]
     if p.shape[0] is None:
         polys[0] = _reached(codelet, p.name, sizes)
     factors = [f"{np.dtype(p.dtype).itemsize}.0"]
@@ -115,20 +115,20 @@ def _bytes(codelet: Codelet, p: Array) -> str:
 def _reached(codelet: Codelet, name: str, sizes: frozenset[str]) -> Poly | None:
     """The farthest of the formulas; None where there is none, or none that is."""
     found = [
-        bound for load, index, around in farthest.accesses(codelet, sure=True) if load.array == name
-        if (bound := farthest.bound(index[0], around, sizes, exact=True)) is not None
+        bound for load, index, around in array_extent.accesses(codelet, sure=True) if load.array == name
+        if (bound := array_extent.bound(index[0], around, sizes, exact=True)) is not None
     ]  # fmt: skip
-    return next((p for p in found if all(farthest.at_most(q, p) for q in found)), None)
+    return next((p for p in found if all(array_extent.at_most(q, p) for q in found)), None)
 
 
 def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
-    sizes, seen = farthest.sizes_of(codelet), set[str]()
+    sizes, seen = array_extent.sizes_of(codelet), set[str]()
     risky = {*overflowing(codelet)}
-    for _, index, around in farthest.accesses(codelet, sure=True):
+    for _, index, around in array_extent.accesses(codelet, sure=True):
         for e in index:
             if show(e) in risky and e.dtype == "int32":
-                ends = (farthest.bound(e, around, sizes, exact=True),
-                        farthest.bound(Un("-", e), around, sizes, exact=True))  # fmt: skip
+                ends = (array_extent.bound(e, around, sizes, exact=True),
+                        array_extent.bound(Un("-", e), around, sizes, exact=True))  # fmt: skip
                 for bound in ends:
                     text = None if bound is None or not any(k > 0 for at, k in bound.items() if at) else _c(bound)
                     if text is not None and text not in seen:

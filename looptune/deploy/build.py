@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from looptune.deploy import module, source
-from looptune.deploy.measured import Measured, measured
-from looptune.deploy.module import Request
-from looptune.deploy.runtime.host import this_cpu
+from looptune.core.errors import UsageError
+from looptune.core.floating_point import USUAL, Floats
+from looptune.deploy import c_source, python_module
+from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.python_module import Request
+from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
-from looptune.errors import UsageError
-from looptune.floats import USUAL, Floats
 from looptune.frontend import Unit
-from looptune.ir import Array
-from looptune.runtime.sizes import integers
-from looptune.targets import check_own, cuda_installed
-from looptune.tune.store import Store
+from looptune.ir.nodes import Array
+from looptune.runtime.problem_sizes import integers
+from looptune.runtime.targets import check_own, cuda_installed
+from looptune.tune.store.store import Store
 
 GPU, CPU = "numba-cuda", "numba-cpu"
 
@@ -34,8 +34,8 @@ def as_python(
 ) -> str:  # fmt: skip
     """``target`` "auto" is what the database has, a GPU before the CPU; ``default``: without the database."""
     found = _found(unit, db, target, default, floats, (GPU, CPU))
-    _warned(unit, found[1], warn, lambda row: module.runs_in_c(unit, row))
-    return module.text(Request(unit, found[0], found[1], command, floats))
+    _warned(unit, found[1], warn, lambda row: python_module.runs_in_c(unit, row))
+    return python_module.text(Request(unit, found[0], found[1], command, floats))
 
 
 def as_c(
@@ -48,7 +48,7 @@ def as_c(
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
-    return source.text(Request(unit, name, rows, command, floats), here, sizes)
+    return c_source.text(Request(unit, name, rows, command, floats), here, sizes)
 
 
 def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn, instead: Callable[[Measured], bool]) -> None:

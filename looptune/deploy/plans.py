@@ -10,18 +10,18 @@ import importlib
 import re
 from dataclasses import replace
 
-from looptune.analysis import Analysis
-from looptune.backends.accumulating import vectorised
-from looptune.bake import bake
-from looptune.deploy.measured import Measured
-from looptune.errors import LooptuneError
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop, Node
-from looptune.mapping import plan
-from looptune.plans import Plan
-from looptune.proved import judged
-from looptune.rewrite import rewrite
-from looptune.schedule import Scheduled, schedule
+from looptune.core.errors import LooptuneError
+from looptune.deploy.best_versions import Measured
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop, Node
+from looptune.ir.rewrite import rewrite
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.plan import Plan
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.tune.session.proof import judged
 
 
 def scheduled(analysis: Analysis, best: Measured, *, sums: bool = False) -> Scheduled:
@@ -45,7 +45,7 @@ def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:
     try:
         made = default(analysis, anywhere(best.directives))
         if best.context.target == "numba-cuda":
-            importlib.import_module("looptune.backends.numba_cuda").check_limits(made)
+            importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(made)
     except LooptuneError:
         return None
     return made

@@ -8,26 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from looptune import deep
-from looptune.errors import LooptuneError, ParseError, UnsupportedError, UsageError
-from looptune.frontend import calls, excerpt, select, signature, survey
-from looptune.frontend import syntax as s
-from looptune.frontend.c import parse
-from looptune.frontend.codelet import Built, build
-from looptune.frontend.excerpt import Excerpt
-from looptune.frontend.group import Member, unite
+from looptune.core import recursion
+from looptune.core.errors import LooptuneError, ParseError, UnsupportedError, UsageError
+from looptune.core.source import Span, caret
+from looptune.frontend import c_ast as s
+from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, reference_text, signature
+from looptune.frontend.c_parser import parse
+from looptune.frontend.call_sites import Run, callers, runs
+from looptune.frontend.codelet_group import Member, unite
+from looptune.frontend.codelet_selection import Chosen, Region
 from looptune.frontend.hmpp import size_of
-from looptune.frontend.identity import Variables, keys
+from looptune.frontend.lower_codelet import Built, build
 from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
-from looptune.frontend.scope import Options
-from looptune.frontend.select import Chosen, Region
+from looptune.frontend.reference_text import Excerpt
+from looptune.frontend.shared_arguments import Variables, keys
 from looptune.frontend.signature import Head
-from looptune.frontend.sites import Run, callers, runs
+from looptune.frontend.symbol_table import Options
 from looptune.frontend.unit import Choices, Part, Unit, choices_of
-from looptune.ir import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
-from looptune.rewrite import rewrite, walk
-from looptune.simplify import is_integer, wrap
-from looptune.source import Span, caret
+from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import is_integer, wrap
 
 __all__ = ["Choices", "Part", "Unit", "load"]
 
@@ -70,26 +70,26 @@ def load(
 
     Raises UsageError for a file, option or codelet that is not there, ParseError and UnsupportedError for the C.
     """
-    deep.allow()
+    recursion.allow()
     try:
         program = _program(source, kernel, defines, include_dirs, dtype, float_literals, target)
     except RecursionError as error:
-        raise UnsupportedError(deep.TOO_DEEP) from error
+        raise UnsupportedError(recursion.TOO_DEEP) from error
     warnings = [caret(span, f"{name} is not found, and left out: add its folder with -I")
                 for name, span in program.source.missing]  # fmt: skip
     try:
-        elsewhere = select.external(program.source, program.file)
-        if elsewhere and kernel is None and not select.codelets(program.file):
+        elsewhere = codelet_selection.external(program.source, program.file)
+        if elsewhere and kernel is None and not codelet_selection.codelets(program.file):
             raise UnsupportedError(
                 f"the codelet {elsewhere[0][0]} is defined in another file: give that file", elsewhere[0][1]
             )
         warnings += [
             caret(span, f"the codelet {name} is defined in another file, and left out") for name, span in elsewhere
         ]
-        warnings += survey.typos(program.source.pragmas, program.source.sources)
-        select.check_scops(program.source, program.file)
-        chosen = select.choose(program.file, kernel, program.path)
-        warnings += survey.warnings(program.file, chosen)
+        warnings += hmpp_warnings.typos(program.source.pragmas, program.source.sources)
+        codelet_selection.check_scops(program.source, program.file)
+        chosen = codelet_selection.choose(program.file, kernel, program.path)
+        warnings += hmpp_warnings.warnings(program.file, chosen)
         unit = _single(program, chosen[0]) if len(chosen) == 1 else _group(program, chosen, warnings)
     except (ParseError, UnsupportedError) as error:
         raise _hinted(error, program.source) from None
@@ -129,7 +129,7 @@ def _program(
             raise UsageError(f"no such folder: {folder}")
     prepared = preprocess(text, path, macros, folders)
     try:
-        file = parse(prepared, dtype, select.needed(prepared, kernel))
+        file = parse(prepared, dtype, codelet_selection.needed(prepared, kernel))
     except ParseError as error:
         raise _hinted(error, prepared) from None
     return _Program(
@@ -194,11 +194,11 @@ def _single(program: _Program, chosen: Chosen) -> Unit:
     built = _built(program, chosen)
     codelet = built.codelet
     values = _file_values(program, chosen, codelet)
-    values |= calls.known(program.file, chosen.function, program.options, program.given)
+    values |= constant_propagation.known(program.file, chosen.function, program.options, program.given)
     part = _part(program, chosen, built)
     statements = frozenset(n.name for n in walk(codelet.body) if isinstance(n, Assign))
     known = _of_params(codelet, values)
-    run = excerpt.Run(chosen.function, codelet, built.region, part.path, part.body)
+    run = reference_text.Run(chosen.function, codelet, built.region, part.path, part.body)
     head = None if built.region is not None else _head(program, chosen, codelet)
     return Unit(codelet, known, part.path, program.source.sources[part.path],
                 (replace(part, statements=statements),), program.defines,
@@ -220,7 +220,7 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     built = {r.chosen.function.name: _built(program, r.chosen) for r in order}
     codelets = [built[r.chosen.function.name].codelet for r in order]
     variables = Variables(program.file, around, order)
-    keyed = keys(order, codelets, variables, survey.maps(program.file))
+    keyed = keys(order, codelets, variables, hmpp_warnings.maps(program.file))
     members = [
         Member(run, codelet, own, _file_values(program, run.chosen, codelet) | _call_values(program, run))
         for run, codelet, own in zip(order, codelets, keyed, strict=True)
@@ -236,7 +236,7 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     path = parts[0].path
     known = _of_params(codelet, {**values, **program.given})
     runs_ = [
-        excerpt.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body,
+        reference_text.Run(s.run.chosen.function, built[s.run.chosen.function.name].codelet, None, part.path, part.body,
                     s.params, s.elements)
         for s, part in zip(shares, parts, strict=True)
     ]  # fmt: skip
@@ -245,13 +245,13 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
                 excerpt=_excerpt(program, runs_, codelet))  # fmt: skip
 
 
-def _excerpt(program: _Program, parts: Sequence[excerpt.Run], codelet: Codelet) -> Excerpt | None:
+def _excerpt(program: _Program, parts: Sequence[reference_text.Run], codelet: Codelet) -> Excerpt | None:
     source, options = program.source, program.options
-    texts = excerpt.files(source, program.file.globals, parts, codelet)
+    texts = reference_text.files(source, program.file.globals, parts, codelet)
     if texts is None:
         return None
     folders = tuple(str(folder.resolve()) for folder in program.folders)
-    scalars, arrays = excerpt.parameters(codelet)
+    scalars, arrays = reference_text.parameters(codelet)
     return Excerpt(
         texts, program.macros, folders, scalars, arrays, source.skipped, program.dtype, options.float_literals
     )  # fmt: skip
@@ -285,7 +285,9 @@ def _file_values(program: _Program, chosen: Chosen, codelet: Codelet) -> dict[st
     """What the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
-    values = calls.initial(program.file, {n: p for n, p in scalars.items() if n not in own}, program.options)
+    values = constant_propagation.initial(
+        program.file, {n: p for n, p in scalars.items() if n not in own}, program.options
+    )
     return values | _sizes(codelet, chosen)
 
 
@@ -293,11 +295,13 @@ def _call_values(program: _Program, run: Run) -> dict[str, int | float]:
     """The constants that one call passes, those given with -D first."""
     found: dict[str, int | float] = {}
     if run.caller is not None and run.call is not None:
-        around = calls.at_calls(program.file, run.caller.function, program.options, program.given)
+        around = constant_propagation.at_calls(program.file, run.caller.function, program.options, program.given)
         given = {**around, **program.given}
-        exprs = calls.variables(program.file, run.caller.function, run.caller.body, program.options, given)
+        exprs = constant_propagation.variables(
+            program.file, run.caller.function, run.caller.body, program.options, given
+        )
         for param, arg in zip(run.chosen.function.params, run.call.args, strict=False):
-            value = calls.converted(exprs, param.type, arg)
+            value = constant_propagation.converted(exprs, param.type, arg)
             if value is not None:
                 found[param.name] = value
     return {**found, **program.given}

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from looptune.errors import ParseError
-from looptune.frontend.constants import character, integer
-from looptune.simplify import wrap
-from looptune.source import Span
+from looptune.core.errors import ParseError
+from looptune.core.source import Span
+from looptune.frontend.c_constants import character, integer
+from looptune.ir.simplify import wrap
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<character>(?:u8|[LuU])?'(?:[^'\\]|\\.)+')|(?P<name>[^\W\d]\w*)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from looptune.errors import ParseError, UnsupportedError
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span
 from looptune.frontend.pragma import Located, Pragma
-from looptune.source import Span
 
 VERBS = (
     "codelet", "callsite", "synchronize", "acquire", "allocate", "release", "advancedload", "delegatedstore",

@@ -11,60 +11,60 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from looptune.frontend import syntax as s
-from looptune.frontend.names import resolve, used
+from looptune.frontend import c_ast
+from looptune.frontend.name_resolution import resolve, used
 
 Names = frozenset[str]
 
 
-def live_after(function: s.Block, region: Sequence[s.Item], statics: Names) -> Names:
+def live_after(function: c_ast.Block, region: Sequence[c_ast.Item], statics: Names) -> Names:
     """The variables of ``function`` that may be read after the items of ``region`` have run and before they are
     written. ``statics`` keep their values from one call to the next, and so does what stands at file scope."""
     return _at_end(function, region, statics)[1]
 
 
-def live_before(function: s.Function) -> Names:
+def live_before(function: c_ast.Function) -> Names:
     """The names at file scope that the function may read before it writes them."""
     return _at_end(resolve(function.body, {p.name: f"{p.name}#0" for p in function.params}), (), frozenset())[0]
 
 
-def pointed(function: s.Block) -> Names:
+def pointed(function: c_ast.Block) -> Names:
     """The variables whose address is taken."""
     return frozenset(
-        n.arg.name for n in s.every(function)
-        if isinstance(n, s.Unary) and n.op == "&" and isinstance(n.arg, s.Name)
+        n.arg.name for n in c_ast.every(function)
+        if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
     )  # fmt: skip
 
 
-def repeats(function: s.Block, region: Sequence[s.Item], name: str) -> bool:
+def repeats(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -> bool:
     """The region can run again without the declaration of ``name`` having run again, so that a value stays in it."""
-    if any(isinstance(n, s.Jump) and n.word == "goto" for n in s.every(function)):
+    if any(isinstance(n, c_ast.Jump) and n.word == "goto" for n in c_ast.every(function)):
         return True
     around = _path(function, region)
     inside = False
     for node in around:
-        if inside and isinstance(node, s.For | s.While):
+        if inside and isinstance(node, c_ast.For | c_ast.While):
             return True
         # a loop's own variable is declared before its first pass only
-        if isinstance(node, s.For) and any(isinstance(i, s.Declare) and i.name == name for i in node.init):
+        if isinstance(node, c_ast.For) and any(isinstance(i, c_ast.Declare) and i.name == name for i in node.init):
             return True
-        if isinstance(node, s.Block) and any(isinstance(i, s.Declare) and i.name == name for i in node.items):
+        if isinstance(node, c_ast.Block) and any(isinstance(i, c_ast.Declare) and i.name == name for i in node.items):
             inside = True
-    return not inside and any(isinstance(n, s.For | s.While) for n in around)
+    return not inside and any(isinstance(n, c_ast.For | c_ast.While) for n in around)
 
 
-def _path(node: Any, region: Sequence[s.Item]) -> list[Any]:
+def _path(node: Any, region: Sequence[c_ast.Item]) -> list[Any]:
     """The statements around the region, outermost first."""
-    if isinstance(node, s.Block) and any(i is region[0] for i in node.items if region):
+    if isinstance(node, c_ast.Block) and any(i is region[0] for i in node.items if region):
         return [node]
-    for child in s.children(node):
+    for child in c_ast.children(node):
         found = _path(child, region)
         if found:
             return [node, *found]
     return []
 
 
-def _at_end(function: s.Block, region: Sequence[s.Item], statics: Names) -> tuple[Names, Names]:
+def _at_end(function: c_ast.Block, region: Sequence[c_ast.Item], statics: Names) -> tuple[Names, Names]:
     everything = used((function,))
     end: Names = frozenset()
     while True:
@@ -88,42 +88,42 @@ class _Flow:
     """``seen`` is what is live after ``last``, the last item of the region."""
 
     everything: Names
-    last: s.Item | None
+    last: c_ast.Item | None
     seen: Names = field(default=frozenset())
 
-    def block(self, items: Iterable[s.Item], after: Names, jumps: _Jumps) -> Names:
+    def block(self, items: Iterable[c_ast.Item], after: Names, jumps: _Jumps) -> Names:
         for item in reversed(tuple(items)):
             if item is self.last:
                 self.seen |= after
             after = self.item(item, after, jumps)
         return after
 
-    def item(self, item: s.Item, after: Names, jumps: _Jumps) -> Names:
+    def item(self, item: c_ast.Item, after: Names, jumps: _Jumps) -> Names:
         match item:
-            case s.Declare(name, kind, init):
+            case c_ast.Declare(name, kind, init):
                 kept = after if item.static else after - {name}
                 return kept | used(part for part in (kind, init) if part is not None)
-            case s.Evaluate(expr):
+            case c_ast.Evaluate(expr):
                 return expression(expr, after)
-            case s.Block(items):
+            case c_ast.Block(items):
                 return self.block(items, after, jumps)
-            case s.If(cond, then, other):
+            case c_ast.If(cond, then, other):
                 both = self.block(then.items, after, jumps) | self.block(other.items, after, jumps)
                 return expression(cond, both)
-            case s.For():
+            case c_ast.For():
                 return self.loop(item, after)
-            case s.While():
+            case c_ast.While():
                 return self.while_(item, after)
-            case s.Return(value):
+            case c_ast.Return(value):
                 return frozenset() if value is None else expression(value, frozenset())
-            case s.Jump(word):
+            case c_ast.Jump(word):
                 return jumps.out if word == "break" else jumps.again if word == "continue" else self.everything
-            case s.Mark():
+            case c_ast.Mark():
                 return after
             case _:
                 return self.everything
 
-    def loop(self, item: s.For, after: Names) -> Names:
+    def loop(self, item: c_ast.For, after: Names) -> Names:
         test = after
         while True:
             again = test if item.next is None else expression(item.next, test)
@@ -133,7 +133,7 @@ class _Flow:
                 return self.block(item.init, test, _Jumps(after, after))
             test = new
 
-    def while_(self, item: s.While, after: Names) -> Names:
+    def while_(self, item: c_ast.While, after: Names) -> Names:
         test = after
         while True:
             body = self.block(item.body.items, test, _Jumps(after, test))
@@ -146,11 +146,11 @@ class _Flow:
 def expression(e: Any, after: Names) -> Names:
     """What is live before ``e`` is computed. Only assignments that are sure to happen end a life."""
     match e:
-        case s.Comma(parts):
+        case c_ast.Comma(parts):
             for part in reversed(parts):
                 after = expression(part, after)
             return after
-        case s.Store("", s.Name(name), value):
+        case c_ast.Store("", c_ast.Name(name), value):
             return expression(value, after - {name})
         case _:
             return after | used((e,))

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from looptune.errors import ParseError
-from looptune.source import Span
+from looptune.core.errors import ParseError
+from looptune.core.source import Span
 
 LOOP_FAMILIES = ("hmppcg", "looptune")
 

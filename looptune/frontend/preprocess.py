@@ -20,13 +20,13 @@ from typing import Any
 
 import pcpp
 
-from looptune.errors import ParseError, UnsupportedError, UsageError
+from looptune.core.cache_file import read_file
+from looptune.core.errors import ParseError, UnsupportedError, UsageError
+from looptune.core.source import Span
 from looptune.frontend.condition import evaluated
-from looptune.frontend.lines import joined
+from looptune.frontend.logical_lines import joined
 from looptune.frontend.pragma import Pragma, read
-from looptune.frontend.predefined import GNU, predefined
-from looptune.keeping import read_file
-from looptune.source import Span
+from looptune.frontend.predefined_macros import GNU, predefined
 
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
 _GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from looptune.frontend.unit import CHOICE
-from looptune.ir import Arg, Cast, Directive, Expr, Load, Loop, Node, Stmt, Var, While
-from looptune.rewrite import rewrite
-from looptune.simplify import add, mul
+from looptune.ir.nodes import Arg, Cast, Directive, Expr, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import rewrite
+from looptune.ir.simplify import add, mul
 
 
 def renamed(e: Expr, rename: Mapping[str, str]) -> Expr:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from looptune.errors import UsageError
-from looptune.frontend import syntax as s
-from looptune.frontend.type_names import HEADER_TYPES
-from looptune.ir import Array, Codelet, Scalar
-from looptune.pretty import C_TYPES, declaration
+from looptune.core.errors import UsageError
+from looptune.frontend import c_ast
+from looptune.frontend.c_types import HEADER_TYPES
+from looptune.ir.c_printer import C_TYPES, declaration
+from looptune.ir.nodes import Array, Codelet, Scalar
 
 _WORDS = (
     "signed",
@@ -49,7 +49,7 @@ class Head:
     names: tuple[str, ...] = ()
 
 
-def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
+def head(function: c_ast.Function, codelet: Codelet, file: c_ast.File) -> Head:
     """UsageError where the codelet cannot be a function with this declaration."""
     params = {p.name: p for p in codelet.params}
     before: dict[str, None] = {}
@@ -58,7 +58,7 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
         p = params.get(d.name)
         if not d.name:
             raise UsageError(f"{function.name} has a parameter without a name: write one")
-        if not d.c[0] or isinstance(_leaf(d.type), s.Other):
+        if not d.c[0] or isinstance(_leaf(d.type), c_ast.Other):
             raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
         if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
             raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "
@@ -72,7 +72,7 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
     outside = [p for p in codelet.params if p.name not in own]
     externs = tuple(f"extern {_outside(p, file)};" for p in outside)
     hidden = tuple(p.name for p in outside if any(d.static and d.name == p.name for d in file.globals))
-    result = "void" if function.result == s.Basic("void") else _c(function.result)
+    result = "void" if function.result == c_ast.Basic("void") else _c(function.result)
     listed = ", ".join(d.c[0] for d in function.params)
     text = f"{result} {function.name}({listed if listed else 'void'})"
     return Head(
@@ -80,7 +80,7 @@ def head(function: s.Function, codelet: Codelet, file: s.File) -> Head:
     )
 
 
-def _outside(p: Array | Scalar, file: s.File) -> str:
+def _outside(p: Array | Scalar, file: c_ast.File) -> str:
     """The declaration of what the codelet takes from the file, with its qualifiers; pointers are none of arrays."""
     d = next((d for d in file.globals if d.name == p.name), None)
     if d is None:  # the last value of a counter at file scope
@@ -88,39 +88,43 @@ def _outside(p: Array | Scalar, file: s.File) -> str:
         raise UsageError(f"other functions read {name} at file scope, which C that is built here does not count with: "
                          f"write for (int {name} = …)")  # fmt: skip
     text = d.c[1].partition(" = ")[0]
-    if isinstance(d.type, s.Pointer):
+    if isinstance(d.type, c_ast.Pointer):
         named = _typedef(text)
         return re.sub(rf"\b{named}\b", _c(d.type), text, count=1) if named else text
     kept = [word for word in re.split(rf"\b{p.name}\b", text)[0].split() if word in ("const", "volatile")]
     return " ".join([*kept, declaration(p)])
 
 
-def _end(function: s.Function) -> str:
+def _end(function: c_ast.Function) -> str:
     """The ``return`` of a function that gives one constant."""
-    values = {n.value.text for n in s.every(function.body) if isinstance(n, s.Return) and isinstance(n.value, s.Number)}
+    values = {
+        n.value.text
+        for n in c_ast.every(function.body)
+        if isinstance(n, c_ast.Return) and isinstance(n.value, c_ast.Number)
+    }
     if len(values) > 1:
         raise UsageError(f"{function.name} returns {' or '.join(sorted(values))}, which C that is built here does not: "
                          "make it void")  # fmt: skip
     return f"return {values.pop()};" if values else ""
 
 
-def _leaf(kind: s.Type) -> s.Type:
+def _leaf(kind: c_ast.Type) -> c_ast.Type:
     match kind:
-        case s.Pointer(inner) | s.ArrayOf(inner):
+        case c_ast.Pointer(inner) | c_ast.ArrayOf(inner):
             return _leaf(inner)
     return kind
 
 
-def _rank(kind: s.Type) -> int:
+def _rank(kind: c_ast.Type) -> int:
     match kind:
-        case s.Pointer(inner) | s.ArrayOf(inner):
+        case c_ast.Pointer(inner) | c_ast.ArrayOf(inner):
             return 1 + _rank(inner)
     return 0
 
 
-def _c(kind: s.Type) -> str:
+def _c(kind: c_ast.Type) -> str:
     leaf = _leaf(kind)
-    return C_TYPES[leaf.dtype] if isinstance(leaf, s.Basic) and leaf.dtype != "void" else "void"
+    return C_TYPES[leaf.dtype] if isinstance(leaf, c_ast.Basic) and leaf.dtype != "void" else "void"
 
 
 def _typedef(text: str) -> str:

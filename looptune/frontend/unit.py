@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from looptune.frontend.excerpt import Excerpt
-from looptune.frontend.layout import Layout, layout
+from looptune.core.source import NOWHERE, Span
 from looptune.frontend.preprocess import Preprocessed
+from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.signature import Head
-from looptune.ir import Codelet, Directive, Loop, Node, While
-from looptune.rewrite import rewrite, walk
-from looptune.source import NOWHERE, Span
+from looptune.frontend.source_layout import Layout, layout
+from looptune.ir.nodes import Codelet, Directive, Loop, Node, While
+from looptune.ir.rewrite import rewrite, walk
 
 CHOICE = "{}"
 """The name of a directive whose text holds choices in braces: its one argument is the text."""

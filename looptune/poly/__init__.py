@@ -1,0 +1,1 @@
+"""Dependences, legality and translation validation. The only package that knows isl."""

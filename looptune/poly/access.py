@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from looptune.ir import Codelet, Expr, Load, Scalar, Var
+from looptune.core.source import Span
+from looptune.ir.c_printer import show
+from looptune.ir.def_use import written
+from looptune.ir.nodes import Codelet, Expr, Load, Scalar, Var
+from looptune.ir.rewrite import substitute, walk
 from looptune.poly.domain import Nest, Statement, Unknown
 from looptune.poly.reduction import Accumulation, accumulation
-from looptune.pretty import show
-from looptune.rewrite import substitute, walk
-from looptune.scope import written
-from looptune.source import Span
 
 
 @dataclass(frozen=True, slots=True)

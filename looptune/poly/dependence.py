@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from looptune.poly.access import Access
-from looptune.poly.effort import Effort, TooInvolved, limited
-from looptune.poly.merge import merged
-from looptune.poly.space import Space, union
+from looptune.poly.coalesce import merged
+from looptune.poly.isl_limits import Effort, TooInvolved, limited
+from looptune.poly.isl_objects import Space, union
 
 
 @dataclass(frozen=True, slots=True, eq=False)

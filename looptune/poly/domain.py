@@ -15,14 +15,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from looptune.ir import Array, Assign, Bin, Codelet, Const, Expr, If, Local, Loop, Node, Scalar, Stmt, Un, Var, While
-from looptune.poly.asked import Asked, affine_part, parts
-from looptune.poly.text import Least, constant, least_of, name, text
-from looptune.pretty import show
-from looptune.rewrite import substitute, walk
-from looptune.scope import names_in, written
-from looptune.simplify import is_integer
-from looptune.source import Span
+from looptune.core.source import Span
+from looptune.ir.c_printer import show
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import (
+    Array,
+    Assign,
+    Bin,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Local,
+    Loop,
+    Node,
+    Scalar,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
+from looptune.ir.rewrite import substitute, walk
+from looptune.ir.simplify import is_integer
+from looptune.poly.affine import Least, constant, least_of, name, text
+from looptune.poly.data_conditions import Asked, affine_part, parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,16 @@ from functools import reduce
 
 import islpy as isl
 
-from looptune.ir import Array, Bin, Loop, Select
+from looptune.ir.def_use import idle
+from looptune.ir.nodes import Array, Bin, Loop, Select
+from looptune.ir.rewrite import walk
 from looptune.poly.access import Access
+from looptune.poly.affine import name
+from looptune.poly.coalesce import merged
 from looptune.poly.domain import Statement
-from looptune.poly.effort import TooInvolved, limited
-from looptune.poly.merge import merged
-from looptune.poly.model import Model
-from looptune.poly.space import Space
-from looptune.poly.text import name
-from looptune.rewrite import walk
-from looptune.scope import idle
+from looptune.poly.isl_limits import TooInvolved, limited
+from looptune.poly.isl_objects import Space
+from looptune.poly.scop import Model
 
 MOST = 10**7
 """Operations of isl for one array: a second or so."""

@@ -16,11 +16,11 @@ from typing import Literal
 import islpy as isl
 
 from looptune.poly.access import Access
+from looptune.poly.dataflow import Flow
 from looptune.poly.dependence import Dependence, conflict, shared_op
-from looptune.poly.evident import at_once, kept
-from looptune.poly.flow import Flow
-from looptune.poly.model import Model
-from looptune.poly.space import Order, Piece, union
+from looptune.poly.isl_objects import Order, Piece, union
+from looptune.poly.scop import Model
+from looptune.poly.syntactic_check import at_once, kept
 from looptune.poly.witness import DOES, Broken, Kind, Refused, refused
 
 __all__ = ["DOES", "Around", "Reduction", "Refused", "Verdict", "judge", "parallel"]

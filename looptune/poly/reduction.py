@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from looptune.ir import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
-from looptune.poly.text import NEGATED, bits
-from looptune.rewrite import conjuncts, walk
-from looptune.simplify import is_integer, widens
+from looptune.ir.nodes import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
+from looptune.ir.rewrite import conjuncts, walk
+from looptune.ir.simplify import is_integer, widens
+from looptune.poly.affine import NEGATED, bits
 
 _ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
 
@@ -34,7 +34,7 @@ class Accumulation:
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
     """How the statement accumulates into its target, where that occurs nowhere else in it; else None.
 
-    >>> from looptune.ir import Const
+    >>> from looptune.ir.nodes.nodes import Const
     >>> x = Var("x", "float32")
     >>> accumulation(Assign(x, Bin("-", x, Const(1.0, "float32"))))
     Accumulation(op='+', exact=False, asked=None)

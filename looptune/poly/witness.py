@@ -13,15 +13,15 @@ from typing import Literal
 
 import islpy as isl
 
-from looptune.ir import Loop
+from looptune.core.source import Span, place
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Loop
 from looptune.poly.access import Access
+from looptune.poly.affine import name
 from looptune.poly.dependence import conflict
 from looptune.poly.domain import Statement, Unknown, computed
-from looptune.poly.effort import QUESTION, TooInvolved
-from looptune.poly.space import Space
-from looptune.poly.text import name
-from looptune.scope import names_in
-from looptune.source import Span, place
+from looptune.poly.isl_limits import QUESTION, TooInvolved
+from looptune.poly.isl_objects import Space
 
 Kind = Literal["flow", "anti", "output"]
 _EXAMPLES = 8

@@ -1,0 +1,1 @@
+"""Devices, inputs, reference results, verification and timing."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looptune.runtime.cc import OPTIMISED, complaint, floating, own_symbols_first, undefined_allowed
+from looptune.runtime.c_compiler import OPTIMISED, complaint, floating, own_symbols_first, undefined_allowed
 
 Arrays = Mapping[str, np.ndarray]
 

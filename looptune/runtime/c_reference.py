@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from looptune import cachefolder
-from looptune.frontend.excerpt import ENTRY, Excerpt
-from looptune.frontend.expr import MATH
-from looptune.runtime import cc
+from looptune.core import cache_folder
+from looptune.frontend.lower_expressions import MATH
+from looptune.frontend.reference_text import ENTRY, Excerpt
+from looptune.runtime import c_compiler
 from looptune.runtime.c_program import MAIN, SLOTS, Arrays, Mapped, NoReference, Ran, Text, call, compiled, ran
-from looptune.runtime.processor import cpu_name
+from looptune.runtime.cpu_name import cpu_name
 
 __all__ = ["CReference", "NoReference", "Ran"]
 
@@ -33,13 +33,20 @@ class CReference:
     @property
     def key(self) -> str:
         """Of everything that the program is made of, here."""
-        facts = (MAIN, sorted(self.excerpt.files.items()), self.text.flags, self._types(), cc.version(), cpu_name())
+        facts = (
+            MAIN,
+            sorted(self.excerpt.files.items()),
+            self.text.flags,
+            self._types(),
+            c_compiler.version(),
+            cpu_name(),
+        )
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:20]
 
     @property
     def says(self) -> str:
         """What it is: ``gemm.c compiled by cc 12.2.0``."""
-        return f"{Path(self.excerpt.main).name} compiled by {cc.version()}"
+        return f"{Path(self.excerpt.main).name} compiled by {c_compiler.version()}"
 
     def wider(self) -> CReference:
         """The same text with double for float, in which its own rounding errors show."""
@@ -51,7 +58,7 @@ class CReference:
         path = cache / f"reference-{self.key}"
         if not _is_whole(path):
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=cachefolder.mark()) as folder:
+            with tempfile.TemporaryDirectory(prefix=cache_folder.mark()) as folder:
                 _keep(compiled(self.text, Path(folder)), path)
         return path
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from looptune.errors import UsageError
+from looptune.core.errors import UsageError
 from looptune.frontend import Unit
-from looptune.ir import Array, Codelet, Scalar
-from looptune.runtime import archives
-from looptune.runtime.program import Recorded
-from looptune.runtime.sizes import Problem, problem, shapes
-from looptune.runtime.sources import Given, Number, read
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.runtime import numpy_files
+from looptune.runtime.host_program import Recorded
+from looptune.runtime.input_files import Given, Number, read
+from looptune.runtime.problem_sizes import Problem, problem, shapes
 
 Held = Mapping[str, np.ndarray]
 
@@ -78,7 +78,7 @@ def _digest(arrays: Held) -> str:
 def save(arrays: Held, path: Path) -> Path:
     """The arrays in a .npz file that is there whole or not at all; UsageError where it cannot be written."""
     try:
-        archives.write(path, arrays)
+        numpy_files.write(path, arrays)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return path

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from looptune.escape import dumped
+from looptune.core.escape import dumped
 
 Fact = tuple[str, int | float | str]
 

@@ -1,6 +1,7 @@
 """Searching: spaces, strategies, workers, the store.
 
-The package can be called: ``looptune.tune`` is also the decorator of ``looptune.first_call``, for ``@looptune.tune``.
+The package can be called: ``looptune.tune`` is also the decorator of ``looptune.deploy.autotune``, for
+``@looptune.tune``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 class _Callable(ModuleType):
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return importlib.import_module("looptune.first_call").tune(*args, **named)
+        return importlib.import_module("looptune.deploy.autotune").tune(*args, **named)
 
 
 # As Python's data model has it for modules; a function of this name would hide the package.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looptune.backends.base import Backend
-from looptune.defaults import FINALS_S
-from looptune.ir import Codelet
-from looptune.rewrite import walk
+from looptune.core.settings import FINALS_S
+from looptune.ir.nodes import Codelet
+from looptune.ir.rewrite import walk
 from looptune.runtime.c_reference import CReference
-from looptune.runtime.machine import Machine
+from looptune.runtime.device import Machine
+from looptune.runtime.problem_sizes import Problem
 from looptune.runtime.roofline import Ceiling
-from looptune.runtime.sizes import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from differential import cases, compiled, directives, runners
 from differential.cases import Case, Judged
 from differential.compiled import Ran, Text
 from differential.outcomes import Failure, Report
-from looptune import source_to_source
-from looptune.bake import bake
+from looptune.core.errors import LooptuneError, ResourceError
+from looptune.deploy import source_to_source
 from looptune.deploy.build import as_c, as_python
-from looptune.errors import LooptuneError, ResourceError
 from looptune.frontend import Unit, load
-from looptune.mapping import plan
-from looptune.plans import Plan
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
 
 LIMIT_S = 60
 """Of processor time for one step of one case; alone, and a second time, five times as much."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from differential.programs import Program
-from looptune.analysis import Analysis
-from looptune.errors import LooptuneError
+from looptune.core.errors import LooptuneError
 from looptune.frontend import Unit
-from looptune.frontend.placed import parse_lines
-from looptune.ir import Codelet, Loop
-from looptune.rewrite import rewrite
-from looptune.schedule import Scheduled, schedule
-from looptune.suggest import advised
-from looptune.tune.written import decided
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.rewrite import rewrite
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.suggest import advised
+from looptune.tune.space.pragma_choices import decided
 
 
 @dataclass(frozen=True, slots=True)

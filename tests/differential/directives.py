@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from looptune.ir import Array, Codelet, Loop
-from looptune.rewrite import walk
+from looptune.ir.nodes import Array, Codelet, Loop
+from looptune.ir.rewrite import walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from looptune import pretty
-from looptune.analysis import Analysis
-from looptune.backends import numba_cpu
-from looptune.frontend import type_names
-from looptune.ir import Loop
-from looptune.transforms.base import Change, Site
-from looptune.transforms.unroll import Unroll
+from looptune.backends.numba_cpu import backend
+from looptune.frontend import c_types
+from looptune.ir import c_printer
+from looptune.ir.nodes import Loop
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.directives.base import Change, Site
+from looptune.schedule.directives.unroll import Unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Bug:
 
 def _parentheses() -> None:
     """``a - (b - c)`` is printed without them."""
-    usual = pretty.show
-    pretty.show = lambda e, level=0: usual(e, level - 1 if level == pretty._LEVEL["-"] + 1 else level)  # type: ignore[assignment]
+    usual = c_printer.show
+    c_printer.show = lambda e, level=0: usual(e, level - 1 if level == c_printer._LEVEL["-"] + 1 else level)  # type: ignore[assignment]
 
 
 def _remainder() -> None:
@@ -44,7 +44,7 @@ def _remainder() -> None:
 
 def _unsigned() -> None:
     """``unsigned`` is read as ``int``."""
-    type_names._WORDS["unsigned"] = "int32"
+    c_types._WORDS["unsigned"] = "int32"
 
 
 def _legality() -> None:
@@ -54,8 +54,8 @@ def _legality() -> None:
 
 def _trips() -> None:
     """A loop that is shared out has an iteration too few."""
-    usual = numba_cpu._trips
-    numba_cpu._trips = lambda loop, writer: f"({usual(loop, writer)}) - 1"
+    usual = backend._trips
+    backend._trips = lambda loop, writer: f"({usual(loop, writer)}) - 1"
 
 
 BUGS: Mapping[str, Bug] = {

@@ -17,13 +17,14 @@ from numba import int64, njit, types, void
 
 from differential.compiled import CANARY, PAD
 from differential.programs import Program
-from looptune import interp, targets
-from looptune.backends import sharing
-from looptune.backends.cuda_c_text import file_text
-from looptune.backends.numba_cpu import NumbaCpu
-from looptune.backends.text import ident
-from looptune.ir import Array, Codelet
-from looptune.plans import Plan
+from looptune.backends.codegen.python import ident
+from looptune.backends.cuda.cuda_c_writer import file_text
+from looptune.backends.numba_cpu import parallel_for
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Codelet
+from looptune.lower.plan import Plan
+from looptune.runtime import targets
 
 Arrays = dict[str, np.ndarray]
 
@@ -56,7 +57,7 @@ class Between:
 
 
 def interpreted(codelet: Codelet, held: Between) -> None:
-    interp.run(codelet, held.arrays, held.scalars)
+    interpreter.run(codelet, held.arrays, held.scalars)
 
 
 @cache
@@ -77,13 +78,13 @@ def backwards(args: tuple[Any, ...]) -> Callable[..., None]:
 
 def numba_cpu(plan: Plan, cache_: Path, *, threads: bool) -> Callable[[Between], None]:
     """Compiled for this processor; ``threads``: by all cores, else one chunk after the other, which compiles sooner."""
-    usual = sharing.sharer
-    sharing.sharer = usual if threads else backwards  # type: ignore[assignment]
+    usual = parallel_for.sharer
+    parallel_for.sharer = usual if threads else backwards  # type: ignore[assignment]
     try:
         backend = NumbaCpu(cache_)
         program = backend.load(backend.build(plan))
     finally:
-        sharing.sharer = usual
+        parallel_for.sharer = usual
     return lambda held: program.run(held.arrays, held.scalars)
 
 
@@ -133,7 +134,7 @@ def simulated(plan: Plan, name: str) -> Callable[[Between], None]:
     """The CUDA target's module in Numba's simulator, which is for processes with NUMBA_ENABLE_CUDASIM=1."""
     import simulate
 
-    from looptune.backends.numba_cuda import NumbaCuda
+    from looptune.backends.numba_cuda.backend import NumbaCuda
 
     source = NumbaCuda().emit(plan)
     order = [p.name for p in plan.codelet.params]

@@ -13,8 +13,8 @@ from cuda.core import Device as CudaDevice
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 
-from looptune.backends.driver import SUCCESS, check
-from looptune.backends.readonly import readonly_apart
+from looptune.backends.cuda.driver import SUCCESS, check
+from looptune.backends.numba_cuda.noalias import readonly_apart
 from looptune.deploy.runtime.lookup import Device
 
 UNTIMED = 2

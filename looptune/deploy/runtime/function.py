@@ -12,7 +12,7 @@ import numpy as np
 from looptune.deploy.runtime.arguments import Parameter, Shape, integer
 from looptune.deploy.runtime.independent import independent
 from looptune.deploy.runtime.lookup import Device, Match, look_up, warned
-from looptune.deploy.runtime.reach import Reach, reached, too_short
+from looptune.runtime.array_reach import Reach, reached, too_short
 from looptune.runtime.c_program import NoReference, Text
 from looptune.runtime.tolerance import Doubt, compare, nudged
 

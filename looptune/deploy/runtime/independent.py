@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from looptune.runtime.c_compiler import compiler
 from looptune.runtime.c_program import NoReference, Text, compiled, ran, shared
-from looptune.runtime.cc import compiler
 
 
 def independent(

@@ -1,0 +1,1 @@
+"""One figure a module. The only package that knows matplotlib."""

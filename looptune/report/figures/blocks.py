@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from looptune.report.study import Study
+from looptune.tune.results.study import Study
 
 _NUMBER = re.compile(r"loop (\d+)(?:\.\d+)?")
 _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORECASE)

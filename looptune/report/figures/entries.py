@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from looptune.report.result import Entry
-from looptune.report.study import Study, names_of
+from looptune.tune.results.result import Entry
+from looptune.tune.results.study import Study, names_of
 
 NAMES = ("sequential", "default", "hand-written", "library", "tuned")
 BREAK = 3.0

@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from looptune.report.best import condensed
-from looptune.report.study import Study
+from looptune.report.best_table import condensed
+from looptune.tune.results.study import Study
 
 _FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
 _ORDER = re.compile(r"permute\s+(.+)")

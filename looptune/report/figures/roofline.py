@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from looptune.report.study import Study
+from looptune.tune.results.study import Study
 
 ENTRIES = ("default", "hand-written", "tuned")
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from looptune.report.study import Study
-from looptune.tune.space import Configuration
-from looptune.tune.table import coordinates
+from looptune.tune.results.study import Study
+from looptune.tune.space.space import Configuration
+from looptune.tune.space.table_view import coordinates
 
 SHOWN = 6
 """Parameters of a kernel that are shown: those that matter most."""

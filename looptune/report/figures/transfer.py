@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from looptune.report.study import Study
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.timing import Speedup, paired, summary
-from looptune.tune.store import Row
+from looptune.tune.results.study import Study
+from looptune.tune.store.store import Row
 
 UNKNOWN = "not measured"
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from looptune import plugins
-from looptune.errors import UsageError
-from looptune.plugins import Plugin
+from looptune.core import plugins
+from looptune.core.errors import UsageError
+from looptune.core.plugins import Plugin
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.evolutionary import Evolutionary
 from looptune.tune.strategies.exhaustive import Exhaustive

@@ -22,10 +22,10 @@ from importlib.util import find_spec
 from math import inf
 from typing import ClassVar, TypeVar
 
-from looptune.errors import UsageError
-from looptune.tune.product import view_of
-from looptune.tune.space import Configuration, Space
-from looptune.tune.view import View
+from looptune.core.errors import UsageError
+from looptune.tune.space.product_view import view_of
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.space.view import View
 
 Wave = Sequence[int]
 """Points that are asked for at once, whatever they cost; what is sent for it means nothing."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf
 from typing import ClassVar
 
-from looptune.tune.axes import Axis
+from looptune.tune.space.axes import Axis
 from looptune.tune.strategies.base import Best, Search, Sequential
 
 POPULATION, TOURNAMENT = 12, 3

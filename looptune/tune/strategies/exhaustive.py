@@ -13,10 +13,10 @@ from heapq import merge
 from itertools import accumulate, chain
 from typing import ClassVar
 
-from looptune.tune.space import Configuration, Space
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.space.view import View
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import scouted
-from looptune.tune.view import View
 
 
 class Exhaustive(Strategy):

@@ -14,10 +14,10 @@ from collections import deque
 from math import inf
 from typing import ClassVar
 
-from looptune.tune.space import Configuration, Space
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.space.view import View
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import Random
-from looptune.tune.view import View
 
 PROBE, SETTLE = 1, 25
 MARGIN = 1.1

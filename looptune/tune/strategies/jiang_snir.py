@@ -27,7 +27,7 @@ from itertools import chain, product
 from math import inf
 from typing import ClassVar
 
-from looptune.tune.axes import Axis
+from looptune.tune.space.axes import Axis
 from looptune.tune.strategies.base import Best, Search, Sequential, Steps
 
 Probe = Callable[[int], Steps[float]]

@@ -18,12 +18,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from looptune.tune import surrogate
-from looptune.tune.space import Configuration, Space
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.space.table_view import Table
+from looptune.tune.space.view import View
+from looptune.tune.strategies import gaussian_process
 from looptune.tune.strategies.base import Search, Sequential
 from looptune.tune.strategies.random import drawn, permuted
-from looptune.tune.table import Table
-from looptune.tune.view import View
 
 FIRST, APART = 4, 40
 """Points before the first fit, each the farthest of so many random ones."""
@@ -48,7 +48,7 @@ class Model(Sequential):
         self._drawn: dict[int, Configuration] = {}
         """Of a space too large to list, what the candidates are."""
         self._table = Table(())
-        self._shape: surrogate.Shape | None = None
+        self._shape: gaussian_process.Shape | None = None
 
     def search(self) -> Search:
         starts = list(self.view.parts())
@@ -131,18 +131,20 @@ class Model(Sequential):
         if len(timed) < len(fitted):
             some = np.isin(fitted, timed)
             assert self._shape is not None, "an improvement has a shape"
-            expected = expected * surrogate.feasible(self._apart(fitted), some, self._apart(fitted, rest), self._shape)
+            expected = expected * gaussian_process.feasible(
+                self._apart(fitted), some, self._apart(fitted, rest), self._shape
+            )
         return rest[int(expected.argmax())]
 
     def _improvement(self, timed: list[int], rest: list[int], refit: bool) -> np.ndarray:
         """``refit``: choose the shape of the process anew."""
-        y = surrogate.targets(np.array([self.costs[self._points[k]] for k in timed]))
+        y = gaussian_process.targets(np.array([self.costs[self._points[k]] for k in timed]))
         points, apart = self._table.features - self._table.features.mean(axis=0), self._apart(timed)
-        weights = surrogate.weights(points[timed], y)
+        weights = gaussian_process.weights(points[timed], y)
         trend, ahead = points[timed] @ weights, points[rest] @ weights
         if self._shape is None or refit:
-            self._shape = surrogate.shape(apart, y - trend, points.shape[1])
-        return surrogate.improvement(apart, y, self._apart(timed, rest), self._shape, trend, ahead)
+            self._shape = gaussian_process.shape(apart, y - trend, points.shape[1])
+        return gaussian_process.improvement(apart, y, self._apart(timed, rest), self._shape, trend, ahead)
 
     def _fitted(self, known: list[int]) -> list[int]:
         if len(known) <= RECENT:

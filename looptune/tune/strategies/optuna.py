@@ -12,7 +12,7 @@ from functools import partial
 from math import inf, log
 from typing import Any, ClassVar
 
-from looptune.tune.axes import Axis, settled
+from looptune.tune.space.axes import Axis, settled
 from looptune.tune.strategies.base import Search, Sequential
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from math import ceil, inf
 from typing import Any, ClassVar
 
-from looptune.tune.axes import settled
+from looptune.tune.space.axes import settled
 from looptune.tune.strategies.base import Search, Sequential
 
 REPEATED = 20

@@ -17,9 +17,9 @@ from itertools import chain, islice
 from math import isqrt
 from typing import ClassVar
 
-from looptune.tune.space import Configuration, Section, Space
+from looptune.tune.space.space import Configuration, Section, Space
+from looptune.tune.space.view import View
 from looptune.tune.strategies.base import Strategy
-from looptune.tune.view import View
 
 # Three rounds are indistinguishable from random to a handful of queries; six cost 10 us and leave no visible pattern.
 _ROUNDS = 6

@@ -1,0 +1,1 @@
+"""Source text of kernels: what the targets have in common."""

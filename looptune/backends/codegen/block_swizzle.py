@@ -1,0 +1,99 @@
+"""Which place of the grid a block takes, where that is not the one it is launched for: lines that find out.
+
+    number = blockIdx.y * columns + blockIdx.x              raster 4: strips of 4 rows, each column after column
+    strip = number / (4 * columns) * 4
+    number = number - strip * columns
+    rows = min(4, all - strip)
+    y = strip + number % rows;  x = number / rows
+
+    mine = blocks of row blockIdx.y                         pack: row q, and behind it the last row but q
+    y = blockIdx.x < mine ? blockIdx.y : 31 - blockIdx.y
+    x = first of row y + blockIdx.x - (blockIdx.x < mine ? 0 : mine)
+
+Where both are asked for, strips are of the grid that is launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.ir.nodes import Const, Expr, Loop, Var
+from looptune.ir.simplify import add, div, largest, mul, smallest, sub
+from looptune.lower.passes.grid_compaction import Packed
+from looptune.lower.plan import Kernel, launched_grid
+
+COLUMNS, ALL = "columns__raster", "all__raster"
+NUMBER, STRIP, ROWS = "number__raster", "strip__raster", "rows__raster"
+ALONG, DOWN, MINE = "along__pack", "down__pack", "mine__pack"
+
+
+def placed(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
+    """The numbers of the block; the writer's ``own`` say what they are from then on."""
+    if rastered(kernel):
+        yield from _raster(kernel, writer, indent)
+        writer.own = {**writer.own, "block x": "x__raster", "block y": "y__raster"}
+    if kernel.packing is not None:
+        yield from _pack(kernel.packing, writer, indent)
+        writer.own = {**writer.own, "block x": "x__pack", "block y": "y__pack"}
+
+
+def rastered(kernel: Kernel) -> bool:
+    """Its grid has two dimensions, and blocks take strips of it."""
+    return kernel.raster > 0 and {"x", "y"} <= {dim for dim, _ in kernel.sides}
+
+
+def _raster(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
+    along = {dim: whole(count, writer) for (dim, _), count in zip(kernel.sides, launched_grid(kernel), strict=True)}
+    most = writer.unsigned(str(kernel.raster))
+    yield indent + writer.new("uint32", COLUMNS, along["x"])
+    yield indent + writer.new("uint32", ALL, along["y"])
+    at = f"{writer.block_number('y', 'uint32')} * {COLUMNS} + {writer.block_number('x', 'uint32')}"
+    yield indent + writer.new("uint32", NUMBER, at)
+    yield indent + writer.new("uint32", STRIP, f"{writer.quotient(NUMBER, f'({most} * {COLUMNS})')} * {most}")
+    yield indent + writer.set(NUMBER, f"{NUMBER} - {STRIP} * {COLUMNS}", "uint32")
+    left = f"{ALL} - {STRIP}"
+    yield indent + writer.new("uint32", ROWS, writer.pick(f"{left} < {most}", left, most))
+    yield indent + writer.new("uint32", "y__raster", f"{STRIP} + {NUMBER} % {ROWS}")
+    yield indent + writer.new("uint32", "x__raster", writer.quotient(NUMBER, ROWS))
+
+
+def _pack(packing: Packed, writer: KernelWriter, indent: str) -> Iterator[str]:
+    x, y = "x__pack", "y__pack"
+    yield indent + writer.new("uint32", ALONG, writer.block_number("x", "uint32"))
+    yield indent + writer.new("uint32", DOWN, writer.block_number("y", "uint32"))
+    for name in (DOWN, y):
+        writer.bind(name, True)
+    yield indent + writer.new("uint32", MINE, whole(_length(packing, DOWN), writer))
+    here = f"{ALONG} < {MINE}"
+    below = f"{writer.unsigned(str(packing.rows - 1))} - {DOWN}"
+    yield indent + writer.new("uint32", y, writer.pick(here, DOWN, below))
+    before = writer.pick(here, writer.unsigned("0"), MINE)
+    if not packing.exact:
+        beyond = writer.either(f"{y} == {DOWN}", f"{ALONG} - {MINE} >= {whole(_length(packing, y), writer)}")
+        yield indent + writer.when(writer.both(f"{ALONG} >= {MINE}", f"({beyond})"))
+        yield f"{indent}    {writer.leave}"
+    yield indent + writer.new("uint32", x, f"{whole(_first(packing, y), writer)} + {ALONG} - ({before})")
+    for name in (DOWN, y):
+        writer.unbind(name)
+
+
+def _first(packing: Packed, row: str) -> Expr:
+    """The first block of a row that has something to do; as many as there are columns where none has."""
+    if packing.a < 0:
+        return Const(0)
+    least = div(sub(Const(packing.a - 1 - packing.c), mul(Const(packing.b), Var(row))), Const(packing.a))
+    return smallest(largest(Const(0), least), Const(packing.columns))
+
+
+def _length(packing: Packed, row: str) -> Expr:
+    """How many blocks of a row have."""
+    if packing.a > 0:
+        return sub(Const(packing.columns), _first(packing, row))
+    end = div(add(mul(Const(packing.b), Var(row)), Const(packing.c - packing.a)), Const(-packing.a))
+    return smallest(largest(Const(0), end), Const(packing.columns))
+
+
+def whole(e: Expr, writer: KernelWriter) -> str:
+    """An integer of the host's, in 64 signed bits."""
+    return writer.limit(Loop("", Const(0), e, ()), False)

@@ -1,0 +1,240 @@
+"""Expressions in C, in the three readings that ``text`` gives them: a value, a number that is not wrapped, a place.
+
+    value      C's own: every operation in its type; signed integers wrap
+    bound      long long, of sizes and loop variables
+    index      unsigned int, modulo 2**32: sums and products need no sign
+
+A variable is known by what it is declared as (``kinds``), which for a counter is not the type it has in the program.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from looptune.backends.codegen.python import enclosed, never_negative
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
+from looptune.ir.nodes import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
+from looptune.ir.simplify import extreme, is_integer, widens
+
+LEVEL = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+}  # fmt: skip
+UNARY, ATOM = 11, 12
+"""How tightly C's operators bind."""
+COMPARED = ("<", "<=", ">", ">=", "==", "!=")
+_SIGNED = ("int8", "int16", "int32", "int64")
+
+
+class CValues(KernelWriter):
+    """``types`` are the names of C's types."""
+
+    types: ClassVar[Mapping[str, str]]
+    wide_suffix: ClassVar[str]
+    """Of a constant of 64 bits."""
+    functions: dict[str, str]
+
+    @abstractmethod
+    def special(self, value: float, dtype: str) -> str:
+        """A NaN or an infinity."""
+
+    @abstractmethod
+    def function(self, fn: str, dtype: str) -> str:
+        """The name of a function of math.h for a type."""
+
+    @abstractmethod
+    def inline(self, result: str) -> str:
+        """What the definition of a helper begins with."""
+
+    def cast(self, dtype: str, text: str, level: int = 0) -> str:
+        """``text``, which binds as a cast's operand does, in another type."""
+        return enclosed(f"({self.types[dtype]}){text}", UNARY, level)
+
+    def least(self, op: str, dtype: str, a: str, b: str) -> str:
+        """The least or the greatest of two: where one is a NaN, the first."""
+        name, kind = f"{op}_{dtype}", self.types[dtype]
+        sign = "<" if op == "min" else ">"
+        self.functions[name] = (
+            f"{self.inline(kind)} {name}({kind} a, {kind} b)\n{{\n    return b {sign} a ? b : a;\n}}\n"
+        )
+        return f"{name}({a}, {b})"
+
+    def element(self, load: Load) -> str:
+        if load.array in self.tiles:
+            return f"{load.array}[{self.far(load.index[0])}]"
+        return f"{self.name(load.array)}[{self.far(self.place(load))}]"
+
+    def long(self, e: Expr) -> str:
+        return f"{int(e.value)}u" if isinstance(e, Const) else self.cast("uint64", self.unsigned_index(e, UNARY))
+
+    def variable(self, var: Var, dtype: str, level: int = 0) -> str:
+        """In the type that is asked for."""
+        text = self.name(var.name)
+        return text if self.kinds.get(var.name, var.dtype) == dtype else self.cast(dtype, text, level)
+
+    def value(self, e: Expr, level: int = 0) -> str:
+        """``e`` with C's value and, but for the narrowest integers, its type."""
+        match e:
+            case Const():
+                return enclosed(self.literal(e), UNARY if opens_with_minus(e) else ATOM, level)
+            case Var():
+                return self.variable(e, e.dtype, level)
+            case Load():
+                return self.element(e)
+            case Cast("bool", arg):
+                return f"({self.condition(arg)})"
+            case Cast(dtype, arg):
+                return self.cast(dtype, self.value(arg, UNARY), level)
+            case Select(smooth=True) if (found := extreme(e)) is not None:
+                op, *both = found
+                return self.call(f"f{op}", [self.value(one) for one in both], e.dtype, level)
+            case Select(cond, then, other):
+                return f"({self.condition(cond)} ? {self.value(then)} : {self.value(other)})"
+            case Call(fn, args, dtype):
+                return self.call(fn, [self.value(a) for a in args], dtype, level)
+            case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
+                return f"({self.condition(e)})"
+            case Un(op, arg):
+                return self.negative(op, arg, level)
+            case Bin("min" | "max" as op, lhs, rhs):
+                return self.least(op, e.dtype, self.value(lhs), self.value(rhs))
+            case Bin(op, lhs, rhs):
+                return self.binary(op, lhs, rhs, level)
+        raise AssertionError(f"no C for {e}")
+
+    def negative(self, op: str, arg: Expr, level: int) -> str:
+        if op == "-" and arg.dtype in _SIGNED and not isinstance(arg, Const):
+            wide = self.wrapping(arg.dtype)
+            return self.cast(arg.dtype, f"(0 - {self.cast(wide, self.value(arg, UNARY))})", level)
+        text = f"{op}{self.value(arg, ATOM)}"
+        if is_integer(arg.dtype) and self.narrow(arg.dtype):
+            return self.cast(arg.dtype, f"({text})", level)
+        return enclosed(text, UNARY, level)
+
+    def binary(self, op: str, lhs: Expr, rhs: Expr, level: int) -> str:
+        own, dtype = LEVEL[op], lhs.dtype
+        if op in ("+", "-", "*", "<<") and dtype in _SIGNED and not self.small(Bin(op, lhs, rhs)):
+            wide = self.wrapping(dtype)
+            a = self.cast(wide, self.value(lhs, UNARY), own)
+            b = self.value(rhs, own + 1) if op == "<<" else self.cast(wide, self.value(rhs, UNARY), own + 1)
+            return self.cast(dtype, f"({a} {op} {b})", level)
+        text = f"{self.value(lhs, own)} {op} {self.value(rhs, own + 1)}"
+        if is_integer(dtype) and self.narrow(dtype):
+            return self.cast(dtype, f"({text})", level)
+        return enclosed(text, own, level)
+
+    def small(self, e: Expr) -> bool:
+        """``e`` is made of sizes, loop variables and constants, so that it does not overflow where C's rules hold."""
+        match e:
+            case Const(_, dtype):
+                return dtype == "int32"
+            case Var(name, dtype):
+                return dtype == "int32" and name in self.kinds
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
+                return self.small(lhs) and self.small(rhs)
+        return False
+
+    def narrow(self, dtype: str) -> bool:
+        """C computes in int what has this type."""
+        return dtype.endswith(("int8", "int16"))
+
+    def wrapping(self, dtype: str) -> str:
+        """The unsigned type in which sums of a signed one wrap."""
+        return "uint64" if dtype == "int64" else "uint32"
+
+    def literal(self, c: Const) -> str:
+        if not is_integer(c.dtype):
+            return self.number(float(c.value), c.dtype)
+        value = int(c.value)
+        if value in LEAST:
+            return f"({self.literal(Const(value + 1, c.dtype))} - 1)"
+        suffix = {"int64": self.wide_suffix, "uint32": "u", "uint64": f"u{self.wide_suffix}"}
+        return f"{value}{suffix.get(c.dtype, '')}"
+
+    def number(self, value: float, dtype: str) -> str:
+        """The shortest decimal that is read as the value."""
+        with np.errstate(over="ignore"):
+            rounded = np.dtype(dtype).type(value)
+        if not np.isfinite(rounded):
+            return self.special(float(rounded), dtype)
+        return decimal(Const(value, dtype)) + "f" * (dtype == "float32")
+
+    def call(self, fn: str, args: list[str], dtype: str, level: int) -> str:
+        text = f"{self.function(fn, dtype)}({', '.join(args)})"
+        return self.cast(dtype, text, level) if is_integer(dtype) else text
+
+    def condition(self, e: Expr) -> str:
+        match e:
+            case Bin("&&" | "||" as op, lhs, rhs):
+                return f"({self.condition(lhs)} {op} {self.condition(rhs)})"
+            case Bin(op, lhs, rhs) if op in COMPARED:
+                below = LEVEL["<"] + 1
+                if self.same_sign(lhs) and self.same_sign(rhs):
+                    return f"{self.unsigned_index(lhs, below)} {op} {self.unsigned_index(rhs, below)}"
+                if self.small(lhs) and self.small(rhs):
+                    return f"{self.wide(lhs, below)} {op} {self.wide(rhs, below)}"
+                return f"{self.value(lhs, below)} {op} {self.value(rhs, below)}"
+            case Un("!", arg):
+                return f"!({self.condition(arg)})"
+        return f"{self.value(e, LEVEL['!='] + 1)} != 0"
+
+    def bound(self, e: Expr, level: int = 0) -> str:
+        """As ``wide``, but a constant is as short as it can be."""
+        if isinstance(e, Const) and abs(e.value) < 2**31:
+            text = str(int(e.value))
+            return enclosed(text, UNARY if e.value < 0 else ATOM, level)
+        return self.wide(e, level)
+
+    def wide(self, e: Expr, level: int = 0) -> str:
+        """``e`` in 64 signed bits."""
+        match e:
+            case Const(value):
+                return self.value(Const(int(value), "int64"), level)
+            case Var() if is_integer(e.dtype):
+                return self.variable(e, "int64", level)
+            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
+                return self.wide(arg, level)
+            case Bin("min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+                return self.least(op, "int64", self.wide(lhs), self.wide(rhs))
+            case Bin("+" | "-" | "*" | "/" | "%" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+                own = LEVEL[op]
+                return enclosed(f"{self.wide(lhs, own)} {op} {self.bound(rhs, own + 1)}", own, level)
+            case Un("-", arg) if arg.dtype in _SIGNED:
+                return enclosed(f"-{self.wide(arg, ATOM)}", UNARY, level)
+            case Select(cond, then, other):
+                return f"({self.condition(cond)} ? {self.wide(then)} : {self.wide(other)})"
+            case Cast("int64"):
+                return self.value(e, level)
+        return self.cast("int64", self.value(e, UNARY), level)
+
+    def keeps(self, dtype: str, arg: Expr) -> bool:
+        """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
+        return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
+
+    def unsigned_index(self, e: Expr, level: int = 0) -> str:
+        """``e`` modulo 2**32."""
+        match e:
+            case Const(n):
+                return str(int(n)) if 0 <= n < 2**31 else f"{int(n) % 2**32}u"
+            case Var() if is_integer(e.dtype):
+                return self.variable(e, "uint32", level)
+            case Bin("+" | "-" | "*" as op, lhs, rhs):
+                own = LEVEL[op]
+                text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
+                return enclosed(text, own, level)
+            case Bin("/" | "%" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
+                own = LEVEL[op]
+                text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
+                return enclosed(text, own, level)
+            case Bin("min" | "max" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
+                return self.least(op, "uint32", self.unsigned_index(lhs), self.unsigned_index(rhs))
+        return self.cast("uint32", self.wide(e, UNARY), level)
+
+    def counts(self, e: Expr) -> bool:
+        """It is a number of iterations or a place, which 32 bits hold: of sizes, counters and constants."""
+        return self.small(e) and never_negative(e, self.nonnegative)

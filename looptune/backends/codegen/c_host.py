@@ -1,0 +1,72 @@
+"""The host's side of a plan in C: what a launching function does, whatever launches.
+
+for (long long t = 0; t < tmax; t += 1) {
+    const long long x = (ny + 31) / 32, y = (nx + 7) / 8;
+    if (x > 0 && y > 0) ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from looptune.backends.codegen.c import CWriter
+from looptune.backends.codegen.c_expressions import LEVEL
+from looptune.ir.nodes import Scalar
+from looptune.ir.simplify import is_integer
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
+
+Spelled = Callable[[Kernel, Sequence[str]], str]
+"""A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""
+
+
+def host_writer(plan: Plan, writer: CWriter) -> CWriter:
+    """The writer as one for the host, where parameters have the types that the C function gives them."""
+    writer.counters, writer.nonnegative = set(), set()
+    writer.kinds = {p.name: p.dtype for p in plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    return writer
+
+
+def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+    for step in found:
+        match step:
+            case Launch(kernel):
+                yield from _launch(kernel, writer, indent, spelled)
+            case HostLoop() if step.persistent:
+                yield indent + spelled(whole(step), ())
+            case HostLoop(var, lo, hi, stride, body):
+                name, wide = writer.name(var), writer.types["int64"]
+                begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)
+                yield f"{indent}for ({begins}; {name} < {ends}; {name} += {stride}) {{"
+                writer.kinds[var] = "int64"
+                yield from steps(body, writer, indent + "    ", spelled)
+                del writer.kinds[var]
+            case HostIf(cond, then, other):
+                yield indent + writer.when(writer.condition(cond))
+                yield from steps(then, writer, indent + "    ", spelled)
+                if other:
+                    yield indent + writer.otherwise()
+                    yield from steps(other, writer, indent + "    ", spelled)
+
+
+def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+    """Without blocks there is nothing to launch."""
+    counts = []
+    for dim, axis in kernel.sides:
+        per = axis.step * kernel.threads(dim)
+        hi = writer.wide(axis.hi, LEVEL["-"])
+        lo = writer.bound(axis.lo, LEVEL["-"] + 1)
+        span = hi if lo == "0" else f"{hi} - {lo}"
+        count = f"({span} + {per - 1}) / {per}" if per > 1 else span
+        if kernel.packing is not None and dim != "z":
+            count = str(kernel.packing.blocks["xy".index(dim)])
+        counts.append((f"{dim}__blocks", count))
+    if not counts:
+        yield indent + spelled(kernel, ("1", "1", "1"))
+        return
+    opened, inside = writer.scope(indent)
+    yield from opened
+    text = ", ".join(f"{name} = {value}" for name, value in counts)
+    yield f"{inside}const {writer.types['int64']} {text};"
+    yield inside + writer.when(writer.both(*(f"{name} > 0" for name, _ in counts)))
+    along = dict(zip((dim for dim, _ in kernel.sides), (name for name, _ in counts), strict=True))
+    yield f"{inside}    " + spelled(kernel, [along.get(dim, "1") for dim in ("x", "y", "z")])

@@ -1,0 +1,161 @@
+"""The body of a kernel, in any language: who a thread is, then a block with tiles, a team, or a thread on its own.
+
+    i = blockIdx.y * 8 + threadIdx.y;  j = blockIdx.x * 32 + threadIdx.x
+    if (i >= n || j >= n) return;
+    the statements of an iteration
+
+``check_limits`` says what of it no block can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, shared_tiles, team, temporal_tiles
+from looptune.backends.codegen.python import never_negative
+from looptune.backends.codegen.signature import counters, extent_names, extents
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.core.errors import ResourceError
+from looptune.ir.def_use import names
+from looptune.ir.nodes import Const, Loop, Var
+from looptune.ir.rewrite import walk
+from looptune.lower.passes import shared_memory
+from looptune.lower.passes.if_conversion import speculated
+from looptune.lower.passes.lane_registers import LANE, kept
+from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, kernels_in, value
+
+MAX_THREADS = 1024
+"""Threads per block, on every GPU since compute capability 2.0."""
+MAX_THREADS_AT_ONCE = 2048
+"""A multiprocessor runs no more, whatever the GPU."""
+MOST_ELEMENTS = 2**31
+"""Of an array: places are counted in 32 bits, and what is added to them stays below as much again."""
+MAX_SHARED_BYTES = 48 * 1024
+"""Per block, where a kernel does not ask for more."""
+
+
+def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+    """The lines between the kernel's parameters and its end."""
+    kernel = kept(speculated(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
+    writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
+    writer.nonnegative = writer.counters | extents(plan)
+    writer.counted, writer.most, writer.starts = set(), {}, {}
+    writer.products_apart = kernel.products_apart
+    writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
+    if kernel.vectors:
+        yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
+    for v in (v for v in kernel.locals if v.shape):
+        yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
+    launched = writer.own
+    yield from block_swizzle.placed(kernel, writer, "    ")
+    if kernel.overlap is not None:
+        yield from temporal_tiles.together(kernel, plan, writer)
+    else:
+        yield from _threads(plan, kernel, writer)
+    writer.own = launched
+
+
+def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
+    """What each thread does, by where it is."""
+    stage = shared_memory.staged(kernel, plan)
+    bounds, live = [], []
+    for dim, axis in kernel.sides:
+        var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+        yield from (f"    {line}" for line in _axis(kernel, dim, axis, writer, stage is not None))
+        if axis is not kernel.deep and not (stage is not None and _even(kernel, dim, axis)):
+            bounds.append(f"{var} >= {writer.limit(axis, unsigned)}")
+            live.append(f"{var} < {writer.limit(axis, unsigned)}")
+    for axis in kernel.loops:
+        writer.bind(axis.var, never_negative(axis.lo, writer.nonnegative))
+        writer.begins(axis)
+    if stage is not None:
+        writer.tiles = frozenset(t.name for t in stage.tiles)
+        yield from shared_tiles.together(kernel, stage, writer, writer.both(*live))
+        writer.tiles = frozenset()
+    elif kernel.team is not None:
+        yield from team.together(kernel, writer, writer.both(*live))
+    else:
+        if bounds:
+            yield "    " + writer.when(writer.either(*bounds))
+            yield f"        {writer.leave}"
+        yield from writer.block(kernel.body, "    ")
+    for axis in kernel.loops:
+        for name in (axis.var, axis.var + shared_memory.THREAD, axis.var + shared_memory.FIRST):
+            writer.unbind(name)
+
+
+def _axis(kernel: Kernel, dim: Dimension, axis: Loop, writer: KernelWriter, staged: bool) -> Iterator[str]:
+    """The iteration of one loop of the grid that a thread has."""
+    var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
+    kind = "uint32" if unsigned else "int64"
+    counter = writer.block_number(dim, kind)
+    if axis is not kernel.deep:
+        counter = f"{counter} * {kernel.threads(dim)} + {writer.thread(dim)}"
+    scaled = counter if axis.step == 1 else f"({counter}) * {axis.step}"
+    lo = writer.bound(axis.lo)
+    yield writer.new(kind, var, scaled if lo == "0" else f"{lo} + {scaled}")
+    if staged and axis is not kernel.deep:
+        own = axis.var + shared_memory.THREAD
+        yield writer.new("uint32", own, writer.thread(dim))
+        back = f"{own} * {axis.step}" if axis.step > 1 else own
+        yield writer.new(kind, axis.var + shared_memory.FIRST, f"{var} - {back}")
+        writer.bind(own, True)
+        writer.bind(axis.var + shared_memory.FIRST, unsigned)
+
+
+def _even(kernel: Kernel, dim: Dimension, axis: Loop) -> bool:
+    """Every thread of every block has an iteration."""
+    match axis.lo, axis.hi:
+        case Const(int(lo)), Const(int(hi)):
+            return (hi - lo) % (axis.step * kernel.threads(dim)) == 0
+    return False
+
+
+def shared_bytes(plan: Plan, kernel: Kernel) -> int:
+    """Bytes of shared memory that a block needs."""
+    if kernel.steps:
+        return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
+    if kernel.overlap is not None:
+        return temporal_tiles.shared_bytes(kernel, plan)
+    stage = shared_memory.staged(kernel, plan)
+    return team.shared_bytes(kernel) + (shared_memory.shared_bytes(stage.tiles) if stage is not None else 0)
+
+
+def check_limits(plan: Plan) -> None:
+    """ResourceError where a block has too many threads, or needs too much shared memory; see ``check_elements``."""
+    check_elements(plan)
+    for k in plan.launched:
+        _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
+        if k.steps and k.bounds * k.block[0] > MAX_THREADS_AT_ONCE:
+            most = MAX_THREADS_AT_ONCE // k.block[0]
+            raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
+                                f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip
+        _check(k.name, shared_bytes(plan, k), "bytes of shared memory", MAX_SHARED_BYTES)
+
+
+def check_elements(plan: Plan) -> None:
+    """ResourceError where an array of known extents has more elements than places in 32 bits tell apart."""
+    for array in device_arrays(plan.codelet, plan.resident):
+        extents = [int(n.value) for n in array.shape if isinstance(n, Const)]
+        if len(extents) == len(array.shape) and prod(extents) > MOST_ELEMENTS:
+            said = f"{array.name} has {prod(extents)} elements, the limit is {MOST_ELEMENTS}"
+            raise ResourceError(f"{said}: kernels for GPUs count places in 32 bits", array.span)
+
+
+def check_capability(plan: Plan, arch: str) -> None:
+    """ResourceError where a kernel copies to shared memory while it computes, or its blocks wait for each other, and
+    the device cannot do that."""
+    capability = int(arch.removeprefix("sm_"))
+    if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.launched):
+        raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
+    for k in plan.kernels:
+        ahead = any(f.staged and f.buffers > 1 for f in walk(k.body) if isinstance(f, Loop))
+        if ahead and capability < memory_ops.LEAST_CAPABILITY:
+            raise ResourceError(f"{k.name} fills tiles ahead, which needs sm_{memory_ops.LEAST_CAPABILITY}, "
+                                f"this is {arch}: stage with one buffer")  # fmt: skip
+
+
+def _check(kernel: str, needed: int, what: str, most: int) -> None:
+    if needed > most:
+        raise ResourceError(f"{kernel} needs {needed} {what} per block, the limit is {most}")

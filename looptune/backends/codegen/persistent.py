@@ -1,0 +1,115 @@
+"""The body of a persistent kernel, in any language: host loops and launches, as each block of the kernel goes through.
+
+    while k__step < n:                               a host loop, in every block
+        k = uint32(k__step);  k__step += 1
+        block = blockIdx.x                           a launch: this block takes the part of one after the other
+        while block < y__blocks * x__blocks:
+            block_x = block % x__blocks;  block_y = block / x__blocks;  block += gridDim.x
+            the lines of the kernel
+        all blocks meet
+
+The lines of a kernel are those of ``kernel_text``, with numbers of block and thread that are computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from looptune.backends.codegen import block_swizzle
+from looptune.backends.codegen.kernel import shared_bytes
+from looptune.backends.codegen.signature import counters, extent_names, scalar_type
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.ir.nodes import Const, Expr
+from looptune.ir.simplify import largest
+from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
+
+Body = Callable[[Kernel], Iterable[str]]
+"""The lines of a kernel on its own."""
+MET, BLOCK, BLOCKS = "met__", "block__", "blocks__"
+AT = "__step"
+
+
+def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> Iterator[str]:
+    """The lines between the kernel's parameters and its end."""
+    yield "    " + writer.new("int64", MET, "0")
+    leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
+    yield from _Persistent(plan, kernel, writer, body).steps(kernel.steps, "    ")
+    writer.leave = leave
+    yield "    " + writer.left(writer.name(ARRIVED), MET)
+
+
+class _Persistent:
+    def __init__(self, plan: Plan, kernel: Kernel, writer: KernelWriter, body: Body) -> None:
+        self.plan, self.kernel, self.writer, self.body = plan, kernel, writer, body
+        known = {*kernel.scalars, *(loop.var for loop in host_loops(kernel.steps))}
+        self.counters = (extent_names(plan) | counters(plan)) & known
+        self.kinds = {name: scalar_type(plan, name) for name in sorted(known)}
+
+    def steps(self, steps: tuple[Step, ...], indent: str) -> Iterator[str]:
+        writer = self.writer
+        for step in steps:
+            match step:
+                case Launch(kernel):
+                    yield from self.launch(kernel, indent)
+                    yield indent + writer.meet(writer.name(ARRIVED), MET)
+                case HostLoop(var, lo, hi, stride, inner):
+                    at = writer.name(var) + AT
+                    opened, inside = writer.scope(indent)
+                    yield from opened
+                    yield inside + writer.new("int64", at, self.number(lo))
+                    yield inside + writer.repeat(f"{at} < {self.number(hi)}")
+                    yield inside + "    " + writer.new(self.kinds[var], writer.name(var), at)
+                    yield inside + "    " + writer.set(at, f"{at} + {stride}")
+                    yield from self.steps(inner, inside + "    ")
+                case HostIf(cond, then, other):
+                    self.known()
+                    yield indent + writer.when(writer.condition(cond))
+                    yield from self.steps(then, indent + "    ") if then else writer.nothing(indent + "    ")
+                    if other:
+                        yield indent + writer.otherwise()
+                        yield from self.steps(other, indent + "    ")
+
+    def launch(self, kernel: Kernel, indent: str) -> Iterator[str]:
+        """The part of every block that is this one's, one after the other."""
+        writer = self.writer
+        opened, inside = writer.scope(indent)
+        yield from opened
+        counts = {dim: f"{dim}__{BLOCKS}" for dim, _ in kernel.sides}
+        for name, count in zip(counts.values(), launched_grid(kernel), strict=True):
+            yield inside + writer.new("uint32", name, self.number(largest(count, Const(0, count.dtype))))
+        yield inside + writer.new("uint32", BLOCKS, " * ".join(counts.values()) or "1")
+        yield inside + writer.new("uint32", BLOCK, writer.block_number("x", "uint32"))
+        yield inside + writer.repeat(f"{BLOCK} < {BLOCKS}")
+        at = inside + "    "
+        own: dict[str, str] = {}
+        before = ""
+        for dim, name in counts.items():
+            own[f"block {dim}"] = f"{dim}__{BLOCK}"
+            ahead = f"({writer.quotient(BLOCK, before)})" if before else BLOCK
+            yield at + writer.new("uint32", own[f"block {dim}"], f"{ahead} % {name}")
+            before = f"{before} * {name}" if before else name
+        yield at + writer.set(BLOCK, f"{BLOCK} + {writer.grid_width}", "uint32")
+        x, y = kernel.block
+        if y > 1:
+            own |= {"thread x": "thread__x", "thread y": "thread__y"}
+            thread = writer.unsigned(writer.thread("x"))
+            yield at + writer.new("uint32", "thread__x", f"{thread} % {writer.unsigned(str(x))}")
+            yield at + writer.new("uint32", "thread__y", writer.quotient(thread, writer.unsigned(str(x))))
+        if x * y < self.kernel.block[0]:
+            yield at + writer.when(f"{writer.thread('x')} < {x * y}")
+            at += "    "
+        writer.own = own
+        yield from (at[4:] + line for text in self.body(kernel) for line in text.split("\n"))
+        writer.own = {}
+        if shared_bytes(self.plan, kernel):
+            yield inside + "    " + writer.barrier
+
+    def number(self, e: Expr) -> str:
+        """``e`` in 64 signed bits."""
+        self.known()
+        return block_swizzle.whole(e, self.writer)
+
+    def known(self) -> None:
+        """What the writer has to know of the sizes and the host loops' variables."""
+        self.writer.counters, self.writer.nonnegative = set(self.counters), set(self.counters)
+        self.writer.kinds = dict(self.kinds)

@@ -1,0 +1,361 @@
+"""IR to the Python that Numba compiles, shared by the Numba backends.
+
+Two readings of an integer expression. As a *value* it is C's: every operation wraps in its dtype. As an *index* or a
+bound it is a number of iterations or a place in an array, which C's rules keep from overflowing: it is computed in
+the machine's widest integers, without wrapping.
+"""
+
+from __future__ import annotations
+
+import keyword
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from looptune.ir.c_printer import decimal
+from looptune.ir.nodes import (
+    COMPARISONS,
+    Assign,
+    Bin,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Select,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import extreme, is_integer, widens
+from looptune.lower.plan import Plan, kernels_in
+
+DTYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+)  # fmt: skip
+
+HELPERS = {
+    "c_div": """\
+def c_div(a, b):
+    q = int64(uint64(abs(a)) // uint64(abs(b)))
+    return q if (a < 0) == (b < 0) else -q
+""",
+    "c_mod": """\
+def c_mod(a, b):
+    r = int64(uint64(abs(a)) % uint64(abs(b)))
+    return r if a >= 0 else -r
+""",
+    "c_round": """\
+def c_round(x):
+    if not abs(x) < 4503599627370496.0:
+        return x
+    whole = float64(int64(x))
+    return math.copysign(abs(whole) + 1.0 if abs(x - whole) >= 0.5 else whole, x)
+""",
+    "c_cbrt": """\
+def c_cbrt(x):
+    return math.copysign(math.pow(abs(x), 1.0 / 3.0), x)
+""",
+    "c_fmin": """\
+def c_fmin(a, b):
+    return b if a != a or b < a else a
+""",
+    "c_fmax": """\
+def c_fmax(a, b):
+    return b if a != a or b > a else a
+""",
+}
+"""C operations that Python spells otherwise, emitted into a module where it needs them. The absolute value of the least
+int64 has 63 zeros, as an unsigned number too."""
+
+UNLIMITED = {
+    "c_div": """\
+def c_div(a, b):
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+""",
+    "c_mod": """\
+def c_mod(a, b):
+    r = abs(a) % abs(b)
+    return r if a >= 0 else -r
+""",
+}
+"""The same for Python's own integers."""
+
+SPELLED = {
+    "fabs": "abs({0})", "abs": "abs({0})", "exp2": "math.pow(2.0, {0})", "fma": "({0}) * ({1}) + ({2})",
+}  # fmt: skip
+HELPED = {"fmin": "c_fmin", "fmax": "c_fmax", "round": "c_round", "cbrt": "c_cbrt"}
+"""Functions of math.h, and the helpers that compute them."""
+
+_RESERVED = frozenset({
+    *keyword.kwlist, *DTYPES, "boolean", "bool", *HELPERS, "cuda", "math", "njit", "prange", "range", "abs", "min",
+    "max", "np", "numba",
+    "stream", "cores", "print", "len", "int", "float", "uintp", "start", "stop", "grid", "trips", "chunks", "chunk",
+    "first", "last", "dict", "OPTIONS", "lane", "slot", "live", "ir", "types", "intrinsic", "product_apart",
+    "copy_16_bytes",
+    "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
+    *(f"await_copies_{groups}" for groups in range(4)),
+    "launch", "new", "config", "count_block", "blocks_arrived", "all_blocks_meet", "block_leaves", "blocks_at_once",
+    "told", "void", "sharer", "Unaliased", "Compiler",
+    *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
+})  # fmt: skip
+
+SHARE = "__share"
+"""What the name of the function ends with that gives the iterations of a CPU's kernel to cores."""
+
+MADE = ("__end", "__team", SHARE, "__raster", "__step", "met__", "block__", "blocks__", "thread__x", "thread__y")
+"""What the names of variables end with that are made here."""
+
+
+_SIGNED = ("int8", "int16", "int32", "int64")
+
+LEVEL = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+UNARY, ATOM = 7, 8
+"""How tightly Python's operators bind."""
+
+
+def typed(dtype: str) -> str:
+    """Numba's name of a type."""
+    return "boolean" if dtype == "bool" else dtype
+
+
+def imported(plan: Plan) -> tuple[str, ...]:
+    """The names of types that a module imports."""
+    variables = (*plan.codelet.params, *plan.codelet.locals)
+    nodes = (n for k in kernels_in(plan.steps) for n in walk((k.loops, k.body)))
+    given = any(getattr(n, "dtype", "") == "bool" for n in (*variables, *nodes))
+    return (*DTYPES, "boolean") if given else DTYPES
+
+
+def ident(name: str) -> str:
+    """A C name as a Python name that shadows nothing; no two C names become one."""
+    return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(MADE) else name
+
+
+def never_negative(e: Expr, known: Collection[str]) -> bool:
+    """``e`` cannot be negative, given the variables ``known`` not to be."""
+    if e.dtype.startswith("uint") or e.dtype == "bool":
+        return True
+    match e:
+        case Const(value):
+            return value >= 0
+        case Var(name):
+            return name in known
+        case Cast(dtype, arg):
+            return widens(dtype, arg.dtype) and never_negative(arg, known)
+        case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
+            return never_negative(lhs, known) and never_negative(rhs, known)
+        case Bin("%", lhs, _) if is_integer(lhs.dtype):
+            return never_negative(lhs, known)
+        case Bin("max", lhs, rhs):
+            return never_negative(lhs, known) or never_negative(rhs, known)
+        case Bin(op):
+            return op in COMPARISONS
+        case Un("!"):
+            return True
+    return False
+
+
+def may_wrap(e: Expr, known: Collection[str]) -> bool:
+    """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
+    sizes and counters (``known`` variables), which are small."""
+    sums = (n for n in walk(e) if isinstance(n, Bin) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
+    return not all(_small_sum(n, known) for n in sums)
+
+
+def _small_sum(e: Expr, known: Collection[str]) -> bool:
+    match e:
+        case Const(value):
+            return 0 <= value < 2**31
+        case Var(name):
+            return name in known
+        case Cast(_, arg):
+            return _small_sum(arg, known)
+        case Bin("+" | "-" | "*", lhs, rhs):
+            return _small_sum(lhs, known) and _small_sum(rhs, known)
+    return False
+
+
+class Writer(ABC):
+    """Writes statements and expressions; ``nonnegative`` are the variables proven so at the place written."""
+
+    spelled: ClassVar[Mapping[str, str]] = SPELLED
+    minima: ClassVar[bool] = False
+    """``min`` and ``max`` of floats are one instruction, which passes over a NaN."""
+
+    def __init__(self, nonnegative: Collection[str] = ()) -> None:
+        self.nonnegative = set(nonnegative)
+        self.used: set[str] = set()
+
+    @abstractmethod
+    def element(self, load: Load) -> str: ...
+
+    @abstractmethod
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]: ...
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        if not body:
+            yield f"{indent}pass"
+        for stmt in body:
+            yield from self.statement(stmt, indent)
+
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        match stmt:
+            case Assign(Var(name), value):
+                yield f"{indent}{ident(name)} = {self.value(value, exact=True)}"
+            case Assign(Load() as target, value):
+                yield f"{indent}{self.element(target)} = {self.value(value)}"
+            case Loop():
+                yield from self.loop(stmt, indent)
+            case If(cond, then, other):
+                yield f"{indent}if {self.condition(cond)}:"
+                yield from self.block(then, indent + "    ")
+                if other:
+                    yield f"{indent}else:"
+                    yield from self.block(other, indent + "    ")
+            case While(cond, body):
+                yield f"{indent}while {self.condition(cond)}:"
+                yield from self.block(body, indent + "    ")
+
+    def condition(self, e: Expr) -> str:
+        """``e`` where only its truth matters."""
+        match e:
+            case Bin("&&" | "||" as op, lhs, rhs):
+                return f"({self.condition(lhs)} {'and' if op == '&&' else 'or'} {self.condition(rhs)})"
+            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs):
+                return f"{self.operand(lhs)} {op} {self.operand(rhs)}"
+            case Un("!", arg):
+                return f"not ({self.condition(arg)})"
+        return f"{self.value(e)} != 0"
+
+    def operand(self, e: Expr) -> str:
+        """One side of a comparison: small enough not to wrap where it is a bound."""
+        return self.bound(e) if self.plain(e) else self.value(e)
+
+    def plain(self, e: Expr) -> bool:
+        """``e`` is made of sizes, loop variables and constants, so that it does not overflow."""
+        match e:
+            case Const(_, dtype):
+                return is_integer(dtype)
+            case Var(_, dtype):
+                return dtype in ("int32", "int64") and is_integer(dtype)
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
+                return self.plain(lhs) and self.plain(rhs)
+        return False
+
+    def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
+        """``e`` with C's value; ``exact``: in exactly its dtype, where a variable is about to take its type from it."""
+        match e:
+            case Const():
+                return literal(e, exact)
+            case Var(name, dtype):
+                # The variable of a loop is an int64, beside which Numba makes a uint64 a float64.
+                makes = dtype == "uint64" or (exact and is_integer(dtype))
+                return f"{typed(dtype)}({ident(name)})" if makes else ident(name)
+            case Load():
+                return self.element(e)
+            case Cast("bool", arg):
+                return f"boolean({self.condition(arg)})"
+            case Cast(dtype, arg):
+                return f"{dtype}({self.value(arg)})"
+            case Select(smooth=True) if self.minima and (found := extreme(e)) is not None:
+                op, a, b = found
+                return f"{op}({self.value(a, True)}, {self.value(b, True)})"
+            case Select(cond, then, other):
+                return f"({self.value(then, exact)} if {self.condition(cond)} else {self.value(other, exact)})"
+            case Call(fn, args, dtype):
+                return self.call(fn, [self.value(a) for a in args], dtype)
+            case Un("-" | "~" as op, arg):
+                # A loop variable may be held in an unsigned type here, in which it has no negative.
+                text = f"{op}{self.value(arg, isinstance(arg, Var), level=UNARY)}"
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, UNARY, level)
+            case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
+                return f"int32({self.condition(e)})"
+            case Bin(op, lhs, rhs):
+                own = LEVEL.get(op, 0)
+                text, own = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
+                return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, own, level)
+        raise AssertionError(f"no Python for {e}")
+
+    def binary(self, op: str, a: str, b: str, lhs: Expr, rhs: Expr) -> tuple[str, int]:
+        """The text of ``lhs op rhs``, whose operands ``a`` and ``b`` bind as ``op`` needs it, and how it binds."""
+        if op in ("min", "max"):
+            return f"{op}({a}, {b})", ATOM
+        if op in ("/", "%") and is_integer(lhs.dtype):
+            if never_negative(lhs, self.nonnegative) and never_negative(rhs, self.nonnegative):
+                return f"{a} {'//' if op == '/' else '%'} {b}", LEVEL[op]
+            return f"{self.helper('c_div' if op == '/' else 'c_mod')}({self.wide(a)}, {self.wide(b)})", ATOM
+        return f"{a} {op} {b}", LEVEL[op]
+
+    def wide(self, text: str) -> str:
+        return f"int64({text})"
+
+    def helper(self, name: str) -> str:
+        self.used.add(name)
+        return name
+
+    def call(self, fn: str, args: list[str], dtype: str) -> str:
+        if fn in self.spelled:
+            return f"{dtype}({self.spelled[fn].format(*args)})"
+        name = self.helper(HELPED[fn]) if fn in HELPED else f"math.{fn}"
+        return f"{dtype}({name}({', '.join(args)}))"
+
+    def bound(self, e: Expr, level: int = 0) -> str:
+        """``e`` as a number that is not wrapped."""
+        match e:
+            case Const(value):
+                return str(int(value))
+            case Var(name, dtype):
+                return self.wide_variable(name, dtype)
+            case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
+                return self.bound(arg, level)
+            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+                own = LEVEL.get(op, 0)
+                text, own = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
+                return enclosed(text, own, level)
+            case Un("-", arg) if arg.dtype in _SIGNED:
+                return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
+            case Select(cond, then, other):
+                return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"
+            case Cast("int64"):
+                return self.value(e)
+        return self.wide(self.value(e))
+
+    def keeps(self, dtype: str, arg: Expr) -> bool:
+        """A cast of ``arg`` to the unsigned ``dtype`` that changes no value."""
+        return dtype.startswith("u") and widens(dtype[1:], arg.dtype) and never_negative(arg, self.nonnegative)
+
+    def wide_variable(self, name: str, dtype: str) -> str:
+        """A difference of two unsigned ones would wrap."""
+        return f"int64({ident(name)})" if dtype.startswith("u") else ident(name)
+
+
+def enclosed(text: str, own: int, level: int) -> str:
+    """``text``, whose operator binds as ``own``, where the text around it binds as ``level``."""
+    return f"({text})" if own < level else text
+
+
+def literal(c: Const, exact: bool) -> str:
+    """A constant; its type is written out where a variable takes it, and where it decides that of a result: beside an
+    int64, which a plain number is, Numba makes a uint64 a float64."""
+    if c.dtype == "float64":
+        return _float(c)
+    number = _float(c) if c.dtype == "float32" else str(int(c.value))
+    return f"{typed(c.dtype)}({number})" if exact or c.dtype in ("float32", "uint64", "bool") else number
+
+
+def _float(c: Const) -> str:
+    with np.errstate(over="ignore"):
+        value = float(np.dtype(c.dtype).type(c.value))
+    if value != value:
+        return "math.nan"
+    if value in (float("inf"), float("-inf")):
+        return "math.inf" if value > 0 else "(-math.inf)"
+    return decimal(c)

@@ -1,0 +1,341 @@
+"""The kernel of a team on a GPU: threads of one block that share what an iteration of the grid has to do.
+
+    i = blockIdx.y * 8 + threadIdx.y;  live = i < n          no early return: all threads meet at each barrier
+    y_own = 0;  if live: for j = lane, lane + 32, ...: y_own += A[i][j] * x[j]
+    shared[slot] = y_own;  barrier;  if lane < 4: those of lanes lane + 4, lane + 8, ... joined to it;  barrier
+    if lane == 0: those of lanes 1, 2 and 3 joined to it;  if live: y[i] = y[i] + y_own
+
+A barrier stands where what one lane writes meets what another has touched since the last one, or the other way round.
+Deterministic: the order of every sum depends on the block's shape and the sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.ir.def_use import names, names_in, written
+from looptune.ir.nodes import Assign, Expr, Load, Loop, Stmt, Var
+from looptune.ir.rewrite import walk
+from looptune.lower.accumulators import Accumulator
+from looptune.lower.passes.init_fusion import apart
+from looptune.lower.passes.lane_registers import LANE
+from looptune.lower.plan import Kernel
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Team, Tree
+
+SERIAL = 8
+"""So many lanes' sums are joined by one of them; of more, several lanes join as many each."""
+
+
+def levels(lanes: int) -> Iterator[int]:
+    """How many lanes have sums that are left to be joined, level by level, until one joins them all.
+
+    >>> list(levels(8)), list(levels(32)), list(levels(512))
+    ([], [4], [64, 8])
+    """
+    while lanes > SERIAL:
+        lanes = -(-lanes // SERIAL)
+        yield lanes
+
+
+def shared_bytes(kernel: Kernel) -> int:
+    """Bytes of shared memory that a block needs."""
+    threads, rows = kernel.block[0] * kernel.block[1], _rows(kernel)
+    arrays = _arrays(kernel) if kernel.team is not None else {}
+    return sum(np.dtype(dtype).itemsize * (rows if known else threads) for dtype, known in arrays.values())
+
+
+def _rows(kernel: Kernel) -> int:
+    """How many teams a block holds."""
+    return kernel.block[0] * kernel.block[1] // kernel.lanes
+
+
+def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
+    """The shared arrays by name: type, and whether it is a scalar for each team, not an element for each thread."""
+    assert kernel.team is not None, "only a team shares memory"
+    found: dict[str, tuple[str, bool]] = {}
+    for tree in kernel.team.trees if kernel.lanes > 1 else ():
+        found |= {name: (a.own.dtype, False) for name, a in zip(_buffers(tree), tree.into, strict=True)}
+    return found | {_slot(v): (v.dtype, True) for v in kernel.team.told}
+
+
+def _buffers(tree: Tree) -> list[str]:
+    """The array of each accumulator; one tree uses them after the other."""
+    seen: Counter[str] = Counter()
+    made = []
+    for a in tree.into:
+        made.append(f"shared_{a.own.dtype}_{seen[a.own.dtype]}__team")
+        seen[a.own.dtype] += 1
+    return made
+
+
+def _slot(v: Var) -> str:
+    return f"{v.name}__team"
+
+
+def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
+    """The body of the kernel, its axis being assigned; ``live`` is whether the team has an iteration, "" for always."""
+    assert kernel.team is not None, "the kernel has a team"
+    body = _Body(kernel, kernel.team, writer)
+    x = kernel.block[0]
+    flat = f"{writer.thread('y')} * {x} + {writer.thread('x')}" if kernel.block[1] > 1 else writer.thread("x")
+    lane = {"x": writer.thread("x"), "y": writer.thread("y"), "xy": flat}[kernel.team.along]
+    yield "    " + writer.new("uint32", "lane", lane)
+    yield "    " + writer.new("uint32", "slot", flat)
+    for name, (dtype, known) in _arrays(kernel).items():
+        count = _rows(kernel) if known else kernel.block[0] * kernel.block[1]
+        yield "    " + writer.shared(name, count, dtype)
+    if any(isinstance(n, Var) and n.name == LANE for f in kernel.team.shared for n in walk(f)):
+        yield "    " + writer.new("uint32", writer.name(LANE), "lane", fits=True)
+        writer.bind(LANE, True)
+    if live:
+        yield "    " + writer.new("bool", "live", live, fits=True)
+    body.phases(kernel.team.phases, "live" if live else "", "    ")
+    yield from body.lines
+    writer.unbind(LANE)
+
+
+def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
+    """Of elements: all are loaded before the first is stored, where no two can be one."""
+    if not apart(into):
+        return [a.update for a in into]
+    loads = [a.fetched for a in into if a.first is None]
+    return [*loads, *(a.where_some(a.updated(a.other)) for a in into)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """The shared arrays that a step accesses, and of these the ones it writes; ``first``: lane 0 alone does."""
+
+    arrays: frozenset[str]
+    changed: frozenset[str] = frozenset()
+    first: bool = False
+
+    def meets(self, other: _Touched) -> bool:
+        """Two lanes may access one element, of which one writes it."""
+        both = self.changed & other.arrays or other.changed & self.arrays
+        return bool(both) and not (self.first and other.first)
+
+
+class _Body:
+    """``when`` is the condition under which a team takes part, "" for always; barriers stand outside of it.
+
+    ``since``: what has been touched since the last barrier.
+    """
+
+    def __init__(self, kernel: Kernel, team: Team, writer: KernelWriter) -> None:
+        self.kernel = kernel
+        self.team = team
+        self.writer = writer
+        self.lines: list[str] = []
+        self.conditions = 0
+        self.since: frozenset[_Touched] = frozenset()
+        self.row = {"x": writer.thread("y"), "y": writer.thread("x"), "xy": "0"}[team.along]
+        self.apart = kernel.block[0] if team.along == "y" else 1
+
+    def phases(self, phases: tuple[Phase, ...], when: str, indent: str) -> None:
+        for phase in phases:
+            match phase:
+                case Alone():
+                    self.alone(phase, when, indent)
+                case Tree():
+                    self.tree(phase, when, indent)
+                case Spread(loop):
+                    self.touch(self.by_all((loop,)), indent)
+                    self.shared(loop, self.guarded(when, indent))
+                case Repeat():
+                    self.repeat(phase, when, indent)
+                case Branch():
+                    self.branch(phase, when, indent)
+
+    def guarded(self, when: str, indent: str) -> str:
+        """The indentation of what stands under the condition."""
+        if when:
+            self.lines.append(indent + self.writer.when(when))
+        return indent + "    " if when else indent
+
+    def touch(self, touched: _Touched, indent: str) -> None:
+        """The team goes on to access that, after a barrier where it has to wait."""
+        if self.kernel.lanes > 1 and any(touched.meets(t) for t in self.since):
+            self.lines.append(f"{indent}{self.writer.barrier}")
+            self.since = frozenset()
+        self.since |= {touched}
+
+    def by_all(self, stmts: Iterable[Stmt]) -> _Touched:
+        plain = [replace(s, reduces=()) if isinstance(s, Loop) else s for s in stmts]
+        shared = frozenset(self.kernel.arrays)
+        return _Touched(shared & names(plain), shared & written(plain))
+
+    def asked(self, *exprs: Expr) -> _Touched:
+        return _Touched(frozenset(self.kernel.arrays) & names_in(exprs))
+
+    def steps(self, phase: Phase) -> tuple[_Touched, ...]:
+        """What the phase touches, a step after the other."""
+        match phase:
+            case Alone(body, known):
+                slots, own = frozenset(map(_slot, known)), self.by_all(body)
+                return _Touched(own.arrays | slots, own.changed | slots, True), _Touched(slots)
+            case Tree(loop, into):
+                buffers = frozenset(_buffers(phase))
+                updates = self.by_all(a.update for a in into if isinstance(a.target, Load))
+                last = _Touched(buffers | updates.arrays, buffers | updates.changed, True)
+                told = any(isinstance(a.target, Var) for a in into)
+                own = self.by_all((loop,))
+                return own, _Touched(buffers, buffers), last, _Touched(buffers if told else frozenset())
+            case Spread(loop):
+                return (self.by_all((loop,)),)
+            case Repeat(loop, body):
+                return self.asked(loop.lo, loop.hi), *(t for p in body for t in self.steps(p))
+            case Branch(cond, then, other):
+                return self.asked(cond), *(t for p in (*then, *other) for t in self.steps(p))
+
+    def alone(self, phase: Alone, when: str, indent: str) -> None:
+        if phase.by_all:
+            self.lines += self.writer.block(phase.body, self.guarded(when, indent))
+            return
+        name, (own, told) = self.writer.name, self.steps(phase)
+        self.touch(own, indent)
+        inside = self.guarded(self.writer.both(when, "lane == 0"), indent)
+        self.lines += self.writer.block(phase.body, inside)
+        self.lines += [inside + self.writer.put(_slot(v), self.row, name(v.name)) for v in phase.known]
+        self.touch(told, indent)
+        if phase.known:
+            # A team that takes no part has put nothing there.
+            inside = self.guarded(when, indent)
+            self.lines += [inside + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
+
+    def tree(self, phase: Tree, when: str, indent: str) -> None:
+        writer = self.writer
+        terms, buffered, last, told = self.steps(phase)
+        for a in phase.into:
+            self.lines += writer.statement(Assign(a.own, a.identity), indent)
+        self.touch(terms, indent)
+        self.terms(phase, self.guarded(when, indent))
+        buffers = dict(zip(_buffers(phase), phase.into, strict=True))
+        scalars = {b: a for b, a in buffers.items() if isinstance(a.target, Var)}
+        several = self.kernel.lanes > 1
+        first = "slot - lane" if self.apart == 1 else f"slot - lane * {self.apart}"
+        if several:
+            left = self.joined(buffers, buffered, indent)
+            self.touch(last, indent)
+            inside = self.guarded("lane == 0", indent)
+            self.join(buffers, inside, left, 1)
+            self.put(scalars, inside)
+        elements = [a for b, a in buffers.items() if b not in scalars]
+        if elements:
+            self.touch(last, indent)
+            inside = self.guarded(writer.both(when, "lane == 0"), indent)
+            for stmt in _updates(elements):
+                self.lines += writer.statement(stmt, inside)
+        self.touch(told, indent)
+        for buffer, a in scalars.items():
+            if several:
+                self.lines.append(indent + writer.set(writer.name(a.own.name), f"{buffer}[{first}]"))
+            self.lines += writer.statement(a.update, self.guarded(when, indent))
+
+    def joined(self, buffers: Mapping[str, Accumulator], touched: _Touched, indent: str) -> int:
+        """The lanes' sums in shared memory, level by level fewer; how many lanes have one that is left."""
+        lanes = self.kernel.lanes
+        self.touch(touched, indent)
+        self.put(buffers, indent)
+        for left in levels(lanes):
+            self.touch(touched, indent)
+            inside = self.guarded(f"lane < {left}", indent)
+            self.join(buffers, inside, lanes, left)
+            self.put(buffers, inside)
+            lanes = left
+        return lanes
+
+    def put(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
+        self.lines += [indent + self.writer.put(b, "slot", self.writer.name(a.own.name)) for b, a in buffers.items()]
+
+    def terms(self, phase: Tree, indent: str) -> None:
+        """The loop of one lane."""
+        x, y = self.kernel.block
+        match phase.loop.body:
+            case (Loop() as inner,) if phase.deep and self.team.along == "xy":
+                within = partial(self.writer.loop, inner, lane=self.writer.thread("x"), lanes=x)
+                self.lines += self.writer.loop(phase.loop, indent, self.writer.thread("y"), y, within)
+            case _:
+                self.shared(phase.loop, indent)
+
+    def shared(self, loop: Loop, indent: str) -> None:
+        """Every so manieth iteration; all of a loop over a lane's turns."""
+        lanes = self.kernel.lanes if loop.mode == "parallel" else 1
+        self.lines += self.writer.loop(loop, indent, "lane" if lanes > 1 else "", lanes)
+
+    def join(self, buffers: Mapping[str, Accumulator], indent: str, lanes: int, left: int) -> None:
+        """The sums of ``lanes`` joined to those of ``left`` of them, of which this lane has one."""
+        writer, turn = self.writer, "turn__team"
+        opened, at = writer.scope(indent)
+        self.lines += [
+            *opened,
+            at + writer.new("uint32", turn, "1"),
+            at + writer.repeat(f"{turn} < {-(-lanes // left)}"),
+        ]
+        inside = self.guarded(f"lane + {turn} * {left} < {lanes}" if lanes % left else "", f"{at}    ")
+        for buffer, a in buffers.items():
+            other = f"{buffer}[slot + {turn} * {left * self.apart}]"
+            self.lines.append(inside + writer.set(writer.name(a.other.name), other))
+            self.lines += writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
+        self.lines.append(f"{at}    " + writer.set(turn, f"{turn} + 1", "uint32"))
+
+    def repeat(self, phase: Repeat, when: str, indent: str) -> None:
+        """The teams of a block go round as often as the one that does most, for they meet at barriers."""
+        writer, loop = self.writer, phase.loop
+        self.touch(self.asked(loop.lo, loop.hi), indent)
+        before = self.since
+        self.since |= set(self.steps(phase))  # those of the iteration before
+        if self.team.along == "xy":
+            self.lines += writer.loop(loop, self.guarded(when, indent), within=partial(self.inside, phase.body))
+            self.since |= before
+            return
+        var = writer.name(loop.var)
+        kind, start, end = writer.range_of(loop)
+        opened, at = writer.scope(indent)
+        self.lines += opened
+        if when:
+            self.lines += [at + writer.new(kind, name, "0") for name in (var, f"{var}__end")]
+            inside = self.guarded(when, at)
+            self.lines += [inside + writer.set(var, start), inside + writer.set(f"{var}__end", end)]
+        else:
+            self.lines += [
+                at + writer.new(kind, name, value, fits=True) for name, value in ((var, start), (f"{var}__end", end))
+            ]
+        more = writer.both(when, f"{var} < {var}__end")
+        self.lines.append(at + writer.repeat(writer.any_thread(more)))
+        self.since = frozenset()
+        writer.bind(loop.var, kind == "uint32")
+        self.phases(phase.body, self.condition(more, at + "    "), at + "    ")
+        writer.unbind(loop.var)
+        self.lines.append(f"{at}    " + writer.set(var, f"{var} + {loop.step}", kind))
+        self.since = frozenset()
+
+    def inside(self, body: tuple[Phase, ...], indent: str) -> Iterator[str]:
+        """The phases of an iteration that the whole block runs."""
+        around, self.lines = self.lines, []
+        self.phases(body, "", indent)
+        made, self.lines = self.lines, around
+        yield from made
+
+    def branch(self, phase: Branch, when: str, indent: str) -> None:
+        writer = self.writer
+        cond = writer.condition(phase.cond)
+        self.touch(self.asked(phase.cond), indent)
+        then = self.condition(writer.both(when, cond), indent)
+        other = self.condition(writer.both(when, writer.negated(f"({cond})")), indent) if phase.other else ""
+        self.phases(phase.then, then, indent)
+        if other:
+            self.phases(phase.other, other, indent)
+
+    def condition(self, text: str, indent: str) -> str:
+        """A variable that holds it."""
+        self.conditions += 1
+        name = f"live{self.conditions}__team"
+        self.lines.append(indent + self.writer.new("bool", name, text, fits=True))
+        return name

@@ -1,0 +1,245 @@
+"""The text of a kernel that takes tiles through several steps: loaded once, computed in registers, stored once.
+
+    a_0, a_1 = a[i][j], a[i + 1][j]           what the thread holds
+    a_tile[...] = a_0, ...                    what its neighbours read of it
+    for t in t0 .. t0 + 4:
+        barrier · b_0 = a_0 + a_tile[to the left], ... · b_tile[...] = b_0, ...
+    if in the core: b_spare[i][j] = b_0, ...
+
+Most blocks lie inside of all bounds: those compute without asking. Elsewhere each point asks for its nest's bounds.
+What lies beyond the tile, or the array, is anything; nothing that the core needs depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from looptune.backends.codegen.writer import KernelWriter
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Assign, Bin, Const, Expr, Load, Stmt
+from looptune.ir.rewrite import substitute
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.temporal_tile_bodies import (
+    ALONG,
+    INSIDE,
+    ROW,
+    Rows,
+    everything,
+    first,
+    outermost,
+    started,
+    thread,
+)
+from looptune.lower.passes.temporal_tiling import Nest, Overlap, point
+from looptune.lower.plan import Kernel, Plan
+
+ALIGNED = 16
+"""Bytes that each array in shared memory begins at a multiple of."""
+
+
+def shared_bytes(kernel: Kernel, plan: Plan) -> int:
+    """Bytes of shared memory that a block needs."""
+    sizes = (s.count * np.dtype(s.dtype).itemsize for s in Rows(kernel, plan).shared.values())
+    return sum(-(-n // ALIGNED) * ALIGNED for n in sizes)
+
+
+def together(kernel: Kernel, plan: Plan, writer: KernelWriter) -> Iterator[str]:
+    """The body of the kernel."""
+    return _Emission(Rows(kernel, plan), plan, writer).lines()
+
+
+@dataclass(frozen=True, slots=True)
+class _Emission:
+    rows: Rows
+    plan: Plan
+    writer: KernelWriter
+
+    @property
+    def whole(self) -> Overlap:
+        return self.rows.whole
+
+    def lines(self) -> Iterator[str]:
+        writer, whole, indent = self.writer, self.whole, "    "
+        writer.tiles = frozenset(s.name for s in self.rows.shared.values())
+        for s in self.rows.shared.values():
+            yield indent + writer.shared(s.name, s.count, s.dtype)
+        yield from self.places(indent)
+        if whole.fixed:
+            yield indent + writer.new("bool", INSIDE, writer.condition(everything(tuple(self.inside()))))
+            yield indent + writer.when(INSIDE)
+            yield from self.body(indent + "    ", asking=False)
+            yield indent + writer.otherwise()
+            yield from self.body(indent + "    ", asking=True)
+        else:
+            yield from self.body(indent, asking=True)
+        writer.tiles = frozenset()
+        for name in (thread("x"), thread("y"), ROW):
+            writer.unbind(name)
+
+    def body(self, indent: str, *, asking: bool) -> Iterator[str]:
+        """What a block does; without ``asking`` one that lies inside all bounds."""
+        writer = self.writer
+        yield from self.loads(indent) if asking else self.all_loads(indent)
+        yield from self.statements(self.rows.told(self.rows.shared), indent)
+        yield indent + writer.barrier
+        yield from writer.loop(self.whole.loop, indent, within=lambda at: self.steps(at, asking=asking))
+        yield from self.stores(indent) if asking else self.all_stores(indent)
+
+    def places(self, indent: str) -> Iterator[str]:
+        """Where the thread is in its block, and its first point in space."""
+        writer, whole = self.writer, self.whole
+        along = ALONG[len(whole.shape) - 1]
+        for own in (d for d in reversed(along) if d != "z"):
+            yield indent + writer.new("uint32", thread(own), writer.thread(own))
+            writer.bind(thread(own), True)
+        for d, (dim, core, halo) in enumerate(zip(along, whole.core, whole.halo, strict=True)):
+            start = f"{writer.block_number(dim, 'int64')} * {core}"
+            back = f" - {halo[0]}" if halo[0] else ""
+            yield indent + writer.new("int32", first(d).name, start + back)
+            mine = first(d).name + ("" if dim == "z" else f" + {thread(dim)}")
+            if d:
+                yield indent + writer.new("int32", point(d).name, mine)
+                continue
+            if dim == "y":
+                yield indent + writer.new("uint32", ROW, thread(dim) + (f" * {whole.rows}" if whole.rows > 1 else ""))
+                mine = f"{first(d).name} + {ROW}"
+                writer.bind(ROW, True)
+            for row in range(whole.rows):
+                yield indent + writer.new("int32", outermost(row).name, mine + (f" + {row}" if row else ""))
+
+    def loads(self, indent: str) -> Iterator[str]:
+        """Zero where the array has no such element."""
+        for array, source in self.whole.source.items():
+            dtype = self.plan.array(array).dtype
+            for row in range(self.whole.rows):
+                yield from self.writer.statement(Assign(self.rows.held(array, row), Const(0, dtype)), indent)
+
+            def loaded(row: int, at: str, array: str = array, source: str = source) -> Iterator[str]:
+                element = Load(source, self.rows.at(row), self.plan.array(array).dtype)
+                return self.writer.statement(Assign(self.rows.held(array, row), element), at)
+
+            yield from self.where(self.rows.extents(array), indent, loaded)
+
+    def stores(self, indent: str) -> Iterator[str]:
+        """What is in the block's core."""
+        for array, target in self.whole.target.items():
+
+            def stored(row: int, at: str, array: str = array, target: str = target) -> Iterator[str]:
+                element = Load(target, self.rows.at(row), self.plan.array(array).dtype)
+                return self.writer.statement(Assign(element, self.rows.held(array, row)), at)
+
+            yield from self.where(self.rows.extents(array), indent, stored, core=True)
+
+    def all_loads(self, indent: str) -> Iterator[str]:
+        for array, source in self.whole.source.items():
+            yield from self.begun(source, indent)
+            row = (Assign(self.rows.held(array, k), self.further(array, source, k)) for k in range(self.whole.rows))
+            yield from self.writer.block(tuple(row), indent)
+
+    def all_stores(self, indent: str) -> Iterator[str]:
+        """The rows of all arrays in turn, for they are in the core together."""
+        for target in self.whole.target.values():
+            yield from self.begun(target, indent)
+
+        def stored(row: int, at: str) -> Iterator[str]:
+            for array, target in self.whole.target.items():
+                yield from self.writer.statement(
+                    Assign(self.further(array, target, row), self.rows.held(array, row)), at
+                )
+
+        yield from self.where((), indent, stored, core=True)
+
+    def begun(self, array: str, indent: str) -> Iterator[str]:
+        """A variable for the place of the thread's first row, from which the others are so many rows further."""
+        first = Load(array, self.rows.at(0), self.plan.array(array).dtype)
+        place = self.writer.unsigned_index(self.writer.place(first))
+        yield indent + self.writer.new("uint32", started(array).name, place, fits=True)
+        self.writer.bind(started(array).name, True)
+
+    def further(self, array: str, there: str, row: int) -> Load:
+        held = self.plan.array(array)
+        length: Expr = Const(1)
+        for n in held.shape[1:]:
+            length = length if n is None else mul(length, n)
+        return Load(there, (add(started(there), mul(Const(row), length)),), held.dtype)
+
+    def where(
+        self, bounds: Sequence[tuple[Expr, Expr]], indent: str, each: Callable[[int, str], Iterator[str]], *,
+        core: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
+        """What ``each`` row of the thread does that is within the bounds, where there are any, and in the ``core``,
+        which begins within them. What all rows have in common is asked once."""
+        along = range(len(self.whole.shape))
+
+        def asked(row: int, d: int) -> tuple[Expr, ...]:
+            mine = tuple(self.rows.core(row, d)) if core else ()
+            if not bounds:
+                return mine
+            p, (lo, hi) = self.rows.at(row)[d], self.moved(bounds, row)[d]
+            return (*mine, Bin("<", p, hi)) if core else (Bin(">=", p, lo), Bin("<", p, hi))
+
+        same = (d for d in along[1:] if point(0).name not in names_in(tuple(bounds[d : d + 1])))
+        common = tuple(c for d in same for c in asked(0, d))
+        yield from self.under(common, indent)
+        inner = indent + "    " if common else indent
+        for row in range(self.whole.rows):
+            own = tuple(c for d in along for c in asked(row, d) if c not in common and c != Const(1))
+            if Const(0) not in own:
+                yield from self.under(own, inner)
+                yield from each(row, inner + "    " if own else inner)
+
+    def under(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
+        if conditions:
+            yield indent + self.writer.when(self.writer.condition(everything(conditions)))
+
+    def inside(self) -> Iterator[Expr]:
+        """The block's tile lies within all arrays and every nest that has all dimensions, and outside of the others."""
+        ends = [(first(d), add(first(d), Const(n))) for d, n in enumerate(self.whole.shape)]
+        asked: list[Expr] = [Bin(">=", a, Const(0)) for a, _ in ends]
+        for array in self.whole.source:
+            asked += [Bin("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
+        for nest in self.whole.nests:
+            if nest.whole:
+                asked += [Bin(">=", a, lo) for (a, _), (lo, _) in zip(ends, nest.bounds, strict=True)]
+                asked += [Bin("<=", b, hi) for (_, b), (_, hi) in zip(ends, nest.bounds, strict=True)]
+            else:
+                apart = [
+                    Bin("||", Bin(">=", a, hi), Bin("<=", b, lo))
+                    for (a, b), (lo, hi) in zip(ends, nest.bounds, strict=True)
+                ]
+                asked.append(reduce(lambda x, y: Bin("||", x, y), apart))
+        yield from dict.fromkeys(asked)
+
+    def steps(self, indent: str, *, asking: bool) -> Iterator[str]:
+        """One step; without ``asking`` that of a block which lies inside all bounds."""
+        writer = self.writer
+        for group in self.whole.groups:
+            nests = [nest for nest in group if asking or nest.whole]
+            if asking:
+                for nest in nests:
+
+                    def done(row: int, at: str, nest: Nest = nest) -> Iterator[str]:
+                        return writer.block(self.rows.done(nest, row), at)
+
+                    yield from self.where(nest.bounds, indent, done)
+            else:
+                both = (s for nest in nests for row in range(self.whole.rows) for s in self.rows.done(nest, row))
+                yield from writer.block(tuple(both), indent)
+            changed = frozenset().union(*(nest.writes for nest in group))
+            if any(any(at) for nest in group for _, at in nest.uses(changed)):
+                yield indent + writer.barrier
+            told = [a for a in self.rows.shared if a in changed]
+            yield from self.statements(self.rows.told(told), indent)
+            yield indent + writer.barrier
+
+    def moved(self, bounds: Sequence[tuple[Expr, Expr]], row: int) -> tuple[tuple[Expr, Expr], ...]:
+        env = {point(0).name: outermost(row)}
+        return tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in bounds)
+
+    def statements(self, body: Iterable[Stmt], indent: str) -> Iterator[str]:
+        for stmt in body:
+            yield from self.writer.statement(stmt, indent)

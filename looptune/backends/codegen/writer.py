@@ -1,0 +1,291 @@
+"""What the text of a kernel is made of, whatever the language: ``kernel_text`` asks for it line by line.
+
+    writer.new("uint32", "slot", "a + b")     slot = uint32(a + b)         unsigned int slot = a + b;
+    writer.when("slot < 8")                   if slot < 8:                 if (slot < 8) {
+    writer.set("slot", "slot + 4", "uint32")      slot = uint32(slot + 4)      slot = slot + 4;
+
+Indentation says what belongs to what; a language with braces has them closed by it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, groupby
+from types import MappingProxyType
+from typing import ClassVar
+
+from looptune.backends.codegen.python import never_negative
+from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.address_split import at_most, parted
+from looptune.lower.passes.local_cse import PLACE, VALUE, once
+from looptune.lower.plan import Dimension, Plan
+
+Within = Callable[[str], Iterator[str]]
+"""The lines of a block at an indentation."""
+
+
+class Spelling(ABC):
+    """How a language spells the lines of a kernel and the operators between their parts."""
+
+    barrier: ClassVar[str]
+    leave: str
+    """What a thread without an iteration does."""
+    own: Mapping[str, str] = MappingProxyType({})
+    """Variables with "thread x", "block y", ...: where a block takes the part of others, after one another."""
+
+    @abstractmethod
+    def name(self, name: str) -> str:
+        """A name of the C program as one of the language that shadows nothing."""
+
+    @abstractmethod
+    def thread(self, dimension: Dimension) -> str:
+        """The number of the thread in its block."""
+
+    @abstractmethod
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        """The number of the block in the grid, where a ``kind`` is computed of it."""
+
+    @abstractmethod
+    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+        """A variable of the type ``kind`` ("bool" for a truth value); ``fits``: the value has that type."""
+
+    @abstractmethod
+    def set(self, name: str, value: str, kind: str = "") -> str:
+        """Another value for it, made one of ``kind`` where the language would not."""
+
+    @abstractmethod
+    def put(self, array: str, place: str, value: str) -> str: ...
+
+    @abstractmethod
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        """An array that the threads of a block share; it begins at a multiple of ``alignment`` bytes."""
+
+    @abstractmethod
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        """An array of which each thread has its own."""
+
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        """These begin at multiples of 16 bytes; nothing in a language whose compilers do not ask."""
+        return ()
+
+    @abstractmethod
+    def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
+        """What opens a block of its own for new variables, and the indentation of what stands in it."""
+
+    @abstractmethod
+    def when(self, condition: str) -> str: ...
+
+    @abstractmethod
+    def otherwise(self) -> str: ...
+
+    @abstractmethod
+    def repeat(self, condition: str) -> str: ...
+
+    @abstractmethod
+    def any_thread(self, condition: str) -> str:
+        """Whether it holds for a thread of the block, all of which meet here."""
+
+    @abstractmethod
+    def both(self, *conditions: str) -> str: ...
+
+    @abstractmethod
+    def either(self, *conditions: str) -> str: ...
+
+    @abstractmethod
+    def negated(self, condition: str) -> str:
+        """``condition``: an operand, in parentheses where it is an expression."""
+
+    @abstractmethod
+    def quotient(self, a: str, b: str) -> str:
+        """Of numbers that are not negative."""
+
+    @abstractmethod
+    def pick(self, condition: str, a: str, b: str) -> str: ...
+
+    @abstractmethod
+    def zero(self, dtype: str) -> str: ...
+
+    @abstractmethod
+    def unsigned(self, value: str) -> str:
+        """As a uint32."""
+
+    @abstractmethod
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        """``width`` bytes from a place of an array to one of another."""
+
+    @abstractmethod
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        """The same bytes are on their way; zeros where one of the conditions ``there`` does not hold."""
+
+    @abstractmethod
+    def begun(self) -> tuple[str, ...]:
+        """The copies on their way since the last call are a group."""
+
+    @abstractmethod
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        """All groups but so many have arrived."""
+
+    @property
+    @abstractmethod
+    def grid_width(self) -> str:
+        """How many blocks the grid has along x, as a uint32."""
+
+    @abstractmethod
+    def meet(self, arrived: str, met: str) -> str:
+        """All blocks of the grid wait for each other and see then what all have written. ``arrived``: the counter that
+        they share; ``met``: how many have arrived there before, which it counts on."""
+
+    @abstractmethod
+    def left(self, arrived: str, met: str) -> str:
+        """The block will not meet others any more; the last one to say so sets the counter back to zero."""
+
+
+class KernelWriter(Spelling):
+    """Writes statements and expressions; ``counters`` are the variables that hold a uint32, and ``nonnegative`` those
+    that are never negative at the place written."""
+
+    plan: Plan
+    counters: set[str]
+    nonnegative: set[str]
+    counted: set[str]
+    """Of these the variables of loops in the thread."""
+    kinds: dict[str, str]
+    """What variables are declared as where that is not their type: C asks for it."""
+    most: dict[str, int]
+    """What some of these are at most."""
+    starts: dict[str, int]
+    """What variables of loops are at least."""
+    tiles: frozenset[str] = frozenset()
+    """The arrays in shared memory, which have one subscript."""
+    products_apart: bool = False
+    """Products of floats are written so that no compiler contracts them with a sum."""
+    made: int = 0
+    taken: frozenset[str] = frozenset()
+    """Names in use, which no new variable may have."""
+
+    @abstractmethod
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]: ...
+
+    @abstractmethod
+    def loop(
+        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
+    ) -> Iterator[str]:
+        """A loop of which a thread runs one iteration in ``lanes``, from the one whose number is ``lane``; ``within``
+        writes the body, where that is not written as it stands."""
+
+    @abstractmethod
+    def range_of(self, loop: Loop) -> tuple[str, str, str]:
+        """The variable's type, its first value and its end, as text."""
+
+    @abstractmethod
+    def limit(self, loop: Loop, unsigned: bool) -> str:
+        """The upper bound; one that may be negative is raised to the lower one before it becomes unsigned."""
+
+    @abstractmethod
+    def bound(self, e: Expr, level: int = 0) -> str:
+        """``e`` as a number that is not wrapped."""
+
+    @abstractmethod
+    def condition(self, e: Expr) -> str:
+        """``e`` where only its truth matters."""
+
+    @abstractmethod
+    def unsigned_index(self, e: Expr) -> str:
+        """``e`` as a uint32."""
+
+    @abstractmethod
+    def long(self, e: Expr) -> str:
+        """``e``, which 32 bits hold, in 64 unsigned bits."""
+
+    def far(self, e: Expr) -> str:
+        """``e`` as a place in an array in global memory."""
+        place = parted(e, self.counted, self.nonnegative, self.most)
+        if place is None or place.single:
+            return self.unsigned_index(e)
+        sums = [] if place.base == Const(0) else [self.long(place.base)]
+        sums += [self.long(v) + (f" * {self.long(Const(k))}" if k > 1 else "") for v, k in place.counted]
+        if place.constant > 0 or not sums:
+            sums.append(self.long(Const(place.constant)))
+        least = f" - {self.long(Const(-place.constant))}" if place.constant < 0 else ""
+        return " + ".join(sums) + least
+
+    @abstractmethod
+    def element(self, load: Load) -> str: ...
+
+    @abstractmethod
+    def nothing(self, indent: str) -> Iterator[str]:
+        """The body of what does nothing."""
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        """Runs of assignments with what they share computed once."""
+        held: list[str] = []
+        for _, run in groupby(body, lambda s: isinstance(s, Assign)):
+            for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative, self.starts):
+                match stmt:
+                    case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
+                        yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
+                        self.bind(name, True)
+                        held.append(name)
+                    case Assign(Var(name), value) if name.endswith(VALUE) and name not in self.taken:
+                        yield from self.statement(stmt, indent)
+                        if never_negative(value, self.nonnegative):
+                            self.known(name, value)
+                            held.append(name)
+                    case _:
+                        yield from self.statement(stmt, indent)
+        for name in held:
+            self.unbind(name)
+        if not body:
+            yield from self.nothing(indent)
+
+    def known(self, name: str, value: Expr) -> None:
+        """A variable has a value that is not negative."""
+        self.nonnegative.add(name)
+        most = at_most(value, self.nonnegative, self.most)
+        if most is not None:
+            self.most[name] = most
+
+    def count(self, loop: Loop, lanes: int) -> None:
+        """A loop of the thread begins. Where it is shared out, or begins at what varies, its variable is like any other
+        of a place: what is known of its steps saves nothing then."""
+        self.begins(loop)
+        if lanes == 1 and isinstance(loop.lo, Const) and loop.var in self.nonnegative:
+            self.counted.add(loop.var)
+
+    def begins(self, loop: Loop) -> None:
+        if isinstance(loop.lo, Const):
+            self.starts[loop.var] = int(loop.lo.value)
+
+    def place(self, load: Load) -> Expr:
+        """Where an element is in its array, in elements; a single subscript says that."""
+        if len(load.index) == 1:
+            return load.index[0]
+        array = self.plan.array(load.array)
+        flat: Expr = load.index[0] if load.index else Const(0)
+        for i, n in zip(load.index[1:], array.shape[1:], strict=True):
+            assert n is not None, f"{load.array}: an inner extent is always declared"
+            flat = add(mul(flat, n), i)
+        return flat
+
+    def fresh(self, ending: str) -> str:
+        self.made = next(k for k in count(self.made + 1) if f"v{k}{ending}" not in self.taken)
+        return f"v{self.made}{ending}"
+
+    def bind(self, var: str, unsigned: bool) -> None:
+        if unsigned:
+            self.counters.add(var)
+            self.nonnegative.add(var)
+
+    def unbind(self, var: str) -> None:
+        for names in (self.counters, self.nonnegative, self.counted):
+            names.discard(var)
+        self.most.pop(var, None)
+        self.starts.pop(var, None)
+
+    def same_sign(self, e: Expr) -> bool:
+        """A size, a counter or a constant that an unsigned comparison may use as it is."""
+        return (isinstance(e, Var) and e.name in self.counters) or (
+            isinstance(e, Const) and e.dtype == "int32" and e.value >= 0
+        )

@@ -1,0 +1,54 @@
+"""Machine code of a kernel: linked from PTX without a GPU, kept on disk by what it was made of, and what it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cuda.core import Linker, LinkerOptions, ObjectCode
+
+from looptune.backends.base import Resources
+from looptune.backends.codegen.kernel import shared_bytes
+from looptune.core.cache_file import publish_file, published
+from looptune.lower.plan import Kernel, Plan
+
+Code = tuple[bytes, str]
+"""A cubin and the linker's log."""
+
+
+def linked(ptx: str, arch: str, registers: int = 0) -> Code:
+    """``registers``: of a thread at most; 0: as many as the linker likes."""
+    options = LinkerOptions(arch=arch, verbose=True, max_register_count=registers if registers else None)
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+    code = linker.link("cubin").code
+    return bytes(code), linker.get_info_log()
+
+
+def kept(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
+    """What ``make`` gives, from the folder of compiled kernels where one was made of the same ``facts``; None: anew."""
+    if cache is None:
+        return make()
+    path = cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
+    if (before := published(path)) is not None:
+        said, _, code = before.partition(b"\0")
+        return code, said.decode()
+    code, log = make()
+    # Where it cannot be written it is made again next time.
+    with contextlib.suppress(OSError):
+        publish_file(path, log.encode().replace(b"\0", b"") + b"\0" + code)
+    return code, log
+
+
+def resources(plan: Plan, kernel: Kernel, log: str) -> Resources:
+    """What the linker says that a kernel takes."""
+
+    def number(pattern: str) -> int:
+        found = re.findall(pattern, log)
+        return max((int(n) for n in found), default=0)
+
+    local = max(number(r"(\d+) bytes lmem"), number(r"(\d+) bytes stack frame"))
+    threads = kernel.block[0] * kernel.block[1]
+    return Resources(kernel.name, number(r"[Uu]sed (\d+) registers"), local, shared_bytes(plan, kernel), threads)

@@ -1,0 +1,101 @@
+"""Plans on an NVIDIA GPU, through CUDA C: NVRTC compiles each kernel, and the cubins are launched as Numba's are.
+
+``build`` needs no GPU: C to PTX to cubin. ``emit`` gives the same kernels as a file for nvcc, with a host function.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cuda.bindings import nvrtc
+
+from looptune.backends.base import Backend, Binary
+from looptune.backends.codegen.kernel import check_capability, check_limits
+from looptune.backends.cuda import cubin
+from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
+from looptune.backends.cuda.program import DATA, Convention, CudaProgram
+from looptune.core.floating_point import Contract
+from looptune.core.version import toolchain
+from looptune.lower.fp_contraction import contracted
+from looptune.lower.plan import Kernel, Plan
+
+ENTRY = "kernel_of_looptune"
+"""What every kernel is called in its cubin, so that those of two versions that do not differ are one."""
+
+
+class CudaC(Backend):
+    name = NAME
+
+    def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
+        """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""
+        self.arch = arch
+        self.contract = contract
+        self.cache = cache
+
+    def emit(self, plan: Plan) -> str:
+        return file_text(contracted(plan, self.contract))
+
+    def measuring(self) -> Backend:
+        return CudaC(self.arch, "fast", self.cache)
+
+    def build(self, plan: Plan) -> Binary:
+        start = time.perf_counter()
+        check_limits(plan)
+        check_capability(plan, self.arch)
+        plan = contracted(plan, self.contract)
+        built = {k.name: self._cubin(plan, k) for k in plan.launched}
+        used = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
+        objects = {name: code for name, (code, _) in built.items()}
+        return Binary(self.name, plan, file_text(plan), objects, used, time.perf_counter() - start)
+
+    def ptx(self, plan: Plan) -> str:
+        """The PTX of every kernel; needs no GPU."""
+        plan = contracted(plan, self.contract)
+        return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.launched)
+
+    def load(self, binary: Binary) -> CudaProgram:
+        return CudaProgram(binary, Convention(slice(DATA, DATA + 1), ENTRY))
+
+    def _cubin(self, plan: Plan, kernel: Kernel) -> cubin.Code:
+        text = kernel_text(plan, replace(kernel, name=ENTRY))
+        facts = (text, self.arch, _toolchain())
+        return cubin.kept(self.cache, facts, lambda: cubin.linked(self._ptx(text, kernel.name), self.arch))
+
+    def _ptx(self, text: str, name: str) -> str:
+        """Numba's settings: products are contracted with sums unless they are written otherwise, everything else is
+        rounded as IEEE 754 says."""
+        options = [f"--gpu-architecture=compute_{self.arch.removeprefix('sm_')}", "--std=c++17", "--fmad=true"]
+        program = _check(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
+        try:
+            compiled = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+            if compiled[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+                raise RuntimeError(f"NVRTC: {_text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)}")
+            return _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        finally:
+            _check(nvrtc.nvrtcDestroyProgram(program))
+
+
+def architectures() -> tuple[str, ...]:
+    """The architectures that code can be compiled for here."""
+    return tuple(f"sm_{number}" for number in sorted(_check(nvrtc.nvrtcGetSupportedArchs())[1]))
+
+
+def _check(result: tuple[Any, ...]) -> Any:
+    error, *values = result
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(f"NVRTC: {_check(nvrtc.nvrtcGetErrorString(error)).decode()}")
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _text(program: Any, size: Any, write: Any) -> str:
+    """What the compiler has to give, without the zero that ends it."""
+    held = b" " * _check(size(program))
+    _check(write(program, held))
+    return held.rstrip(b"\0").decode()
+
+
+def _toolchain() -> str:
+    return repr(toolchain("cuda-c"))

@@ -1,0 +1,214 @@
+"""Plans as CUDA C: a file that nvcc compiles, with its kernels and a host function that launches them.
+
+extern "C" __global__ void __launch_bounds__(256) gemm_0(float *__restrict__ C, const float *__restrict__ A, ...)
+extern "C" cudaError_t gemm(int ni, int nj, int nk, float alpha, ..., float *C, float *A, float *B, cudaStream_t stream)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+from looptune.backends.base import made_of
+from looptune.backends.codegen.c import CWriter, braced, listed
+from looptune.backends.codegen.c_host import host_writer, steps
+from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
+from looptune.backends.codegen.identifiers import CUDA_NAMES, plain
+from looptune.backends.codegen.memory_ops_c import aligned
+from looptune.backends.codegen.signature import extent_names, scalar_type
+from looptune.core.escape import comment
+from looptune.ir import c_printer
+from looptune.ir.nodes import Array, Bin, Expr
+from looptune.lower.fp_contraction import is_product
+from looptune.lower.passes import shared_memory
+from looptune.lower.plan import ARRIVED, Dimension, Kernel, Plan
+
+_SPECIAL = MappingProxyType({
+    ("float32", "nan"): "__int_as_float(0x7fc00000)", ("float32", "inf"): "__int_as_float(0x7f800000)",
+    ("float64", "nan"): "__longlong_as_double(0x7ff8000000000000LL)",
+    ("float64", "inf"): "__longlong_as_double(0x7ff0000000000000LL)",
+})  # fmt: skip
+
+_COPY = """\
+__device__ __forceinline__ void copy_16_bytes(void *to, const void *from)
+{
+    *(uint4 *)to = *(const uint4 *)from;
+}
+"""
+_AHEAD = """\
+__device__ __forceinline__ void {name}(void *to, const void *from, bool there)
+{{
+    asm volatile("cp.async.{cache}.shared.global [%0], [%1], {width}, %2;"
+                 : : "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)),
+                     "r"(there ? {width} : 0) : "memory");
+}}
+"""
+_ORDER = """\
+__device__ __forceinline__ void {name}()
+{{
+    asm volatile("{ptx};" : : : "memory");
+}}
+"""
+
+
+NAME = "cuda-c"
+
+
+class CudaC(CWriter):
+    barrier = "__syncthreads();"
+    types = MappingProxyType({
+        "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
+        "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+        "uint64": "unsigned long long", "bool": "bool",
+    })  # fmt: skip
+    wide_suffix = "LL"
+
+    def name(self, name: str) -> str:
+        return plain(name, CUDA_NAMES)
+
+    def value(self, e: Expr, level: int = 0) -> str:
+        if self.products_apart and isinstance(e, Bin) and is_product(e):
+            name = "__fmul_rn" if e.dtype == "float32" else "__dmul_rn"
+            return f"{name}({self.value(e.lhs)}, {self.value(e.rhs)})"
+        return super().value(e, level)
+
+    def opening(self, kernel: Kernel) -> str:
+        limit = f" __maxnreg__({kernel.registers})" if kernel.registers else ""
+        if kernel.launch_bounds:
+            limit = f" __launch_bounds__({', '.join(map(str, kernel.launch_bounds))})"
+        return f'extern "C" __global__ void{limit}\n{kernel.name}'
+
+    def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
+        return f"{'const ' * constant}{self.types[dtype]} *{'__restrict__ ' * restrict}{name}"
+
+    def thread(self, dimension: Dimension) -> str:
+        return self.own.get(f"thread {dimension}", f"threadIdx.{dimension}")
+
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        number = self.own.get(f"block {dimension}", f"blockIdx.{dimension}")
+        return f"(long long){number}" if kind == "int64" else number
+
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        aligned = f"__align__({alignment}) " if alignment else ""
+        return f"__shared__ {aligned}{self.types[dtype]} {name}[{count}];"
+
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{self.types[dtype]} {name}[{count}];"
+
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"__builtin_assume(((size_t){self.name(a)} & {shared_memory.WIDE - 1}) == 0);" for a in arrays)
+
+    def any_thread(self, condition: str) -> str:
+        return f"__syncthreads_or({condition})"
+
+    def special(self, value: float, dtype: str) -> str:
+        text = _SPECIAL[dtype, "nan" if math.isnan(value) else "inf"]
+        return f"(-{text})" if value < 0 else text
+
+    def function(self, fn: str, dtype: str) -> str:
+        if fn == "abs":
+            return "llabs" if dtype == "int64" else "abs"
+        return fn + "f" * (dtype == "float32")
+
+    def inline(self, result: str) -> str:
+        return f"__host__ __device__ __forceinline__ {result}"
+
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        name = f"copy_{width}_bytes"
+        self.functions[name] = _COPY
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        name = f"copy_{width}_bytes_ahead"
+        # Past the L1 where that is possible: nobody else on this multiprocessor reads it.
+        cache = "cg" if width == shared_memory.WIDE else "ca"
+        self.functions[name] = _AHEAD.format(name=name, cache=cache, width=width)
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or 'true'});"
+
+    def begun(self) -> tuple[str, ...]:
+        return (self._order("begin_copies", "cp.async.commit_group"),)
+
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        return (self._order(f"await_copies_{groups}", f"cp.async.wait_group {groups}"),)
+
+    @property
+    def grid_width(self) -> str:
+        return "gridDim.x"
+
+    def meet(self, arrived: str, met: str) -> str:
+        self.functions[MEET] = CUDA_MEET
+        return f"{met} = {MEET}({arrived}, {met});"
+
+    def left(self, arrived: str, met: str) -> str:
+        self.functions[LEAVE] = CUDA_LEAVE
+        return f"{LEAVE}({arrived}, {met});"
+
+    def _order(self, name: str, ptx: str) -> str:
+        self.functions[name] = _ORDER.format(name=name, ptx=ptx)
+        return f"{name}();"
+
+
+def kernel_text(plan: Plan, kernel: Kernel) -> str:
+    """One kernel and the functions that it calls, as NVRTC compiles them: without a header."""
+    writer = CudaC(plan, extent_names(plan))
+    text = writer.kernel(kernel)
+    return "\n".join([*(writer.functions[name] for name in sorted(writer.functions)), text])
+
+
+def file_text(plan: Plan) -> str:
+    """A whole ``.cu``."""
+    writer = CudaC(plan, extent_names(plan))
+    kernels = [writer.kernel(k) for k in plan.launched]
+    host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
+    said = comment(made_of(plan, NAME))
+    functions = (writer.functions[name] for name in sorted(writer.functions))
+    together = [CUDA_LAUNCH] if any(k.steps for k in plan.launched) else []
+    return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
+
+
+def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
+    """``extern "C"``, so that C and whatever loads a library can call it."""
+    codelet, name = plan.codelet, writer.name
+    yield "/* Launch on `stream`; pointers are the device's, to contiguous arrays that do not overlap:"
+    yield f"   {', '.join(_declared(p) for p in codelet.params if isinstance(p, Array))}. */"
+    parameters = [f"{writer.types[p.dtype]} {'*' * isinstance(p, Array)}{name(p.name)}" for p in codelet.params]
+    yield listed(f'extern "C" cudaError_t {name(codelet.name)}(', [*parameters, "cudaStream_t stream"])
+    yield "{"
+    own = [local.name for local in plan.resident]
+    for array in (a for a in aligned(plan) if a not in own):
+        yield f"    if ((size_t){name(array)} % {shared_memory.WIDE} != 0) {{"
+        yield "        return cudaErrorMisalignedAddress;"
+    for local in plan.resident:
+        count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
+        kind = writer.types[local.dtype]
+        yield f"    {kind} *{name(local.name)} = 0;"
+        yield f"    const size_t {local.name}__bytes = sizeof({kind}) * ({count});"
+    for local in plan.resident:
+        yield f"    if (cudaMallocAsync(&{name(local.name)}, {local.name}__bytes, stream) != cudaSuccess) {{"
+        yield from (f"        cudaFreeAsync({name(n)}, stream);" for n in own[: own.index(local.name)])
+        yield "        return cudaGetLastError();"
+    if ARRIVED in own:
+        yield f"    cudaMemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
+    yield from steps(plan.steps, writer, "    ", lambda kernel, blocks: _launched(kernel, plan, blocks, writer))
+    yield "    cudaError_t launched = cudaGetLastError();"
+    yield from (f"    cudaFreeAsync({name(n)}, stream);" for n in own)
+    yield "    return launched;"
+    yield ""
+
+
+def _declared(array: Array) -> str:
+    return array.name + "".join("[]" if n is None else f"[{c_printer.show(n)}]" for n in array.shape)
+
+
+def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter) -> str:
+    def passed(scalar: str) -> str:
+        kind = scalar_type(plan, scalar)
+        return writer.name(scalar) if kind == plan.dtype(scalar) else f"({writer.types[kind]}){writer.name(scalar)}"
+
+    args = [*map(writer.name, kernel.arrays), *map(passed, kernel.scalars)]
+    if kernel.steps:
+        return f"{TOGETHER}({kernel.bounds}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
+    grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
+    block = ", ".join(str(n) for n in kernel.block)
+    return f"{kernel.name}<<<dim3({grid}), dim3({block}), 0, stream>>>({', '.join(args)});"

@@ -1,0 +1,88 @@
+"""A plan run so that it can be given up between two launches, and told how far it was when.
+
+    on a GPU   1, 2, 4, … launches ──▶ as many as take an eighth of the limit, again and again, ending at each mark
+    on a CPU   the driver counts its launches and asks whether to go on; a thread beside it looks at the count
+
+After each batch the device is waited for, so there are few of them.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from looptune.backends.base import Limit, Pace, Ran
+from looptune.lower.checkpoints import Course
+
+LOOKS = 8
+"""So often it is looked at, about, until the limit is reached."""
+WATCH_S = 1e-3
+"""How often the thread looks: a hundredth of a core, and a fifth of the shortest time that is compared."""
+
+Batch = Callable[[int], tuple[int, float, float]]
+"""Makes at most so many launches: how many it made, and the microseconds they took, at least and at most."""
+
+
+def stopped(batch: Batch, limit: Limit, launches: int, course: Course | None = None) -> Ran:
+    loop, marks = ("", ()) if course is None else (course.loop, course.after)
+    done, us, most_us, size = 0, 0.0, 0.0, 1
+    by: list[float] = []
+    while done < launches:
+        ahead = next((mark for mark in marks if mark > done), launches)
+        made, least, most = batch(min(size, ahead - done))
+        done, us, most_us = done + made, us + least, most_us + most
+        assert made == min(size, ahead - done + made), "a plan makes the launches that were counted"
+        allowed_us = limit.by(loop, len(by))
+        by += [most_us] * (sum(mark <= done for mark in marks) - len(by))
+        if us > allowed_us:
+            break
+        size = min(2 * size, _batch(limit.by(loop, len(by)), us / done))
+    return Ran(us, done, launches, None if course is None else Pace(loop, tuple(by)))
+
+
+def _batch(limit_us: float, each_us: float) -> int:
+    """Launches that take an eighth of the limit."""
+    return max(1, int(min(limit_us / LOOKS / each_us, 2.0**31))) if each_us > 0 else 2**31
+
+
+def watched(call: Callable[[np.ndarray], None], limit: Limit, launches: int, course: Course | None) -> Ran:
+    """``call(told)`` runs the plan: it counts its launches in ``told[1]`` and returns early once ``told[0]`` is set."""
+    told, ended = np.zeros(2, np.int64), threading.Event()
+    loop, marks = ("", ()) if course is None else (course.loop, course.after)
+    by: list[float] = []
+    start = time.perf_counter_ns()
+
+    def elapsed_us() -> float:
+        return (time.perf_counter_ns() - start) / 1e3
+
+    def pause_s() -> float | None:
+        """As long as a mark is ahead it has to be looked for; then there is only an end to wait for."""
+        if len(by) < len(marks):
+            return WATCH_S
+        return None if math.isinf(limit.us) else max(0.0, (limit.us - elapsed_us()) / 1e6)
+
+    def watch() -> None:
+        while not ended.wait(pause_s()):
+            # The time first: a mark that is not reached after it was not reached before.
+            us = elapsed_us()
+            by.extend([us] * (sum(mark <= told[1] for mark in marks) - len(by)))
+            if us > limit.by(loop, len(by)):
+                told[0] = 1
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        call(told)
+        us = elapsed_us()
+    finally:
+        ended.set()
+        watcher.join()
+    by.extend([us] * (sum(mark <= told[1] for mark in marks) - len(by)))
+    # The thread may have looked once more after the end.
+    pace = None if course is None else Pace(loop, tuple(min(mark_us, us) for mark_us in by))
+    return Ran(us, int(told[1]), launches, pace)

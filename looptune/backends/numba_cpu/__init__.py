@@ -1,0 +1,1 @@
+"""Functions in Python for Numba's CPU compiler."""

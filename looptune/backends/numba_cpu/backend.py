@@ -1,0 +1,423 @@
+"""Plans on the CPU, through Numba: a serial function per kernel, a driver that shares them out to all cores.
+
+    grid axis y ─▶ chunks of it, run by prange in sharing.py        grid axis x, thread loops ─▶ for loops inside
+    loop that reduces ─▶ for loop; alone in its kernel ─▶ a chunk for each core, their results joined in order
+    several steps of a loop at once ─▶ a band of rows for each core, see ``bands``
+
+A kernel function sees a range of its outer axis, so that LLVM vectorises it like any serial loop nest. Kernels are
+kept in a file cache, so that compiling processes hand them to the measuring one; the short driver is not, because it
+holds a function's address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+from looptune.backends.base import Backend, Binary, Program, header
+from looptune.backends.codegen.python import (
+    HELPERS,
+    LEVEL,
+    SHARE,
+    SPELLED,
+    Writer,
+    ident,
+    imported,
+    never_negative,
+    typed,
+)
+from looptune.backends.numba_cpu.program import CpuProgram
+from looptune.core.cache_file import replace_file
+from looptune.core.floating_point import USUAL, Floats
+from looptune.ir.def_use import names
+from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
+from looptune.lower.accumulators import Accumulator
+from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER, accumulating, marked
+from looptune.lower.passes.cpu_time_bands import CORES, with_bands
+from looptune.lower.passes.unswitch import innermost
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
+from looptune.lower.team import Tree
+
+ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
+"""What ``anyorder`` defines for the text of kernels."""
+
+
+class _Writer(Writer):
+    """Arrays keep their dimensions; an index is unsigned, or Numba tests its sign and no vectors are made, but for the
+    variables of loops that begin at a constant, of which LLVM sees the sign: ``seen``.
+
+    ``math.floor`` and its like give an int64 under Numba on a CPU, NumPy's give a float, as C's do.
+    """
+
+    spelled: ClassVar = {
+        **SPELLED,
+        "floor": "np.floor({0})",
+        "ceil": "np.ceil({0})",
+        "trunc": "np.trunc({0})",
+        "fmod": "np.fmod({0}, {1})",
+        "fma": "fused({0}, {1}, {2})",
+        **{name: f"{name}({{0}}, {{1}})" for name in IN_ANY_ORDER.values()},
+    }
+
+    def __init__(self, nonnegative: Collection[str] = (), *, reorders: bool = False) -> None:
+        """``reorders``: sums and products of innermost loops may be taken in any order."""
+        super().__init__(nonnegative)
+        self.seen: set[str] = set()
+        self.reorders = reorders
+
+    def innermost(self, body: tuple[Stmt, ...], taken: Collection[str]) -> tuple[Stmt, ...]:
+        """Innermost loops as LLVM is to see them."""
+        return innermost(accumulating(body) if self.reorders else body, taken)
+
+    def element(self, load: Load) -> str:
+        return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
+
+    def index(self, e: Expr) -> str:
+        match e:
+            case Const(value):
+                return str(int(value))
+            case Var(name) if name in self.seen:
+                return ident(name)
+        return f"uintp({self.bound(e)})"
+
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
+        lo, hi = self.bound(loop.lo), self.bound(loop.hi)
+        step = "" if loop.step == 1 else f", {loop.step}"
+        start = "" if lo == "0" and not step else f"{lo}, "
+        yield f"{indent}for {ident(loop.var)} in range({start}{hi}{step}):"
+        if never_negative(loop.lo, self.nonnegative):
+            self.nonnegative.add(loop.var)
+        if isinstance(loop.lo, Const) and loop.lo.value >= 0:
+            self.seen.add(loop.var)
+        yield from self.block(loop.body, indent + "    ")
+        self.nonnegative.discard(loop.var)
+        self.seen.discard(loop.var)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A plan as text that something else compiles. ``kernels``: a function, the Numba types of its parameters and
+    whether it is shared out, by name; ``driver``: the function of C's parameters and ``cores`` that runs them, and
+    ``signature`` its Numba type."""
+
+    helpers: tuple[str, ...]
+    kernels: Mapping[str, tuple[str, tuple[str, ...], bool]]
+    driver: str
+    signature: str
+
+
+def parts(plan: Plan, *, reorders: bool) -> Parts:
+    plan = with_bands(plan)
+    sizes = _extents(plan)
+    writer, host = _Writer(sizes, reorders=reorders), _Writer(sizes)
+    kernels = {
+        k.name: ("\n".join(_function(k, writer)) + "\n", tuple(_types(plan, k)), _spans(k)) for k in plan.kernels
+    }
+    blank, again, decorator, *driver = _driver(plan, host, stops=False)
+    assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
+    helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
+    return Parts(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
+
+
+class NumbaCpu(Backend):
+    name = "numba-cpu"
+
+    def __init__(self, cache: Path, floats: Floats = USUAL, threads: int | None = None) -> None:
+        """``cache``: the folder of compiled modules; ``threads``: at most so many, None for all cores."""
+        self.cache = cache
+        self.floats = floats
+        self.threads = threads
+
+    def emit(self, plan: Plan) -> str:
+        return self._module(plan, stops=False)
+
+    def _module(self, plan: Plan, *, stops: bool) -> str:
+        """``stops``: the driver returns between two launches once it is told to."""
+        plan = with_bands(plan)
+        sizes = _extents(plan)
+        writer, host = _Writer(sizes, reorders=self.floats.reorder), _Writer(sizes)
+        kernels = [line for k in plan.kernels for line in _kernel(plan, k, writer)]
+        driver = list(_driver(plan, host, stops=stops))
+        helpers = [f"@njit(inline='always')\n{HELPERS[h]}\n" for h in sorted(writer.used | host.used)]
+        options = f"OPTIONS = {unaliased(self.floats.contracts_here)}"
+        names = ", ".join((*imported(plan), "njit", "uintp", "void"))
+        body = [*kernels, *driver]
+        called = sorted(name for name in ANY_ORDER if any(f"{name}(" in line for line in body))
+        top = [
+            header(plan, self.name),
+            "import math\n",
+            "import numpy as np",
+            f"from numba import {names}",
+            "from numba.core.compiler import Compiler\n",
+            *(
+                [f"from looptune.backends.numba_cpu.reassociated_operations import {', '.join(called)}"]
+                if called
+                else []
+            ),
+            "from looptune.backends.numba_cpu.code_cache import kept",
+            "from looptune.backends.numba_cpu.parallel_for import sharer",
+            "from looptune.backends.numba_cpu.noalias_pipeline import Unaliased\n",
+            f"{options}\n",
+        ]
+        return "\n".join([*top, "", *helpers, *body]) + "\n"
+
+    def measuring(self) -> Backend:
+        return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)
+
+    def build(self, plan: Plan) -> Binary:
+        """Compile into the cache. Numba's own errors pass through: the caller records them as evidence."""
+        source, start = self.emit(plan), time.perf_counter()
+        self._compiled(plan)
+        return Binary(self.name, plan, source, {}, (), time.perf_counter() - start)
+
+    def load(self, binary: Binary) -> Program:
+        entry = getattr(self._compiled(binary.plan), ident(binary.plan.codelet.name))
+        return CpuProgram(with_bands(binary.plan), entry, self.threads)
+
+    def _compiled(self, plan: Plan) -> ModuleType:
+        return _import(self._module(plan, stops=repeats(plan)), self.cache)
+
+
+def options_of(contract: bool) -> str:
+    """``contract``: a product and the sum that it is a term of may round once."""
+    flags = "{'contract'}" if contract else "False"
+    return f"dict(nogil=True, error_model='numpy', fastmath={flags})"
+
+
+def unaliased(contract: bool) -> str:
+    """The same, and no two arrays overlap."""
+    return f"{options_of(contract)[:-1]}, pipeline_class=Unaliased)"
+
+
+def _extents(plan: Plan) -> set[str]:
+    """Parameters that are an array's extent, and therefore not negative, as the number of cores is."""
+    shapes = [e for p in plan.codelet.params if isinstance(p, Array) for e in p.shape]
+    return {e.name for e in (*shapes, CORES) if isinstance(e, Var)}
+
+
+def _kernel(plan: Plan, kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    spans = _spans(kernel)
+    types = ", ".join(_types(plan, kernel))
+    yield f"{kernel.name}_args = ({types}{',' if types else ''})"
+    yield ""
+    yield ""
+    yield f"@kept(void({'int64, int64, ' if spans else ''}*{kernel.name}_args), **OPTIONS)"
+    yield from _function(kernel, writer)
+    yield ""
+    yield ""
+    if spans:
+        yield f"{kernel.name}{SHARE} = sharer({kernel.name}_args)"
+
+
+def _function(kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    tree = _alone(kernel)
+    extra = [*map(_parts, tree.into), "cores"] if tree is not None else []
+    names = [*(ident(n) for n in (*kernel.arrays, *kernel.scalars)), *extra]
+    yield f"def {kernel.name}({', '.join([*(('start', 'stop') if _spans(kernel) else ()), *names])}):"
+    for v in (v for v in kernel.locals if v.shape):
+        yield f"    {ident(v.name)} = np.empty(({', '.join(writer.bound(e) for e in v.shape)},), {typed(v.dtype)})"
+    yield from _chunk(tree, writer) if tree is not None else _axes(kernel, writer)
+
+
+def _spans(kernel: Kernel) -> bool:
+    """It is given a range of its outer axis, or of chunks."""
+    return bool(kernel.loops) or _alone(kernel) is not None
+
+
+def _alone(kernel: Kernel) -> Tree | None:
+    """The loop that is all of the kernel, and reduces."""
+    return None if kernel.loops or kernel.team is None else kernel.team.trees[0]
+
+
+def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
+    """Chunks ``start`` to ``stop`` of as many as there are cores, each with a result of its own."""
+    loop = tree.loop
+    yield f"    trips = max(0, {_trips(loop, writer)})"
+    yield "    for chunk in range(start, stop):"
+    for a in tree.into:
+        yield from writer.statement(Assign(a.own, a.identity), "        ")
+    yield "        first, last = chunk * trips // cores, (chunk + 1) * trips // cores"
+    lo, step = writer.bound(loop.lo, LEVEL["+"]), loop.step
+    ends = [f"{step} * {end}" if step > 1 else end for end in ("first", "last")]
+    ends = [f"{lo} + {end}" for end in ends] if lo != "0" else ends
+    yield f"        for {ident(loop.var)} in range({', '.join([*ends, *([str(step)] if step > 1 else [])])}):"
+    if never_negative(loop.lo, writer.nonnegative):
+        writer.nonnegative.add(loop.var)
+    own = marked(loop) if writer.reorders else loop
+    yield from writer.block(innermost(own.body, names((loop,))), "            ")
+    writer.nonnegative.discard(loop.var)
+    for a in tree.into:
+        yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
+
+
+def _parts(a: Accumulator) -> str:
+    """The array of the chunks' results."""
+    return f"{a.own.name}__team"
+
+
+def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
+    body, around = kernel.body, tuple[Loop, ...]()
+    match kernel.body:
+        case (Loop() as loop,) if kernel.team is not None and kernel.team.outer:
+            around, body = (loop,), loop.body  # row by row, as the arrays lie
+    first, *inner = kernel.loops if kernel.loops else (None,)
+    for axis in reversed(inner):
+        body = (replace(axis, body=body),)
+    if first is not None:
+        body = (replace(first, body=body),)
+    indent = "    "
+    for loop in around:
+        yield from _opened(loop, writer.bound(loop.lo), writer.bound(loop.hi), writer, indent)
+        indent += "    "
+    made = writer.innermost(body, {*names(kernel.body), *names(kernel.loops)})
+    yield from writer.block(made, indent) if first is None else _shared(made, writer, indent)
+    for loop in around:
+        writer.nonnegative.discard(loop.var)
+
+
+def _shared(body: tuple[Stmt, ...], writer: _Writer, indent: str) -> Iterator[str]:
+    """The loop from ``start`` to ``stop``, or the two of a condition that it does not change."""
+    for stmt in body:
+        match stmt:
+            case If(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from _shared(then, writer, indent + "    ")
+                yield f"{indent}else:"
+                yield from _shared(other, writer, indent + "    ")
+            case Loop():
+                yield from _opened(stmt, "start", "stop", writer, indent)
+                yield from writer.block(stmt.body, indent + "    ")
+                writer.nonnegative.discard(stmt.var)
+
+
+def _opened(loop: Loop, lo: str, hi: str, writer: _Writer, indent: str) -> Iterator[str]:
+    step = "" if loop.step == 1 else f", {loop.step}"
+    yield f"{indent}for {ident(loop.var)} in range({lo}, {hi}{step}):"
+    if never_negative(loop.lo, writer.nonnegative):
+        writer.nonnegative.add(loop.var)
+
+
+def _driver(plan: Plan, writer: _Writer, *, stops: bool) -> Iterator[str]:
+    params = ", ".join([*(ident(p.name) for p in plan.codelet.params), "cores", *(["told"] if stops else [])])
+    yield ""
+    yield ""
+    # It looks at what another thread tells it: no compiler may take that array to be its own.
+    options = "**{**OPTIONS, 'pipeline_class': Compiler}" if stops else "**OPTIONS"
+    yield f"@njit({_signature(plan, stops)!r}, {options})"
+    yield f"def {ident(plan.codelet.name)}({params}):"
+    if any(CORES.name in kernel.scalars for kernel in plan.kernels):
+        yield f"    {CORES.name} = cores"
+    for local in plan.resident:
+        shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
+        yield f"    {ident(local.name)} = np.zeros(({shape},), {typed(local.dtype)})"
+    yield from _steps(plan.steps, writer, "    ", stops)
+
+
+def _steps(steps: tuple[Step, ...], writer: _Writer, indent: str, stops: bool) -> Iterator[str]:
+    if not steps:
+        yield f"{indent}pass"
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield from _launch(kernel, writer, indent)
+                if stops:
+                    yield f"{indent}told[1] += 1"
+            case HostLoop(var, lo, hi, stride, body):
+                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
+                if stops:
+                    yield f"{indent}    if told[0]:"
+                    yield f"{indent}        return"
+                yield from _steps(body, writer, indent + "    ", stops)
+            case HostIf(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from _steps(then, writer, indent + "    ", stops)
+                yield f"{indent}else:"
+                yield from _steps(other, writer, indent + "    ", stops)
+
+
+def _launch(kernel: Kernel, writer: _Writer, indent: str) -> Iterator[str]:
+    names = ", ".join(ident(n) for n in (*kernel.arrays, *kernel.scalars))
+    tree = _alone(kernel)
+    if tree is not None:
+        yield from _joined(kernel, tree, names, writer, indent)
+        return
+    if not kernel.loops:
+        yield f"{indent}{kernel.name}({names})"
+        return
+    axis = kernel.loops[0]
+    lo, step, count = writer.bound(axis.lo), axis.step, _trips(axis, writer)
+    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, {lo}, {step}, {count}, cores, ({names + ',' if names else ''}))"
+
+
+def _trips(loop: Loop, writer: _Writer) -> str:
+    """How many iterations the loop has, less than none where it has none."""
+    lo, hi, step = writer.bound(loop.lo), writer.bound(loop.hi, LEVEL["-"]), loop.step
+    span = hi if lo == "0" else f"{hi} - {writer.bound(loop.lo, LEVEL['*'])}"
+    return f"({span} + {step - 1}) // {step}" if step > 1 else span
+
+
+def _joined(kernel: Kernel, tree: Tree, names: str, writer: _Writer, indent: str) -> Iterator[str]:
+    parts = ", ".join(map(_parts, tree.into))
+    for a in tree.into:
+        yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.own.dtype)})"
+    given = f"{names}, {parts}, cores" if names else f"{parts}, cores"
+    yield f"{indent}{kernel.name}{SHARE}({kernel.name}, 0, 1, cores, cores, ({given},))"
+    yield f"{indent}for chunk in range(cores):"
+    for a in tree.into:
+        yield f"{indent}    {ident(a.own.name)} = {_parts(a)}[chunk]"
+        yield from writer.statement(a.update, indent + "    ")
+
+
+def _types(plan: Plan, kernel: Kernel) -> Iterator[str]:
+    """Numba's types of a kernel's parameters, as text."""
+    known = {p.name for p in plan.codelet.params}
+    for name in kernel.arrays:
+        array = plan.array(name)
+        yield _array_type(array.dtype, max(1, len(array.shape)))
+    for name in kernel.scalars:
+        yield typed(plan.dtype(name)) if name in known else "int64"
+    tree = _alone(kernel)
+    if tree is not None:
+        yield from (_array_type(a.own.dtype, 1) for a in tree.into)
+        yield "int64"
+
+
+def _array_type(dtype: str, rank: int) -> str:
+    return f"{typed(dtype)}[{', '.join([':'] * (rank - 1) + ['::1'])}]"
+
+
+def _signature(plan: Plan, stops: bool) -> str:
+    types = []
+    for p in plan.codelet.params:
+        match p:
+            case Scalar(_, dtype):
+                types.append(typed(dtype))
+            case Array(_, dtype, shape):
+                types.append(_array_type(dtype, len(shape)))
+    return f"void({', '.join((*types, 'int64', *(['int64[::1]'] if stops else [])))})"
+
+
+def _import(source: str, cache: Path) -> ModuleType:
+    """The emitted module, compiled or taken from the cache."""
+    name = f"looptune_{hashlib.sha256(source.encode()).hexdigest()[:20]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = cache / f"{name}.py"
+    # Numba looks at the file, and Python's own copy of it in byte code may be damaged.
+    if not path.exists() or path.read_bytes() != source.encode():
+        replace_file(path, source.encode())
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # Numba finds a cached function's globals by its module's name
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

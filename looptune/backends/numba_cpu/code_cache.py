@@ -1,0 +1,79 @@
+"""Machine code that Numba made, kept in files: one for each function, signature and machine.
+
+Numba's own files of a function share an index, which two processes that compile at a time can spoil: both take the next
+number, and one signature's entry is then the other's code. Here the name of a file is a digest of all that its code
+depends on; the file says so itself, and is published whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import njit
+from numba.core import typeinfer
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
+
+from looptune.core.cache_file import publish_file, published
+
+
+class CodeFiles:
+    """What Numba asks of a cache's files; ``key``: signature, machine, and what the function is compiled from."""
+
+    def __init__(self, folder: str, base: str, stamp: object) -> None:
+        self.folder, self.base, self.stamp = Path(folder), base, stamp
+
+    def _path(self, key: tuple[Any, ...]) -> tuple[Path, str]:
+        facts = repr((numba.__version__, self.stamp, key))
+        return self.folder / f"{self.base}.{hashlib.sha256(facts.encode()).hexdigest()[:32]}.code", facts
+
+    def save(self, key: tuple[Any, ...], data: Any) -> None:
+        """Where it cannot be written it is compiled again next time."""
+        path, facts = self._path(key)
+        with contextlib.suppress(OSError):
+            publish_file(path, dumps((facts, data)))
+
+    def load(self, key: tuple[Any, ...]) -> Any:
+        path, facts = self._path(key)
+        found = published(path)
+        if found is None:
+            return None
+        of, data = pickle.loads(found)
+        return data if of == facts else None
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+
+class _Kept(FunctionCache):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file: Any = CodeFiles(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def kept(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """``njit(signature, **options)``, from a file where it was compiled before."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = njit(**options)(function)
+        # Numba says that no folder can be written.
+        with contextlib.suppress(RuntimeError, OSError):
+            made._cache = _Kept(function)
+        with typeinfer.register_dispatcher(made):
+            made.compile(signature)
+        made.disable_compile()
+        return made
+
+    return decorate

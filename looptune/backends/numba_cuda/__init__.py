@@ -1,0 +1,1 @@
+"""Kernels in Python for Numba's CUDA compiler."""

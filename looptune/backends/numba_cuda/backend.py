@@ -1,0 +1,282 @@
+"""Plans on an NVIDIA GPU, through Numba: one kernel function per launch, one thread, or one team, per grid iteration.
+
+Every choice here, and in ``cuda_writer``, which writes a kernel's statements, was measured on an H200.
+
+``build`` needs no GPU: Numba to PTX to cubin. ``load`` launches the cubins, see ``cuda_program``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numba import cuda
+from numba.cuda.cudadrv import nvrtc
+
+from looptune.backends.base import Backend, Binary, header
+from looptune.backends.codegen import grid_barrier, memory_ops
+from looptune.backends.codegen.kernel import check_capability, check_limits, kernel_lines
+from looptune.backends.codegen.memory_ops_b import COPY, COPY_TEXT
+from looptune.backends.codegen.memory_ops_c import ALIGNED, ALIGNED_TEXT, aligned, unaligned
+from looptune.backends.codegen.persistent import persistent_lines
+from looptune.backends.codegen.python import HELPERS, LEVEL, ident, imported
+from looptune.backends.codegen.signature import extent_names, scalar_type
+from looptune.backends.cuda import cubin
+from looptune.backends.cuda.program import CudaProgram, argument_types
+from looptune.backends.numba_cuda import uncontracted_products
+from looptune.backends.numba_cuda.alpha_renaming import canonical
+from looptune.backends.numba_cuda.compiler_patches import hastened
+from looptune.backends.numba_cuda.noalias import readonly_apart, reads
+from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
+from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
+from looptune.core.floating_point import Contract
+from looptune.core.version import toolchain
+from looptune.ir.nodes import Array, Local, Loop
+from looptune.lower.fp_contraction import contracted
+from looptune.lower.passes import shared_memory
+from looptune.lower.plan import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
+
+AT_ONCE = "blocks_at_once"
+_AT_ONCE = f'''\
+def {AT_ONCE}(each):
+    """So many on every multiprocessor; one in Numba's simulator, where blocks cannot wait for each other."""
+    return each * getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 0) or 1
+
+'''
+
+
+def architectures() -> tuple[str, ...]:
+    """The architectures that code can be compiled for here."""
+    return tuple(f"sm_{major}{minor}" for major, minor in sorted(nvrtc.get_supported_ccs()))  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A plan as text that something else launches. ``imports`` and ``helpers``: what its kernels need; ``kernels``: a
+    function and the Numba types of its parameters, by name; ``host``: the body of a function of C's parameters that
+    calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own
+    (``zeros=True`` where that has to be zero); a grid that is a number is that of a persistent kernel, all of whose
+    blocks run at one time: so many on each multiprocessor; ``wide``: the arrays that have to begin at a multiple of
+    16 bytes."""
+
+    imports: tuple[str, ...]
+    helpers: tuple[str, ...]
+    kernels: Mapping[str, tuple[str, tuple[str, ...]]]
+    host: tuple[str, ...]
+    wide: tuple[str, ...]
+
+
+def parts(plan: Plan, contract: Contract = "cc") -> Parts:
+    check_limits(plan)
+    plan = contracted(plan, contract)
+    imports, helpers, kernels = _kernels(plan)
+    types = {k.name: tuple(map(_named, argument_types(plan, k))) for k in plan.launched}
+    writer = HostWriter(plan, set())
+    zeros = {ARRIVED: ", zeros=True"}
+    new = [f"    {ident(v.name)} = new({_count(v, writer)}, {v.dtype!r}{zeros.get(v.name, '')})" for v in plan.resident]
+    host = (*new, *_steps(plan.steps, writer, "    ", _called))
+    made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
+    own = {v.name for v in plan.resident}
+    wide = tuple(name for name in aligned(plan) if name not in own)
+    return Parts(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
+
+
+def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+    args = [ident(n) for n in (*kernel.arrays, *kernel.scalars)]
+    return f"launch({', '.join([kernel.name, grid, str(block), *args])})"
+
+
+def _named(kind: Any) -> str:
+    """``float32[::1]``, ``float32[::1] readonly`` or ``uint32``."""
+    return f"{kind.dtype}[::1]{' readonly' * reads(kind)}" if hasattr(kind, "ndim") else str(kind)
+
+
+class NumbaCuda(Backend):
+    name = "numba-cuda"
+
+    def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
+        """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""
+        self.arch = arch
+        self.contract = contract
+        self.cache = cache
+
+    def emit(self, plan: Plan) -> str:
+        plan = contracted(plan, self.contract)
+        return self._module(plan, *_texts(plan))
+
+    def _module(self, plan: Plan, opening: str, kernels: Mapping[str, str]) -> str:
+        host = HostWriter(plan, set())
+        steps = list(_host(plan, host))
+        helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
+        helpers += [_AT_ONCE] if any(k.steps for k in plan.launched) else []
+        return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
+
+    def measuring(self) -> Backend:
+        return NumbaCuda(self.arch, "fast", self.cache)
+
+    def build(self, plan: Plan) -> Binary:
+        start = time.perf_counter()
+        check_limits(plan)
+        check_capability(plan, self.arch)
+        plan = contracted(plan, self.contract)
+        opening, texts = _texts(plan)
+        name = ident(plan.codelet.name)
+        built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.launched}
+        resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
+        objects = {name: code for name, (code, _) in built.items()}
+        source = self._module(plan, opening, texts)
+        return Binary(self.name, plan, source, objects, resources, time.perf_counter() - start)
+
+    def ptx(self, plan: Plan) -> str:
+        """The PTX of every kernel; needs no GPU."""
+        plan = contracted(plan, self.contract)
+        opening, texts = _texts(plan)
+        return "\n".join(self._ptx(plan, k, f"{opening}\n{texts[k.name]}", k.name) for k in plan.launched)
+
+    def _ptx(self, plan: Plan, kernel: Kernel, source: str, entry: str) -> str:
+        module: dict[str, Any] = {"__name__": entry}
+        exec(compile(source, f"<{kernel.name}>", "exec"), module)
+        major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
+        with hastened(None), readonly_apart():
+            text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
+                module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
+                launch_bounds=kernel.launch_bounds, opt=True,
+            )  # fmt: skip
+        return str(text)
+
+    def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
+        """Kernels that do not differ, of one version or several, share them."""
+        source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
+        facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
+        make = partial(self._ptx, plan, kernel, source, entry)
+        return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch, kernel.registers))
+
+    def load(self, binary: Binary) -> CudaProgram:
+        return CudaProgram(binary)
+
+
+def _texts(plan: Plan) -> tuple[str, dict[str, str]]:
+    """What a module of kernels opens with, imports and device functions; and the text of each kernel by name."""
+    imports, helpers, kernels = _kernels(plan)
+    opening = ["import math", "", "import numpy as np", *imports, "", "", *(f"{h}\n" for h in helpers)]
+    return "\n".join(opening), kernels
+
+
+def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
+    """Imports and device functions that the kernels need, and the kernels."""
+    writer = CudaWriter(plan, extent_names(plan))
+    kernels = {k.name: "\n".join(_kernel(plan, k, writer)) for k in plan.launched}
+    helpers = [f"@cuda.jit(device=True, inline='always')\n{HELPERS[h]}" for h in sorted(writer.used)]
+    copying = [COPY_TEXT] if any(f"{COPY}(" in text for text in kernels.values()) else []
+    copying += [ALIGNED_TEXT] if any(f"{ALIGNED}(" in text for text in kernels.values()) else []
+    copying += [PRODUCT_TEXT] if any(f"{PRODUCT}(" in text for text in kernels.values()) else []
+    copying += memory_ops.helpers(kernels.values())
+    meeting = [grid_barrier.NUMBA] if any(k.steps for k in plan.launched) else []
+    imports = [
+        f"from numba import cuda, {', '.join(imported(plan))}",
+        *(memory_ops.IMPORTS if copying or meeting else ()),
+    ]
+    imports += [grid_barrier.IMPORT] if meeting else []
+    imports += [uncontracted_products.IMPORT] if PRODUCT_TEXT in copying else []
+    return tuple(imports), (*copying, *meeting, *helpers), kernels
+
+
+def _toolchain() -> str:
+    return repr(toolchain("numba-cuda"))
+
+
+def numba_stream(handle: Any) -> Any:
+    """A driver stream as Numba's own launches take it."""
+    return cuda.external_stream(int(handle))
+
+
+def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
+    bounds = kernel.launch_bounds
+    said = f"launch_bounds={bounds[0] if len(bounds) == 1 else bounds}" if bounds else ""
+    said = f"max_registers={kernel.registers}" if kernel.registers else said
+    yield f"@cuda.jit({said})" if said else "@cuda.jit"
+    yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
+    own = partial(kernel_lines, plan, writer=writer)
+    yield from persistent_lines(plan, kernel, writer, own) if kernel.steps else own(kernel)
+    yield ""
+    yield ""
+
+
+def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
+    """The function a user calls: device arrays in, launches out."""
+    params = [p.name for p in plan.codelet.params]
+    yield f"def {ident(plan.codelet.name)}({', '.join([ident(n) for n in params] + ['stream=0'])}):"
+    yield '    """Launch on ``stream``; arrays are contiguous device arrays, updated in place."""'
+    for p in plan.codelet.params:
+        if isinstance(p, Array) and len(p.shape) > 1:
+            yield f"    {ident(p.name)} = {ident(p.name)}.reshape({ident(p.name)}.size)"
+    own = {local.name for local in plan.resident}
+    for array in (name for name in aligned(plan) if name not in own):
+        yield f"    if {ident(array)}.__cuda_array_interface__['data'][0] % {shared_memory.WIDE}:"
+        yield f'        raise ValueError("{unaligned(array)}")'
+    for local in plan.resident:
+        made = f"({_count(local, writer)}, np.{local.dtype})"
+        made = f"to_device(np.zeros{made}, stream=stream)" if local.name == ARRIVED else f"device_array{made}"
+        yield f"    {ident(local.name)} = cuda.{made}"
+    yield from _steps(plan.steps, writer, "    ", partial(_indexed, plan))
+
+
+def _count(local: Local, writer: CudaWriter) -> str:
+    """How many elements it has."""
+    return " * ".join(writer.bound(e, LEVEL["*"]) for e in local.shape) if local.shape else "1"
+
+
+Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
+"""A launch as text: of a kernel, with a grid and a block; of a persistent one with blocks a multiprocessor."""
+
+
+def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+    args = [ident(n) for n in kernel.arrays]
+    args += [f"np.{scalar_type(plan, n)}({ident(n)})" for n in kernel.scalars]
+    grid = f"{AT_ONCE}({grid})" if kernel.steps else grid
+    return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
+
+
+def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+    if not steps:
+        yield f"{indent}pass"
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield from _launch(kernel, writer, indent, spelled)
+            case HostLoop() if step.persistent:
+                kernel = whole(step)
+                yield f"{indent}{spelled(kernel, str(kernel.bounds), kernel.block[:1])}"
+            case HostLoop(var, lo, hi, stride, body):
+                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
+                yield from _steps(body, writer, indent + "    ", spelled)
+            case HostIf(cond, then, other):
+                yield f"{indent}if {writer.condition(cond)}:"
+                yield from _steps(then, writer, indent + "    ", spelled)
+                yield f"{indent}else:"
+                yield from _steps(other, writer, indent + "    ", spelled)
+
+
+def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+    def count(axis: Loop, threads: int) -> str:
+        per = axis.step * threads
+        lo, hi = writer.bound(axis.lo, LEVEL["*"]), writer.bound(axis.hi, LEVEL["-"])
+        span = hi if lo == "0" else f"{hi} - {lo}"
+        return f"({span} + {per - 1}) // {per}" if per > 1 else span
+
+    along = {dim: count(axis, kernel.threads(dim)) for dim, axis in kernel.sides}
+    if kernel.packing is not None:
+        along["x"], along["y"] = map(str, kernel.packing.blocks)
+    dimensions: tuple[Dimension, ...] = ("x", "y", "z")
+    grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
+    if along:
+        yield f"{indent}grid = ({', '.join(grid)},)"
+        yield f"{indent}if min(grid) > 0:"
+        indent += "    "
+    place = "grid" if along else "(1,)"
+    block = kernel.block if len(kernel.axes) == 2 or kernel.block[1] > 1 else kernel.block[:1]
+    yield f"{indent}{spelled(kernel, place, block)}"

@@ -1,0 +1,237 @@
+"""Statements and expressions of a kernel, as Numba compiles them for a GPU.
+
+Loops are ``while`` loops with unsigned 32-bit counters and arrays are flat with unsigned 32-bit indices, because NVVM
+then unrolls and schedules them as nvcc does (signed or 64-bit indices cost up to three times on a matrix product). What
+constants and the loops of a thread add to such an index is added in 64 bits, see ``places``. A value that may be
+negative keeps 64 signed bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from looptune.backends.codegen import grid_barrier, memory_ops, memory_ops_b, memory_ops_c
+from looptune.backends.codegen.python import (
+    HELPERS,
+    LEVEL,
+    SPELLED,
+    UNLIMITED,
+    Writer,
+    enclosed,
+    ident,
+    never_negative,
+    typed,
+)
+from looptune.backends.codegen.writer import KernelWriter, Within
+from looptune.backends.numba_cuda import uncontracted_products
+from looptune.ir.nodes import Bin, Const, Expr, Load, Loop, Stmt, Var
+from looptune.lower.fp_contraction import is_product
+from looptune.lower.plan import Dimension, Plan
+
+HOST = "host_"
+"""What the names of helpers open with that the launching function calls."""
+
+
+class NumbaSpelling(KernelWriter):
+    """Python, with Numba's names for what a GPU has."""
+
+    barrier = "cuda.syncthreads()"
+    leave = "return"
+
+    def name(self, name: str) -> str:
+        return ident(name)
+
+    def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
+        return (f"{memory_ops_c.ALIGNED}()",)
+
+    def thread(self, dimension: Dimension) -> str:
+        return self.own.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
+
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        return self.own.get(f"block {dimension}", f"cuda.blockIdx.{dimension}")
+
+    def new(self, kind: str, name: str, value: str, *, fits: bool = False) -> str:
+        return self.set(name, value, "" if fits else kind)
+
+    def set(self, name: str, value: str, kind: str = "") -> str:
+        return f"{name} = {kind}({value})" if kind else f"{name} = {value}"
+
+    def put(self, array: str, place: str, value: str) -> str:
+        return f"{array}[{place}] = {value}"
+
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        aligned = f", alignment={alignment}" if alignment else ""
+        return f"{name} = cuda.shared.array({count}, {typed(dtype)}{aligned})"
+
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{name} = cuda.local.array({count}, {typed(dtype)})"
+
+    def scope(self, indent: str) -> tuple[tuple[str, ...], str]:
+        return (), indent
+
+    def when(self, condition: str) -> str:
+        return f"if {condition}:"
+
+    def otherwise(self) -> str:
+        return "else:"
+
+    def repeat(self, condition: str) -> str:
+        return f"while {condition}:"
+
+    def any_thread(self, condition: str) -> str:
+        return f"cuda.syncthreads_or(int32({condition}))"
+
+    def both(self, *conditions: str) -> str:
+        return " and ".join(c for c in conditions if c)
+
+    def either(self, *conditions: str) -> str:
+        return " or ".join(conditions)
+
+    def negated(self, condition: str) -> str:
+        return f"not {condition}"
+
+    def quotient(self, a: str, b: str) -> str:
+        return f"{a} // {b}"
+
+    def pick(self, condition: str, a: str, b: str) -> str:
+        return f"{a} if {condition} else {b}"
+
+    def zero(self, dtype: str) -> str:
+        return f"{typed(dtype)}(0)"
+
+    def unsigned(self, value: str) -> str:
+        return f"uint32({value})"
+
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        return f"{memory_ops_b.COPY}({', '.join((*to, *source))})"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        every = " & ".join(f"({c})" for c in there) or "True"  # not "and", which is a branch
+        return f"{memory_ops.copy(width)}({', '.join((*to, *source, every))})"
+
+    def begun(self) -> tuple[str, ...]:
+        return (f"{memory_ops.BEGIN}()",)
+
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        return (f"{memory_ops.awaiting(groups)}()",)
+
+    @property
+    def grid_width(self) -> str:
+        return "uint32(cuda.gridDim.x)"
+
+    def meet(self, arrived: str, met: str) -> str:
+        return f"{met} = {grid_barrier.MEET}({arrived}, {met})"
+
+    def left(self, arrived: str, met: str) -> str:
+        return f"{grid_barrier.LEAVE}({arrived}, {met})"
+
+    def nothing(self, indent: str) -> Iterator[str]:
+        yield f"{indent}pass"
+
+
+class CudaWriter(Writer, NumbaSpelling):
+    minima = True
+    spelled: ClassVar = {**SPELLED, "fma": "cuda.fma({0}, {1}, {2})"}
+
+    def __init__(self, plan: Plan, unsigned: set[str]) -> None:
+        Writer.__init__(self, unsigned)
+        self.plan = plan
+        self.counters = set(unsigned)
+        self.counted, self.most, self.starts = set(), {}, {}
+
+    def block(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
+        return KernelWriter.block(self, body, indent)
+
+    def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
+        if self.products_apart and isinstance(e, Bin) and is_product(e):
+            return f"{uncontracted_products.PRODUCT}({self.value(e.lhs)}, {self.value(e.rhs)})"
+        return super().value(e, exact, level)
+
+    def element(self, load: Load) -> str:
+        if load.array in self.tiles:
+            return f"{load.array}[{self.far(load.index[0])}]"
+        return f"{ident(load.array)}[{self.far(self.place(load))}]"
+
+    def long(self, e: Expr) -> str:
+        return f"uint64({self.unsigned_index(e)})"
+
+    def unsigned_index(self, e: Expr) -> str:
+        match e:
+            case Const(n):
+                return str(int(n))
+            case Var(name) if name in self.counters:
+                return ident(name)
+        return f"uint32({self.index(e)})"
+
+    def index(self, e: Expr, level: int = 0) -> str:
+        """``e`` modulo 2**32: sums and products need no sign."""
+        match e:
+            case Const(n):
+                return str(int(n))
+            case Var(name, dtype):
+                return f"uint32({ident(name)})" if dtype == "uint64" and name not in self.counters else ident(name)
+            case Bin("+" | "-" | "*" as op, lhs, rhs):
+                own = LEVEL[op]
+                return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
+        return self.bound(e, level)
+
+    def wide_variable(self, name: str, dtype: str) -> str:
+        unsigned = name in self.counters or dtype.startswith("u")
+        return f"int64({ident(name)})" if unsigned else ident(name)
+
+    def loop(
+        self, loop: Loop, indent: str, lane: str = "", lanes: int = 1, within: Within | None = None
+    ) -> Iterator[str]:
+        var = ident(loop.var)
+        unsigned = never_negative(loop.lo, self.nonnegative)
+        kind = "uint32" if unsigned else "int64"
+        yield f"{indent}{var} = {kind}({self.start(loop, lane)})"
+        end = self.limit(loop, unsigned)
+        if not isinstance(loop.hi, (Const, Var)):
+            yield f"{indent}{var}__end = {end}"
+            end = f"{var}__end"
+        self.bind(loop.var, unsigned)
+        self.count(loop, lanes)
+        yield f"{indent}while {var} < {end}:"
+        yield from within(indent + "    ") if within else self.block(loop.body, indent + "    ")
+        yield f"{indent}    {var} = {kind}({var} + {loop.step * lanes})"
+        self.unbind(loop.var)
+
+    def range_of(self, loop: Loop) -> tuple[str, str, str]:
+        unsigned = never_negative(loop.lo, self.nonnegative)
+        kind = "uint32" if unsigned else "int64"
+        return kind, f"{kind}({self.bound(loop.lo)})", self.limit(loop, unsigned)
+
+    def start(self, loop: Loop, counter: str) -> str:
+        """The value of the variable after ``counter`` steps, "" being none."""
+        if not counter:
+            return self.bound(loop.lo)
+        scaled = counter if loop.step == 1 else f"{counter} * {loop.step}"
+        return scaled if loop.lo == Const(0, loop.dtype) else f"{self.bound(loop.lo, LEVEL['+'])} + {scaled}"
+
+    def limit(self, loop: Loop, unsigned: bool) -> str:
+        if not unsigned:
+            return f"int64({self.bound(loop.hi)})"
+        if never_negative(loop.hi, self.nonnegative):
+            return self.unsigned_index(loop.hi) if not isinstance(loop.hi, Const) else f"uint32({self.bound(loop.hi)})"
+        return f"uint32(max({self.bound(loop.lo)}, {self.bound(loop.hi)}))"
+
+    def condition(self, e: Expr) -> str:
+        match e:
+            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) if self.same_sign(lhs) and self.same_sign(
+                rhs
+            ):
+                return f"{self.unsigned_index(lhs)} {op} {self.unsigned_index(rhs)}"
+        return Writer.condition(self, e)
+
+
+class HostWriter(CudaWriter):
+    """Sizes, bounds and conditions in plain Python: a device function cannot be called there."""
+
+    def helper(self, name: str) -> str:
+        return HOST + super().helper(name)
+
+
+def host_helper(name: str) -> str:
+    return UNLIMITED.get(name, HELPERS[name]).replace(name, HOST + name)

@@ -1,0 +1,248 @@
+"""Plans on an OpenCL device: PoCL on a processor, or any other driver with 32-bit counters and local memory.
+
+``build`` needs the driver, for OpenCL C is compiled by the device's own; the binary it gives is what ``load`` takes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from looptune.backends.base import Backend, Binary, Limit, Program, Ran, Resources
+from looptune.backends.codegen.kernel import MOST_ELEMENTS, shared_bytes
+from looptune.backends.codegen.signature import scalar_type
+from looptune.backends.early_stop import stopped
+from looptune.backends.opencl.writer import NAME, device_text, file_text
+from looptune.core.errors import ResourceError, TargetError
+from looptune.core.floating_point import Contract
+from looptune.ir.nodes import Loop, Scalar
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+from looptune.lower.checkpoints import course
+from looptune.lower.fp_contraction import contracted
+from looptune.lower.passes.shared_memory import WIDE
+from looptune.lower.plan import Kernel, Plan, apart, count, launches, sized, value
+
+_OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
+_PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"
+OBJECT = "program"
+SOUND_POCL = 4
+"""PoCL 3.0, which pip has, leaves rows of a block out, or writes beyond its memory, where threads wait in a loop whose
+length is an argument; the same kernels are right on other drivers and in threads that take turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An array in a device's memory: of a ``buffer``, the elements from ``start`` on."""
+
+    buffer: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    start: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@cache
+def device() -> Any:
+    """The first device of a driver that compiles for it; TargetError with what the drivers say where none does."""
+    said = []
+    for found in (d for platform in _platforms() for d in platform.get_devices()):
+        try:
+            _compiled(cl.Context([found]), found, _PROBE)
+            return found
+        except cl.Error as error:
+            said.append(f"{found.name}: {_reason(error)}")
+    why = "; ".join(said) if said else "no driver has a device; pip install 'looptune[opencl]' brings PoCL"
+    raise TargetError(f"no OpenCL device can be used: {why}")
+
+
+@cache
+def context() -> Any:
+    return cl.Context([device()])
+
+
+def _platforms() -> list[Any]:
+    try:
+        return list(cl.get_platforms())
+    except cl.Error:
+        return []
+
+
+def _compiled(where: Any, found: Any, text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return cl.Program(where, text).build(options=_options(found), devices=[found])
+
+
+def _options(found: Any) -> list[str]:
+    """Divisions and roots as IEEE 754 rounds them, where the device can."""
+    exact = found.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return list(_OPTIONS if exact else _OPTIONS[:1])
+
+
+def _reason(error: Any) -> str:
+    """What a compiler says is wrong, in a line."""
+    lines = [line.strip() for line in str(error).splitlines() if "error:" in line]
+    return lines[0] if lines else str(error).splitlines()[0]
+
+
+class OpenCl(Backend):
+    name = NAME
+
+    def __init__(self, contract: Contract = "cc") -> None:
+        self.contract = contract
+
+    def emit(self, plan: Plan) -> str:
+        return file_text(contracted(plan, self.contract))
+
+    def measuring(self) -> Backend:
+        return OpenCl("fast")
+
+    def build(self, plan: Plan) -> Binary:
+        start = time.perf_counter()
+        plan = contracted(apart(plan), self.contract)
+        self._check(plan)
+        try:
+            program = _compiled(context(), device(), device_text(plan))
+        except cl.Error as error:
+            raise RuntimeError(f"{device().name}: {_reason(error)}") from error
+        (code,) = program.get_info(cl.program_info.BINARIES)
+        used = tuple(_resources(plan, k, program) for k in plan.kernels)
+        return Binary(self.name, plan, file_text(plan), {OBJECT: code}, used, time.perf_counter() - start)
+
+    def _check(self, plan: Plan) -> None:
+        """ResourceError where a block has more threads, or takes more shared memory, than the device has, or where its
+        driver is known to run the kernel wrongly."""
+        for k in plan.kernels:
+            if _staged(k) and _old_pocl():
+                raise ResourceError(f"{k.name} stages tiles, which PoCL {_old_pocl()} runs wrongly: leave out stage")
+            for needed, most, what in (
+                (k.block[0] * k.block[1], device().max_work_group_size, "threads"),
+                (shared_bytes(plan, k), device().local_mem_size, "bytes of shared memory"),
+            ):
+                if needed > most:
+                    raise ResourceError(f"{k.name} needs {needed} {what} per block, the limit is {most}")
+
+    def load(self, binary: Binary) -> OpenClProgram:
+        return OpenClProgram(binary)
+
+
+def _staged(kernel: Kernel) -> bool:
+    return any(isinstance(f, Loop) and f.staged for f in (*kernel.loops, *walk(kernel.body)))
+
+
+def _old_pocl() -> str:
+    """The version of the PoCL that the device is of, where its barriers in loops cannot be relied on; else ""."""
+    found = re.search(r"PoCL (\d+)\.(\d+)", device().platform.version)
+    return f"{found[1]}.{found[2]}" if found is not None and int(found[1]) < SOUND_POCL else ""
+
+
+def _resources(plan: Plan, kernel: Kernel, program: Any) -> Resources:
+    """Registers are not known of a processor."""
+    info, own = cl.kernel_work_group_info, getattr(program, kernel.name)
+    local = int(own.get_work_group_info(info.PRIVATE_MEM_SIZE, device()))
+    return Resources(kernel.name, 0, local, shared_bytes(plan, kernel), kernel.block[0] * kernel.block[1])
+
+
+class OpenClProgram(Program):
+    """``run`` queues every kernel of the plan; ``stream`` is a command queue, None the program's own."""
+
+    def __init__(self, binary: Binary) -> None:
+        self.plan = binary.plan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            self.program = cl.Program(context(), [device()], [binary.objects[OBJECT]]).build()
+        self.kernels = {k.name: cl.Kernel(self.program, k.name) for k in binary.plan.kernels}
+        self.grids = {k.name: sized(k) for k in binary.plan.kernels}
+        self.queue = cl.CommandQueue(context())
+        self.resident: dict[str, Held] = {}
+        self.passed: dict[str, Any] = {}
+
+    def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
+        queue = self.queue if stream is None else stream
+        for _ in self._queued(arrays, scalars, queue):
+            pass
+        if stream is None:
+            queue.finish()
+
+    def run_within(
+        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> Ran:
+        queue = self.queue if stream is None else stream
+        queued = self._queued(arrays, scalars, queue)
+        sizes = self._sizes(scalars)
+        batch: Callable[[int], tuple[int, float, float]] = partial(_batch, queue, queued)
+        return stopped(batch, limit, count(self.plan.steps, sizes), course(self.plan, sizes))
+
+    def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
+        whole = (p.name for p in self.plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+        return {name: int(scalars[name]) for name in whole}
+
+    def _queued(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], queue: Any) -> Iterator[None]:
+        """Put one launch after the other on the queue, one each time it is asked."""
+        for name, given in arrays.items():
+            if prod(given.shape) > MOST_ELEMENTS:
+                raise ResourceError(f"{name} has {prod(given.shape)} elements, the limit is {MOST_ELEMENTS}")
+        # A kernel does not keep what it is called with alive.
+        self.passed = {name: _buffer(held) for name, held in {**arrays, **self._residents(scalars)}.items()}
+        for kernel in self.plan.kernels:
+            own = self.kernels[kernel.name]
+            for place, name in enumerate(kernel.arrays):
+                own.set_arg(place, self.passed[name])
+        for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
+            grid = self.grids[kernel.name](env)
+            if grid is None:
+                yield
+                continue
+            own, block = self.kernels[kernel.name], (*kernel.block, 1)
+            for place, name in enumerate(kernel.scalars, len(kernel.arrays)):
+                number = env[name] if name in env else scalars[name]
+                own.set_arg(place, np.dtype(scalar_type(self.plan, name)).type(number))
+            around = tuple(blocks * threads for blocks, threads in zip(grid, block, strict=True))
+            cl.enqueue_nd_range_kernel(queue, own, around, block)
+            yield
+
+    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Held]:
+        """The codelet's own variables on the device, allocated once for given sizes."""
+        env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+        for local in self.plan.resident:
+            shape = tuple(value(e, env) for e in local.shape)
+            held = self.resident.get(local.name)
+            if held is None or held.shape != shape:
+                self.resident[local.name] = allocated(shape, np.dtype(local.dtype))
+        return self.resident
+
+
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return Held(cl.Buffer(context(), cl.mem_flags.READ_WRITE, max(size, WIDE)), shape, dtype)
+
+
+def _buffer(held: Held) -> Any:
+    """What a kernel takes: the whole buffer, or a part of it."""
+    if not held.start:
+        return held.buffer
+    first = held.start * held.dtype.itemsize
+    return held.buffer.get_sub_region(first, max(held.nbytes, 1))
+
+
+def _batch(queue: Any, queued: Iterator[None], most: int) -> tuple[int, float, float]:
+    """Queue at most so many launches and wait: how many there were, and microseconds, which the host's are as well."""
+    start = time.perf_counter_ns()
+    made = sum(1 for _ in islice(queued, most))
+    queue.finish()
+    took_us = (time.perf_counter_ns() - start) / 1e3
+    return made, took_us, took_us

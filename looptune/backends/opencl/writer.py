@@ -1,0 +1,174 @@
+"""Plans as OpenCL C: a file of kernels, and in a comment how the host launches them.
+
+__kernel __attribute__((reqd_work_group_size(32, 8, 1)))
+void gemm_0(__global float *restrict C, __global const float *restrict A, ...)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+from looptune.backends.base import made_of
+from looptune.backends.codegen.c import CWriter, braced, reads_double
+from looptune.backends.codegen.c_host import host_writer, steps
+from looptune.backends.codegen.identifiers import OPENCL_NAMES, plain
+from looptune.backends.codegen.signature import extent_names
+from looptune.core.escape import comment
+from looptune.ir import c_printer
+from looptune.ir.nodes import Array
+from looptune.lower.passes import shared_memory
+from looptune.lower.plan import Dimension, Kernel, Plan, apart
+
+NAME = "opencl"
+DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+_BARRIER = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+_COPY = """\
+inline void {name}(__local void *to, __global const void *from)
+{{
+    *(__local {kind} *)to = *(__global const {kind} *)from;
+}}
+"""
+_COPY_OR_ZEROS = """\
+inline void {name}(__local void *to, __global const void *from, int there)
+{{
+    if (there)
+        *(__local {kind} *)to = *(__global const {kind} *)from;
+    else
+        *(__local {kind} *)to = ({kind})0;
+}}
+"""
+_ANY = f"""\
+inline int any_of_block(__local int *flag, int own)
+{{
+    if (get_local_id(0) == 0 && get_local_id(1) == 0)
+        *flag = 0;
+    {_BARRIER}
+    if (own)
+        *flag = 1;
+    {_BARRIER}
+    int any = *flag;
+    {_BARRIER}
+    return any;
+}}
+"""
+_WIDE = MappingProxyType({4: "uint", 8: "uint2", 16: "uint4"})
+
+
+class OpenClC(CWriter):
+    """Copies ahead are made at once: what is filled for a later iteration is there before its barrier."""
+
+    apart = "#pragma OPENCL FP_CONTRACT OFF"
+
+    barrier = _BARRIER
+    types = MappingProxyType({
+        "float32": "float", "float64": "double", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+        "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
+    })  # fmt: skip
+    wide_suffix = "L"
+    block_flag = "__local int any__flag;"
+
+    def name(self, name: str) -> str:
+        return plain(name, OPENCL_NAMES)
+
+    def opening(self, kernel: Kernel) -> str:
+        x, y = kernel.block
+        return f"__kernel __attribute__((reqd_work_group_size({x}, {y}, 1)))\nvoid {kernel.name}"
+
+    def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:
+        return f"__global {'const ' * constant}{self.types[dtype]} *{'restrict ' * restrict}{name}"
+
+    def thread(self, dimension: Dimension) -> str:
+        return self.own.get(f"thread {dimension}", f"(uint)get_local_id({'xyz'.index(dimension)})")
+
+    def block_number(self, dimension: Dimension, kind: str) -> str:
+        number = self.own.get(f"block {dimension}", f"get_group_id({'xyz'.index(dimension)})")
+        return f"({self.types[kind]}){number}"
+
+    def shared(self, name: str, count: int, dtype: str, alignment: int = 0) -> str:
+        aligned = f" __attribute__((aligned({alignment})))" if alignment else ""
+        return f"__local {self.types[dtype]} {name}[{count}]{aligned};"
+
+    def owned(self, name: str, count: int, dtype: str) -> str:
+        return f"{self.types[dtype]} {name}[{count}];"
+
+    def any_thread(self, condition: str) -> str:
+        self.asks = True
+        self.functions["any_of_block"] = _ANY
+        return f"any_of_block(&any__flag, {condition})"
+
+    def special(self, value: float, dtype: str) -> str:
+        text = "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "(-INFINITY)"
+        return text if dtype == "float32" else f"((double){text})"
+
+    def function(self, fn: str, dtype: str) -> str:
+        return fn
+
+    def inline(self, result: str) -> str:
+        return f"inline {result}"
+
+    def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
+        name = f"copy_{width}_bytes"
+        self.functions[name] = _COPY.format(name=name, kind=_WIDE[width])
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}]);"
+
+    def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
+        name = f"copy_{width}_bytes_or_zeros"
+        self.functions[name] = _COPY_OR_ZEROS.format(name=name, kind=_WIDE[width])
+        return f"{name}(&{to[0]}[{to[1]}], &{source[0]}[{source[1]}], {self.both(*there) or '1'});"
+
+    def begun(self) -> tuple[str, ...]:
+        return ()
+
+    def awaited(self, groups: int) -> tuple[str, ...]:
+        return ()
+
+    # Its work groups cannot wait for each other.
+    grid_width = ""
+
+    def meet(self, arrived: str, met: str) -> str:
+        raise AssertionError("the host makes every launch")
+
+    left = meet
+
+
+def device_text(plan: Plan) -> str:
+    """The kernels, and the functions that they call; of a plan all of whose launches the host makes."""
+    return _device(plan, OpenClC(plan, extent_names(plan)))
+
+
+def _device(plan: Plan, writer: OpenClC) -> str:
+    kernels = [writer.kernel(k) for k in plan.kernels]
+    functions = (writer.functions[name] for name in sorted(writer.functions))
+    return "\n".join([*([DOUBLE] if reads_double(plan) else []), *functions, *kernels])
+
+
+def file_text(plan: Plan) -> str:
+    """A whole ``.cl``."""
+    plan = apart(plan)
+    writer = OpenClC(plan, extent_names(plan))
+    device = _device(plan, writer)
+    host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))
+    said = comment(f"{made_of(plan, NAME)}\n{host}")
+    return f"/* {said}\n*/\n\n{device}"
+
+
+def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
+    """What the host does, in C, with ``enqueue(kernel, global size, local size, arguments)``."""
+    declared = ", ".join(c_printer.declaration(p) for p in plan.codelet.params if isinstance(p, Array))
+    yield f"The host, for buffers {declared} that do not overlap:"
+    yield ""
+    for array in shared_memory.wide(plan):
+        yield f"{writer.name(array)} begins at a multiple of {shared_memory.WIDE} bytes."
+    for local in plan.resident:
+        count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
+        yield f"{writer.name(local.name)} is a buffer of {count} x {writer.types[local.dtype]}."
+    yield from steps(plan.steps, writer, "", lambda kernel, blocks: _queued(kernel, blocks, writer))
+
+
+def _queued(kernel: Kernel, blocks: Sequence[str], writer: CWriter) -> str:
+    sides = (*kernel.block, 1)
+    along = ", ".join(b if n == 1 else f"{b} * {n}" for b, n in zip(blocks, sides, strict=True))
+    args = ", ".join(writer.name(n) for n in (*kernel.arrays, *kernel.scalars))
+    return f"enqueue({kernel.name}, ({along}), ({', '.join(map(str, sides))}), {args});"

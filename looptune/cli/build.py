@@ -1,0 +1,49 @@
+"""The command ``looptune build``: tuned kernels as a file that needs looptune no more."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.cli.options import db_option, defines_of, deliver, file_options, float_options, output_option, warn
+from looptune.core.escape import utf8
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@file_options
+@output_option
+@click.option("--c", "as_c", is_flag=True, help="C with OpenMP, instead of a Python module.")
+@click.option("--target", default="auto", show_default=True, help="numba-cuda, numba-cpu or auto: what was measured.")
+@db_option
+@click.option("--default", is_flag=True, help="The default, whatever was measured.")
+@float_options
+def build(
+    file: Path,
+    output: Path | None,
+    as_c: bool,
+    target: str,
+    db: Path,
+    default: bool,
+    strict_float: bool,
+    fp_contract: str | None,
+    **options: Any,
+) -> int:
+    """Write what was tuned for FILE as a module or as C."""
+    from looptune.core.floating_point import chosen
+    from looptune.deploy import build as building
+    from looptune.frontend import load
+
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    unit = load(file, defines=defines, **options)
+    for message in unit.warnings:
+        warn(message)
+    floats = chosen(strict=strict_float, contract=fp_contract)
+    make = building.as_c if as_c else building.as_python
+    command = shlex.join(["looptune", *map(utf8, sys.argv[1:])])
+    deliver(make(unit, db, target, command, default=default, floats=floats, warn=warn), output)
+    return 0

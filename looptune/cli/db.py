@@ -1,0 +1,192 @@
+"""The commands on a results database: ``looptune failures``, ``looptune db show | merge | prune | export``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import click
+
+from looptune.cli.options import db_option, not_read, output_option
+from looptune.core.cache_file import replace_by
+from looptune.core.errors import UsageError
+from looptune.core.settings import DATABASE
+
+CLASSES = ("illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+"""Of what failed."""
+UNTIMED = (*CLASSES, "cut_off")
+
+
+@click.command()
+@db_option
+@click.option("--kernel", metavar="K", help="Of this kernel only.")
+@click.option("--class", "classes", multiple=True, type=click.Choice(CLASSES), help="Of this class only; repeatable.")
+@click.option("--each", is_flag=True, help="Every configuration by itself, none put together.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, with the whole evidence.")
+def failures(db: Path, kernel: str | None, classes: tuple[str, ...], each: bool, as_json: bool) -> int:
+    """List what failed, with evidence and what reproduces it."""
+    from looptune.report import failure_table as failed
+    from looptune.tune.store.store import Store
+
+    with Store.read(db) as store:
+        rows = list(selected(store, kernel))
+        found = failed.collect(rows, store.commands(), classes if classes else failed.FAILED, each=each)
+    if as_json:
+        click.echo(json.dumps([{**f.record(), "command": f.command + _other(db)} for f in found], indent=1))
+    elif found:
+        click.echo(failed.text(found))
+        if db != DATABASE:
+            click.echo(f"\nadd --db {db} to a command to have its new outcome there")
+    else:
+        of = f" of class {' or '.join(classes)}" if classes else ""
+        click.echo(f"no failures{of} among {len(rows)} rows{f' of {kernel}' if kernel is not None else ''} in {db}")
+    return 0
+
+
+def _other(db: Path) -> str:
+    return "" if db == DATABASE else f" --db {db}"
+
+
+def selected(store: Any, kernel: str | None) -> Any:
+    """The rows of a kernel, or all; UsageError where the database has none of it."""
+    if kernel is None:
+        return store.rows()
+    rows = list(store.rows(kernel=kernel))
+    if not rows:
+        names = sorted({row.context.kernel for row in store.rows()})
+        raise UsageError(f"no kernel {kernel} in {store.path}: it has {', '.join(names) if names else 'no rows'}")
+    return rows
+
+
+@click.group("db", context_settings={"help_option_names": ["-h", "--help"]})
+def database() -> None:
+    """Show, merge, prune and export results databases."""
+
+
+@database.command()
+@db_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def show(db: Path, as_json: bool) -> int:
+    """Say what is in a database."""
+    from looptune.report import database_table
+    from looptune.tune.store import maintenance
+    from looptune.tune.store.connection import MIGRATIONS
+    from looptune.tune.store.store import Store
+
+    with Store.read(db) as store:
+        found = database_table.parts(store.rows())
+        counts = {"rows": sum(1 for _ in store.rows()), "sweeps": len(store.commands()), "schema": store.schema}
+    size = maintenance.size_bytes(db)
+    if as_json:
+        record = {"path": str(db), "bytes": size, **counts, "contents": [part.record() for part in found]}
+        click.echo(json.dumps(record, indent=1))
+        return 0
+    older = "" if counts["schema"] == len(MIGRATIONS) else f" (present: {len(MIGRATIONS)}; migrated when next written)"
+    click.echo(f"{db}: {counts['rows']} rows of {counts['sweeps']} sweeps, {database_table.sizes_text(size)}, "
+               f"schema version {counts['schema']}{older}")  # fmt: skip
+    for part in found:
+        click.echo("\n" + database_table.text(part))
+    return 0
+
+
+@database.command()
+@click.argument("others", metavar="OTHER...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@db_option
+def merge(others: tuple[Path, ...], db: Path) -> int:
+    """Take the rows of OTHER databases into one.
+
+    Of two rows of one configuration the finished one stays, and of two finished ones the newer.
+    """
+    from looptune.tune.store import maintenance
+    from looptune.tune.store.store import Store
+
+    for path in others:
+        Store.read(path).close()
+    with Store.change(db, create=True) as store:
+        for path, m in maintenance.merge_all(store, others):
+            running = f", {m.running} left out because they are running" if m.running else ""
+            click.echo(f"{path}: {m.new} rows new, {m.replaced} in place of older ones, {m.kept} not newer than those "
+                       f"in {db}{running}")  # fmt: skip
+    return 0
+
+
+@database.command()
+@db_option
+@click.option("--kernel", metavar="K", help="Rows of this kernel.")
+@click.option("--device", metavar="NAME", help="Rows of this device, by its name in `db show`.")
+@click.option("--lowering", metavar="V", help="Rows of this version of the lowering.")
+@click.option("--class", "classes", multiple=True, type=click.Choice(UNTIMED), help="Rows of this class; repeatable.")
+@click.option("--failed", is_flag=True, help="Rows of every class but timed and cut_off.")
+@click.option("--older-than", "age", metavar="AGE", help="Rows begun longer ago: 30d, 2w, 12h, 90m.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def prune(
+    db: Path, kernel: str | None, device: str | None, lowering: str | None, classes: tuple[str, ...], failed: bool,
+    age: str | None, dry_run: bool,
+) -> int:  # fmt: skip
+    """Remove rows that meet every condition given; never what is running."""
+    from looptune.report import database_table
+    from looptune.tune.store import maintenance
+    from looptune.tune.store.store import Store
+
+    condition = maintenance.Condition(kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age))
+    if condition.empty:
+        raise UsageError("say what to remove: --kernel, --device, --lowering, --class, --failed or --older-than")
+    with Store.change(db) as store:
+        before = maintenance.size_bytes(db)
+        removed = maintenance.prune(store, condition, dry_run=dry_run)
+    for line in database_table.counted(removed):
+        click.echo(line)
+    count = sum(removed.values())
+    if dry_run:
+        click.echo(f"{count} rows would be removed from {db}")
+    else:
+        was, now = database_table.sizes_text(before), database_table.sizes_text(maintenance.size_bytes(db))
+        click.echo(f"{count} rows removed from {db}: {was} before, {now} now")
+    return 0
+
+
+@database.command()
+@db_option
+@click.option("--kernel", metavar="K", help="Rows of this kernel only.")
+@click.option(
+    "--format", "how", type=click.Choice(("csv", "jsonl")), default="csv", show_default=True, help="CSV or JSON lines."
+)
+@output_option
+def export(db: Path, kernel: str | None, how: str, output: Path | None) -> int:
+    """Print every row; as JSON lines, also what sweeps came to."""
+    from functools import partial
+
+    from looptune.report import database_table
+    from looptune.tune.store.conclusions import conclusions
+    from looptune.tune.store.store import Store
+
+    with Store.read(db) as store:
+        write = (
+            database_table.write_csv
+            if how == "csv"
+            else partial(database_table.write_lines, concluded=conclusions(store))
+        )
+        write_rows(write, selected(store, kernel), output)
+    return 0
+
+
+def write_rows(write: Callable[[Any, TextIO], None], rows: Any, output: Path | None) -> None:
+    """To a file, or to standard output."""
+    if output is None:
+        write(rows, sys.stdout)
+        return
+
+    def put(file: BinaryIO) -> None:
+        text = TextIOWrapper(file, "utf-8", newline="")
+        write(rows, text)
+        text.detach()  # the file is closed where it was opened, and what that raises is seen
+
+    not_read(output)
+    try:
+        replace_by(output, put)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error

@@ -1,0 +1,252 @@
+"""What looptune needs, what this machine has, and the command that mends the difference.
+
+    requirements of the package's own metadata ─▶ one Finding each, by version
+    a tool on the PATH                         ─▶ one Finding
+    PROBES, each in an interpreter of its own  ─▶ one Finding each
+
+A probe is a program of a few lines that prints what it found. It runs in a child process, so that a library that
+aborts on import, or hangs in a driver, becomes a finding like any other. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
+from types import MappingProxyType
+from typing import Literal
+
+from looptune.core import plugins
+
+Status = Literal["ok", "missing", "warn"]
+"""missing: looptune cannot do its work without it · warn: something optional is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``mend`` is the command, or the sentence, that puts it right; empty where ``status`` is ok."""
+
+    name: str
+    status: Status
+    found: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """``program`` prints one line and exits 0, or ends with a message on its last line of stderr."""
+
+    name: str
+    program: str
+    otherwise: Status
+    mend: str
+    limit_s: float = 120.0
+
+
+PYTHON = (3, 11)
+
+_THREADS = """
+import numba
+@numba.njit(parallel=True)
+def total(n):
+    s = 0
+    for i in numba.prange(n):
+        s += i
+    return s
+assert total(1000) == 499500
+print(f"{numba.get_num_threads()} threads, layer {numba.threading_layer()}")
+"""
+
+_PTX = """
+import cuda.bindings, cuda.core, numba_cuda
+from numba import cuda, float32
+def scale(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= float32(2)
+ptx, _ = cuda.compile_ptx(scale, (float32[::1],), cc=(8, 0))
+print("compiles to PTX " + ptx.split(".version", 1)[1].split()[0] + " without a GPU")
+"""
+
+_GPU = """
+import numpy, pynvml
+pynvml.nvmlInit()
+def text(x):
+    return x.decode() if isinstance(x, bytes) else x
+def described(n):
+    device = pynvml.nvmlDeviceGetHandleByIndex(n)
+    return "%s (sm_%d%d)" % (text(pynvml.nvmlDeviceGetName(device)), *pynvml.nvmlDeviceGetCudaComputeCapability(device))
+names = [described(n) for n in range(pynvml.nvmlDeviceGetCount())]
+assert names, "the driver sees no GPU"
+from numba import cuda
+@cuda.jit
+def double(x):
+    x[cuda.grid(1)] *= 2
+x = cuda.to_device(numpy.array([21]))
+double[1, 1](x)
+assert x.copy_to_host()[0] == 42, "a kernel gave a wrong result"
+print(", ".join(names) + ", driver " + text(pynvml.nvmlSystemGetDriverVersion()) + ", runs kernels")
+"""
+
+_OPENCL = """
+import pyopencl as cl
+def compiles(device):
+    try:
+        cl.Program(cl.Context([device]), "__kernel void k(__global float *x) { x[0] = 1.0f; }").build()
+    except cl.Error as error:
+        said = next((line for line in str(error).splitlines() if "error:" in line), str(error).splitlines()[0])
+        return "%s: %s" % (device.name.strip(), said)
+    return ""
+devices = [d for p in cl.get_platforms() for d in p.get_devices()]
+assert devices, "no driver has a device"
+said = [compiles(d) for d in devices]
+assert not all(said), "; ".join(said)
+print(", ".join(d.name.strip() for d, wrong in zip(devices, said) if not wrong) + " compiles kernels")
+"""
+_LOOKED_UP: Mapping[plugins.Kind, str] = MappingProxyType({
+    "directive": "from looptune.schedule.directives import named\nnamed({name!r})",
+    "strategy": "from looptune.tune.strategies import named\nnamed({name!r})",
+    "target": "from pathlib import Path\nfrom looptune.runtime.targets import brought\nbrought({name!r}, Path())",
+})  # fmt: skip
+"""How the name of what a package brings is looked up."""
+
+PROBES = (
+    Probe("CPU threads", _THREADS, "missing", "pip install --force-reinstall numba"),
+    Probe("CUDA compiler", _PTX, "warn", "pip install -e '.[cuda]' in the repository's root; numba-cpu needs none"),
+    Probe("OpenCL", _OPENCL, "warn", "pip install -e '.[opencl]' brings PoCL, or install your device's own driver"),
+    Probe("GPU", _GPU, "warn", "install NVIDIA's driver to run CUDA kernels; without it they are only compiled"),
+)
+
+
+def examine(package: str = "looptune", probes: tuple[Probe, ...] = PROBES) -> tuple[Finding, ...]:
+    """Everything worth knowing, required things first; takes as long as the slowest probe."""
+    probes = (*probes, *map(plugin_probe, plugins.installed()))
+    with ThreadPoolExecutor(max_workers=max(1, len(probes))) as pool:
+        probed = pool.map(run_probe, probes)
+        return (python_finding(), *package_findings(package), *probed, gcc_finding())
+
+
+def python_finding(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    found = ".".join(map(str, version))
+    if version >= PYTHON:
+        return Finding("Python", "ok", found)
+    return Finding("Python", "missing", found, f"install Python {PYTHON[0]}.{PYTHON[1]} or later")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """``spelt`` is what pip is told, ``extra`` the option it belongs to, empty for what is always needed."""
+
+    spelt: str
+    name: str
+    versions: str
+    extra: str
+
+
+def requirement(text: str) -> Requirement:
+    """One line of a package's metadata.
+
+    >>> requirement('numba-cuda[cu13]>=0.30; extra == "cuda"')
+    Requirement(spelt='numba-cuda[cu13]>=0.30', name='numba-cuda', versions='>=0.30', extra='cuda')
+    """
+    spelt, _, marker = (part.strip() for part in text.partition(";"))
+    parts = re.fullmatch(r"([\w.-]+)\s*(?:\[.*\])?\s*(.*)", spelt)
+    assert parts is not None, f"a requirement begins with a name: {text}"
+    extra = re.search(r"""extra\s*==\s*['"]([^'"]+)""", marker)
+    return Requirement(spelt, parts[1], parts[2], extra[1] if extra else "")
+
+
+def package_findings(package: str) -> tuple[Finding, ...]:
+    """One finding for each requirement in the package's metadata but those of its tests and its site."""
+    try:
+        lines = metadata.requires(package) or []
+    except metadata.PackageNotFoundError:
+        return (Finding(package, "missing", "not installed", "pip install -e . in the repository's root"),)
+    return tuple(requirement_finding(r) for r in map(requirement, lines) if r.extra not in ("test", "docs"))
+
+
+def requirement_finding(needed: Requirement) -> Finding:
+    lacking: Status = "warn" if needed.extra else "missing"
+    optional = f" (optional: {needed.extra})" if needed.extra else ""
+    mend = f"pip install '{needed.spelt}'"
+    try:
+        version = metadata.version(needed.name)
+    except metadata.PackageNotFoundError:
+        return Finding(needed.name, lacking, "not installed" + optional, mend)
+    if not satisfies(version, needed.versions):
+        return Finding(needed.name, lacking, f"{version}, outside {needed.versions}", mend)
+    return Finding(needed.name, "ok", version)
+
+
+def satisfies(version: str, clauses: str) -> bool:
+    """Whether ``version`` meets every one of the comma-separated ``clauses``, by its release numbers.
+
+    >>> satisfies("2.4.6", ">=1.26,<2.5"), satisfies("2.5.0rc1", ">=1.26, <2.5"), satisfies("1.30", ">=1.30.0")
+    (True, False, True)
+    """
+    return all(_meets(release(version), clause.strip()) for clause in clauses.split(",") if clause.strip())
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The release numbers, without trailing zeros, so that 1.30 and 1.30.0 are equal.
+
+    >>> release("2.5.0rc1"), release("1.30.0+cu13")
+    ((2, 5), (1, 30))
+    """
+    leading = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(n) for n in leading[0].split(".")] if leading else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _meets(version: tuple[int, ...], clause: str) -> bool:
+    bound = release(clause.lstrip("<>=! "))
+    match clause.rstrip("0123456789. "):
+        case ">=":
+            return version >= bound
+        case "<=":
+            return version <= bound
+        case ">":
+            return version > bound
+        case "<":
+            return version < bound
+        case "==":
+            return version == bound
+        case "!=":
+            return version != bound
+    raise AssertionError(f"looptune's own metadata compares with >= <= > < == != only, not {clause}")
+
+
+def run_probe(probe: Probe) -> Finding:
+    """What the probe printed; where it failed, the last line it said."""
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", probe.program], capture_output=True, text=True, timeout=probe.limit_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(probe.name, probe.otherwise, f"no answer within {probe.limit_s:g} s", probe.mend)
+    if ran.returncode == 0:
+        return Finding(probe.name, "ok", ran.stdout.strip())
+    said = ran.stderr.strip().splitlines()
+    return Finding(probe.name, probe.otherwise, said[-1] if said else f"exit code {ran.returncode}", probe.mend)
+
+
+def plugin_probe(plugin: plugins.Plugin) -> Probe:
+    """Whether what a package brings can be used."""
+    looked_up = _LOOKED_UP[plugin.kind].format(name=plugin.name)
+    program = f"{looked_up}\nprint({f'{plugin.package} {plugin.version}'!r})"
+    return Probe(f"{plugin.kind} {plugin.name}", program, "warn", f"pip uninstall {plugin.package}, or mend it")
+
+
+def gcc_finding() -> Finding:
+    """A C compiler only checks the C that looptune reads and prints; nothing else needs it."""
+    path = shutil.which("gcc")
+    if path is None:
+        return Finding("gcc", "warn", "not found", "optional: apt install gcc, to compile what transform prints")
+    return Finding("gcc", "ok", path)

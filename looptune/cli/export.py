@@ -1,0 +1,46 @@
+"""``looptune export``: searches in a database as files that other tools read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from looptune.cli.db import selected, write_rows
+from looptune.cli.options import db_option, not_read
+
+FORMATS = ("t4", "t1", "kernel-tuner", "kernel-launcher", "csv")
+
+
+@click.command()
+@db_option
+@click.option("--format", "how", type=click.Choice(FORMATS), required=True, help="Whose files; see docs/formats.md.")
+@click.option("--kernel", metavar="K", help="This kernel only, or one search of it: 'gemm float32'.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="A file or, for several searches, a folder; default: standard output.",
+)
+def export(db: Path, how: str, kernel: str | None, output: Path | None) -> int:
+    """Write searches as files of other tools."""
+    from looptune.report import database_table
+    from looptune.tune.formats import files
+    from looptune.tune.store.searches import searches
+    from looptune.tune.store.store import Store
+
+    with Store.read(db) as store:
+        if how == "csv":
+            write_rows(database_table.write_csv, selected(store, kernel), output)
+            return 0
+        found, commands = searches(store.rows()), store.commands()
+    made = files.made(files.chosen(found, kernel, db), how, commands)
+    if len(made) == 1 and output is None:
+        click.echo(next(iter(made.values())), nl=False)
+        return 0
+    if output is not None:
+        not_read(output)
+    for path in files.write(made, output):
+        click.echo(path, err=True)
+    return 0

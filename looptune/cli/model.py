@@ -1,0 +1,65 @@
+"""The command ``looptune model``: what versions of a file would take, by counting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.cli.options import configured, defines_of, directive_options, file_options, warn
+from looptune.core.settings import DATABASE
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@file_options
+@directive_options
+@click.option("--device", metavar="NAME", help="A GPU: h200, a100, 'rtx 4090'; default: that measured on, else h200.")
+@click.option("--sweep", is_flag=True, help="Every version of the space, and how well they are ordered.")
+@click.option("--space", metavar="FILE", type=click.Path(path_type=Path), help="As for run; for --sweep.")
+@click.option(
+    "--db", metavar="PATH", type=click.Path(path_type=Path),
+    help=f"What was measured; default: {DATABASE} where there is one.",
+)  # fmt: skip
+@click.option("--strict-float", is_flag=True, help="Keep every sum of floats in its order.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, of several files a list.")
+def model(
+    files: tuple[Path, ...], directives: tuple[str, ...], config: Path | None, device: str | None, sweep: bool,
+    space: Path | None, db: Path | None, strict_float: bool, as_json: bool, **options: Any,
+) -> int:  # fmt: skip
+    """Predict time, traffic and coalescing on a GPU."""
+    from looptune.core.errors import UsageError
+    from looptune.frontend import load
+    from looptune.report import cost_model
+    from looptune.tune.session import predict
+
+    if space is not None and not sweep:
+        raise UsageError("--space is for --sweep")
+    lines = (*directives, *configured(config))
+    if sweep and lines:
+        raise UsageError("--with and --config are for one version, and --sweep is for all")
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    held = db if db is not None else DATABASE if DATABASE.exists() else None
+    records, rankings = [], []
+    for file in files:
+        unit = load(file, defines=defines, **options)
+        for message in unit.warnings:
+            warn(message)
+        what = predict.subject(unit, held, device, reassociate=not strict_float)
+        if sweep:
+            rankings.append(predict.ranking(what, file, space))
+            records.append(cost_model.ranking_record(rankings[-1]))
+            said = cost_model.ranked(rankings[-1])
+        else:
+            one = predict.predicted(what, lines)
+            records.append(cost_model.record(one))
+            said = cost_model.text(one)
+        if not as_json:
+            click.echo(said)
+    if as_json:
+        click.echo(json.dumps(records[0] if len(records) == 1 else records, indent=1))
+    elif len(rankings) > 1:
+        click.echo("\n".join(cost_model.verdict(r) for r in rankings))
+    return 0

@@ -1,0 +1,219 @@
+"""The options that commands share, and what their values mean."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.core.cache_file import read_file, replace_by
+from looptune.core.errors import UsageError
+from looptune.core.floating_point import CONTRACTS
+from looptune.core.settings import DATABASE, REPORTS
+
+DATASETS = ("MINI", "SMALL", "MEDIUM", "STANDARD", "LARGE", "EXTRALARGE", "PAPER")
+STRATEGIES = (
+    "exhaustive", "random", "sampling", "jiang-snir", "gatlas-trials", "gatlas-nested", "local", "evolutionary",
+    "model", "optuna", "pyatf",
+)  # fmt: skip
+"""The names of ``looptune.tune.strategies.ALL``, here so that the help needs none of them."""
+
+
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How a C file is read; the same for every command that takes one."""
+    options = (
+        click.option("--kernel", metavar="NAME", help="Function, hmpp label or group, where the file has several."),
+        click.option(
+            "-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="A macro, or the value of a parameter."
+        ),
+        click.option(
+            "-I",
+            "include_dirs",
+            metavar="DIR",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="A folder of headers.",
+        ),
+        click.option("--dataset", metavar="NAME", help=f"Sizes: {', '.join(DATASETS)}; defines NAME_DATASET."),
+        click.option(
+            "--dtype", type=click.Choice(["float32", "float64"]), help="The floating-point type, instead of the file's."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Directives from outside the file, line by line or as a report has them; see ``configured``."""
+    lines = click.option(
+        "--with",
+        "directives",
+        metavar="LINE",
+        multiple=True,
+        help="A directive besides the file's: 'loop k: unroll 4'.",
+    )
+    config = click.option(
+        "--config",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="The JSON of a report: its winning directives.",
+    )
+    return lines(config(command))
+
+
+def float_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How floating point is computed; see ``looptune.core.floating_point.chosen``."""
+    strict = click.option(
+        "--strict-float",
+        is_flag=True,
+        help="Round every operation of floats on its own and in C's order: no sum is reordered, nothing contracted.",
+    )
+    contract = click.option(
+        "--fp-contract",
+        type=click.Choice(CONTRACTS),
+        help="Round a * b + c once: as cc here does it, wherever a device can (fast), never (off); default: cc.",
+    )
+    return strict(contract(command))
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where a sweep runs; see ``looptune.tune.session.site``."""
+    devices = click.option(
+        "--devices",
+        metavar="LIST",
+        help="GPUs: all, or numbers and model names (0,1 or h100); several of one model share the work, several models "
+        "are tuned each; default: the first.",
+    )
+    cluster = click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Compile and measure on a Dask cluster: its scheduler's address, or local[:N] for one of N processes.",
+    )
+    return devices(cluster(command))
+
+
+def db_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which database; the same for every command that has to do with one."""
+    return click.option(
+        "--db",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        default=DATABASE,
+        show_default=True,
+        help="The results database.",
+    )(command)
+
+
+def reports_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where tables, figures and pages go; see ``looptune.report``."""
+    return click.option(
+        "--reports",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        default=REPORTS,
+        show_default=True,
+        help="Where folders of devices are written.",
+    )(command)
+
+
+def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A file, instead of standard output; see ``deliver``."""
+    return click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE.")(
+        command
+    )
+
+
+def deliver(text: str | bytes, output: Path | None) -> None:
+    """Write to a file, or to standard output: bytes as they are, where it takes bytes."""
+    if output is not None:
+        write(output, text)
+    elif isinstance(text, str) or hasattr(sys.stdout, "buffer"):
+        click.echo(text, nl=False)
+    else:
+        click.echo(text.decode("utf-8", errors="replace"), nl=False)
+
+
+def write(output: Path, text: str | bytes) -> None:
+    """Write to a file that the user named with -o."""
+    not_read(output)
+    try:
+        data = text.encode("utf-8") if isinstance(text, str) else text
+        replace_by(output, lambda file: file.write(data))
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def not_read(output: Path, option: str = "-o", also: Iterable[Path] = ()) -> None:
+    """UsageError where a file that is to be written is one that the command reads: a path it was given, or ``also``."""
+    context = click.get_current_context(silent=True)
+    given = [] if context is None else [v for name, v in context.params.items() if name != "output"]
+    paths = [p for v in given for p in (v if isinstance(v, tuple) else (v,)) if isinstance(p, Path)]
+    for path in (*paths, *also):
+        if path.is_file() and output.exists() and path.samefile(output):
+            raise UsageError(f"{option} {output} is a file that this command reads: name another one")
+
+
+class Seconds(click.FloatRange):
+    """A time that a process can wait: up to eleven days."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1, 1e6)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; not one that is in no order to others."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is no time", param, ctx)
+        return found
+
+
+SEED = click.IntRange(0, 2**32 - 1)
+"""What every strategy and NumPy take as a seed."""
+
+
+def warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def note(message: str) -> None:
+    click.echo(f"note: {message}", err=True)
+
+
+def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str | None]:
+    """``NAME=VALUE`` texts as a mapping; UsageError where the name is missing or no name."""
+    made: dict[str, str | None] = {}
+    for text in defines:
+        name, equals, value = text.partition("=")
+        if not name.isidentifier() or not name.isascii():
+            raise UsageError(
+                f"-D {text}: expected NAME or NAME=VALUE, got {f'the name {name!r}' if name else 'no name'}"
+            )
+        made[name] = value if equals else None
+    if dataset is not None:
+        size = dataset.upper().removesuffix("_DATASET")
+        if size not in DATASETS:
+            raise UsageError(f"unknown dataset '{dataset}': choose one of {', '.join(DATASETS)}")
+        made[f"{size}_DATASET"] = None
+    return made
+
+
+def configured(config: Path | None) -> tuple[str, ...]:
+    """The directives of a report's JSON: one object, or the list a device folder holds."""
+    if config is None:
+        return ()
+    try:
+        held = json.loads(read_file(config))
+    except OSError as error:
+        raise UsageError(f"cannot read {config}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{config} is no JSON: {error}") from error
+    found = [r for r in (held if isinstance(held, list) else [held]) if isinstance(r, Mapping) and "directives" in r]
+    if not found:
+        raise UsageError(f"{config} holds no result with directives")
+    return tuple(str(found[-1]["directives"]).splitlines())

@@ -1,0 +1,38 @@
+"""``looptune report``: a database as tables, figures and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from looptune.cli.options import reports_option
+from looptune.core.settings import DATABASE
+
+
+@click.command()
+@click.option(
+    "--db",
+    "databases",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    default=(DATABASE,),
+    show_default=True,
+    help="A results database; repeatable.",
+)
+@reports_option
+@click.option("--kernel", "kernels", metavar="K", multiple=True, help="Of this kernel only; repeatable.")
+def report(databases: tuple[Path, ...], reports: Path, kernels: tuple[str, ...]) -> int:
+    """Write tables, figures and a page of what was measured."""
+    from looptune.report import result_table
+    from looptune.report.site import folder
+    from looptune.tune.results import studies
+
+    found = studies.read(databases, kernels)
+    result_table.check_writable(reports)
+    for written in folder.write(found, reports):
+        for note in written.notes:
+            click.echo(note)
+        click.echo(f"report: {written.page}")
+    return 0

@@ -1,0 +1,354 @@
+"""``looptune run``: prepared, measured, said, and written down."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from looptune.cli.options import (
+    SEED,
+    STRATEGIES,
+    Seconds,
+    db_option,
+    defines_of,
+    file_options,
+    float_options,
+    not_read,
+    place_options,
+    reports_option,
+    warn,
+)
+from looptune.core.errors import UsageError
+from looptune.core.escape import utf8
+from looptune.core.settings import DATABASE, FINALS_S, REPORTS, TIMEOUT_S
+
+STOPPED = 130
+RESUMES = "stopped; what was measured is kept, the same command goes on from here"
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@file_options
+@click.option("--sweep", is_flag=True, help="Measure the whole space, not only the file as annotated.")
+@click.option(
+    "--with", "directives", metavar="LINE", multiple=True, help="A directive besides the file's: 'loop k: unroll 4'."
+)
+@click.option(
+    "--target",
+    default="auto",
+    show_default=True,
+    help="auto, numba-cuda, cuda-c, numba-cpu or opencl; or several: a,b.",
+)
+@place_options
+@click.option(
+    "--space",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Directives with choices, or a T1 problem; default: pragmas/NAME.pragmas, else derived.",
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    help=f"{', '.join(STRATEGIES)}; default: exhaustive where the budget allows it, else random.",
+)
+@click.option("--budget", metavar="N|TIME", help="Versions (60) or time (10m); default: all on a GPU, 108 on a CPU.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1), help="Compiling processes; default: all cores but one.")
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=Seconds(),
+    default=TIMEOUT_S,
+    show_default=True,
+    help="Seconds a version may take.",
+)
+@click.option(
+    "--finals",
+    "finals_s",
+    metavar="S",
+    type=Seconds(),
+    default=FINALS_S,
+    show_default=True,
+    envvar="LOOPTUNE_FINALS",
+    help="Seconds the finals may wait for clear verdicts.",
+)
+@click.option("--seed", metavar="N", type=SEED, default=0, show_default=True, help="Of inputs, samples and rounds.")
+@click.option("--resume/--fresh", default=True, show_default=True, help="Keep earlier measurements, or measure again.")
+@click.option(
+    "--data",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Inputs: a .npz file by parameter name, or an array's PNG, PGM, PPM or .npy; default: random ones.",
+)
+@click.option("--run-main", is_flag=True, help="Inputs: what the program, compiled by gcc, calls the codelet with.")
+@click.option(
+    "--dump",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Write the arrays the best version leaves, as .npz; or one of them as .png, .pgm or .npy.",
+)
+@float_options
+@click.option("--warm-l2", is_flag=True, help="Do not flush the L2 before each run.")
+@click.option("--cut-off/--no-cut-off", default=True, help="Give up versions far slower than the best, or none.")
+@click.option(
+    "--also",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another database, whose best configurations of FILE take part in the sweep's finals; repeatable.",
+)
+@click.option(
+    "--handwritten/--no-handwritten",
+    default=True,
+    help="Run the Python file handwritten/NAME.py beside FILE, where there is one, in the finals; or do not.",
+)
+@click.option("--ablation", is_flag=True, help="What each directive of the winner earns: the winner without it.")
+@db_option
+@reports_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per kernel on standard output.")
+@click.option("--quiet", is_flag=True, help="No progress, no table.")
+def run(files: tuple[Path, ...], **options: Any) -> int:
+    """Measure each FILE, or its whole space: --sweep."""
+    from looptune.core import cache_folder
+    from looptune.report import result_table
+    from looptune.tune.results import studies
+    from looptune.tune.session import site
+    from looptune.tune.session.experiment import dump_outputs, run_all, together
+    from looptune.tune.session.prepare import Request, prepare_all
+    from looptune.tune.store.connection import check_path
+    from looptune.tune.store.store import Store
+
+    start, options = time.monotonic(), dict(options)
+    defines = defines_of(options.pop("defines"), options.pop("dataset"))
+    reports, as_json, quiet = options.pop("reports"), options.pop("as_json"), options.pop("quiet")
+    fresh, timeout = not options.pop("resume"), options.pop("timeout")
+    command = reproducible(map(utf8, sys.argv[1:]))
+    check_path(options["db"])
+    cache_folder.tidy(cache_folder.chosen()[0])
+    result_table.check_writable(reports)
+    _check_together(files, options)
+    options["also"] = studies.bests(options["also"])
+    targets = _several(options.pop("target"))
+    if len(targets) > 1 and options["dump"]:
+        raise UsageError("--dump is for one target")
+    requests = [
+        [
+            Request(
+                f, target=target, defines=defines, fresh=fresh, timeout_s=timeout,
+                command=_alone(f, files, command), **options,
+            )
+            for f in files
+        ]
+        for target in targets
+    ]  # fmt: skip
+    say = click.echo if not (quiet or as_json) else _nothing
+    results: list[Any] = []
+    troubles: list[str] = []
+    with site.at(options["cluster"], options["devices"], warn) as place:
+        # Mistakes show before anything is measured; then one target after the other, for they may share a device.
+        ready = [[prepare_all(request, place) for request in own] for own in requests]
+        for group in (group for own in ready for group in together(own, place)):
+            for prepared in group:
+                _announce(prepared, say)
+            every = [one for prepared in group for one in prepared]
+            with Store.open(every[0].request.db) as store:
+                for warning in (*store.warnings, *(w for prepared in group for w in prepared[0].space.warnings)):
+                    warn(warning)
+                found = run_all(every, store, _progress(every, quiet or as_json), place)
+            for message in dump_outputs(every[0], found[0]):
+                warn(message)
+            for one, result in zip(every, found, strict=True):
+                troubles += _show(result, _failed(one, result), reports, say)
+            results += found
+            if any(result.interrupted for result in found):
+                break
+    if troubles:
+        raise UsageError(f"{troubles[0]}; what was measured is kept: {_report(options['db'], reports)} writes it")
+    whole = [r for r in results if r.entries and not r.interrupted]
+    elapsed_s = time.monotonic() - start
+    for target in dict.fromkeys(r.target for r in whole):
+        same = [r for r in whole if r.target == target]
+        share = elapsed_s * len(same) / len(whole)
+        _summarise(same, shlex.join(["looptune", *command]), share, reports, say)
+    if len(targets) > 1 and len(whole) == len(results):
+        _compare(whole, options["db"], say)
+    if options["sweep"] and any(r.entries and not r.interrupted for r in results):
+        say(f"\ntables, figures and a page of it all: {_report(options['db'], reports)}")
+    if as_json:
+        records = [r.record() for r in results]
+        click.echo(json.dumps(records[0] if len(files) == len(targets) == len(records) == 1 else records, indent=1))
+    if any(r.interrupted for r in results):
+        click.echo(RESUMES, err=True)
+        return STOPPED
+    return 0 if all(r.versions.get("timed") for r in results) else 1
+
+
+def _check_together(files: tuple[Path, ...], options: Mapping[str, Any]) -> None:
+    """UsageError for options that say nothing together, and for files that would be written over."""
+    if len(files) > 1 and (options["data"] or options["dump"]):
+        raise UsageError("--data and --dump are for one FILE")
+    for text in options["dump"]:
+        for path in (Path(text), Path(text.partition("=")[2])):
+            not_read(path, "--dump", [Path(p) for given in options["data"] for p in (given, given.partition("=")[2])])
+    if options["cluster"] and (options["dump"] or options["jobs"]):
+        raise UsageError("--dump and --jobs are for this machine, and --cluster is not")
+    if options["also"] and not options["sweep"]:
+        raise UsageError("--also is for --sweep: what another database has as best takes part in its finals")
+    if options["space"] is not None and not options["sweep"]:
+        raise UsageError("--space is for --sweep: without it only the file as annotated is measured")
+
+
+def _announce(prepared: Sequence[Any], say: Callable[[str], Any]) -> None:
+    """What will be measured, and where."""
+    one = prepared[0]
+    counts = [len(p.model.numbers) for p in prepared]
+    models = [f"{n} {p.facts.name}" if n > 1 else p.facts.name for n, p in zip(counts, prepared, strict=True)]
+    say(f"{one.name}: {max(1, one.space.versions)} versions, on {' and on '.join(models)}")
+    say(f"reference: {one.reference}")
+    for note in one.notes:
+        click.echo(f"note: {note}", err=True)
+    for message in one.warnings:
+        warn(message)
+
+
+def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str], Any]) -> list[str]:
+    """Write the report and say what there is to say of it; ``failed``: how to see what failed. What could not be
+    written is returned."""
+    from looptune.report import result_table
+
+    lines = [result_table.counts(result), *failed]
+    if result.interrupted or not result.entries:
+        best = min(result.times_us, default=None)
+        if best is not None:
+            lines += [f"best so far: {result_table.time_text(best)}", result.directives, f"legality: {result.proof}"]
+        say("\n".join(lines))
+        return []
+    try:
+        page, trouble = f"report: {_written(result, reports)}", []
+    except OSError as error:
+        page, trouble = "report: not written", [f"cannot write the report to {reports}: {error.strerror}"]
+    if result.directives:
+        say("\n" + result_table.plain(result) + "\n\nwinning directives (add them with --with):")
+        say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
+        if result.earned:
+            say("what each earns (the winner over itself without it):\n" + result_table.earnings(result) + "\n")
+    else:
+        say("\n" + result_table.plain(result) + "\n")
+    if result.guests:
+        say("the best of other databases (over the winner):\n" + result_table.visits(result) + "\n")
+    spent = [result_table.time_spent(result)] if result.seconds else []
+    say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
+    return trouble
+
+
+def _written(result: Any, reports: Path) -> Path:
+    """The page of a result, its data and its figure."""
+    from looptune.report import result_table
+    from looptune.report.figures import versions
+
+    page = result_table.write(result, reports)
+    if len(result.times_us) > 1 and versions.available():
+        versions.versions(result, result.times_us, page.with_suffix(".png"))
+    return page
+
+
+def _report(db: Path, reports: Path) -> str:
+    """The command that makes a report of this database here."""
+    command = ["looptune", "report", *([] if db == DATABASE else ["--db", str(db)])]
+    return shlex.join([*command, *([] if reports == REPORTS else ["--reports", str(reports)])])
+
+
+def _failed(prepared: Any, result: Any) -> list[str]:
+    """The command that lists what failed, where anything did."""
+    from looptune.report.failure_table import FAILED
+    from looptune.runtime.outcome import WrongResult
+
+    db = prepared.request.db
+    command = ["looptune", "failures", "--kernel", prepared.unit.codelet.name]
+    command += [] if db == DATABASE else ["--db", str(db)]
+    hint = prepared.job.stricter if result.versions.get(WrongResult.status) else ""
+    failed = [f"what failed: {shlex.join(command)}"] if any(result.versions.get(s) for s in FAILED) else []
+    return [*failed, *([f"if what is wrong is rounding: {hint}"] if hint else [])]
+
+
+def _alone(file: Path, files: Sequence[Path], arguments: Sequence[str]) -> str:
+    """The command that measures one of several files as this one does."""
+    others = {utf8(str(f)) for f in files if f != file}
+    return shlex.join(["looptune", *(a for a in arguments if a not in others)])
+
+
+def _summarise(
+    results: Sequence[Any], command: str, elapsed_s: float, reports: Path, say: Callable[[str], Any]
+) -> None:
+    """One page for the several kernels of each model of device, and one for the models of each kernel."""
+    from looptune.report import device_table as models
+    from looptune.report import suite_table
+    from looptune.report.figures import versions
+
+    by_device = models.grouped(results)
+    for same in by_device.values():
+        if len(same) > 1:
+            spent = suite_table.time_spent(same, elapsed_s)
+            page = suite_table.write(same, reports, command, spent)
+            if versions.available():
+                versions.speedups(same, page.with_suffix(".png"))
+            lines = [*suite_table.failures(same), *([spent] if spent else []), f"summary: {page}"]
+            say("\n".join(["", suite_table.plain(same), "", *lines]))
+    if len(by_device) > 1:
+        say(f"\n{models.plain(results)}\n\nmodels: {models.write(results, reports, command)}")
+
+
+def _several(text: str) -> list[str]:
+    """The targets of ``a,b``; UsageError where one is named twice."""
+    names = [name.strip() for name in text.split(",")]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"--target {text}: {twice[0]} is named twice")
+    return names
+
+
+def _compare(results: Sequence[Any], db: Path, say: Callable[[str], Any]) -> None:
+    """The targets on the configurations that were timed on all of them, and the fastest of each kernel."""
+    from looptune.report import compiler_table
+    from looptune.report.result_table import time_text
+    from looptune.tune.results import studies
+
+    kernels, used = {r.kernel for r in results}, {r.target for r in results}
+    found = compiler_table.compared([s for s in studies.read((db,), sorted(kernels)) if s.context.target in used])
+    if found:
+        say("\n" + compiler_table.plain(found))
+    for kernel in sorted(kernels):
+        tuned = {r.target: us for r in results if r.kernel == kernel and (us := r.median_us("tuned")) is not None}
+        if tuned:
+            best = min(tuned, key=lambda target: tuned[target])
+            others = ", ".join(f"{time_text(us)} with {target}" for target, us in tuned.items() if target != best)
+            say(f"\n{kernel}: fastest with {best}, {time_text(tuned[best])}{f'; {others}' if others else ''}")
+
+
+def reproducible(arguments: Iterable[str]) -> list[str]:
+    """The arguments that decide what is measured, without those that say where results are kept."""
+    kept: list[str] = []
+    skip = False
+    for a in arguments:
+        if not skip and not a.startswith(("--db", "--reports")):
+            kept.append(a)
+        skip = not skip and a in ("--db", "--reports")
+    return kept
+
+
+def _nothing(text: str) -> None:
+    """Say nothing."""
+
+
+def _progress(every: Sequence[Any], silent: bool) -> Callable[[Any], None]:
+    if silent:
+        return lambda progress: None
+    from looptune.cli.progress import Live
+
+    return Live(sys.stderr, [one.context for one in every])

@@ -1,0 +1,66 @@
+"""Every exception looptune raises on purpose.
+
+* LooptuneError          one line with file:line:col, the source line and a caret, then notes; exit code 2
+  * UsageError           an option, a file or a value given from outside the C text
+  * ParseError           the C, a directive or a space file is malformed
+  * UnsupportedError     valid C outside the language looptune accepts; says what to write instead
+  * DirectiveError       a directive names a loop that is absent, or has a bad argument
+  * IllegalTransform     the dependences forbid it; carries the witness
+  * ResourceError        a kernel needs more than the device has; carries both numbers
+  * TargetError          the target cannot run here; says what to install
+  * StoreError           the results database cannot be read or written
+  * PluginError          a package that brings a directive, a strategy or a target cannot be used
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looptune.core.source import NOWHERE, Span, caret
+
+
+class LooptuneError(Exception):
+    """A mistake of the user's: ``message`` is one line, ``span`` says where, ``notes`` are lines that say more."""
+
+    def __init__(self, message: str, span: Span = NOWHERE, notes: tuple[str, ...] = ()) -> None:
+        head = message if span == NOWHERE else caret(span, message)
+        super().__init__("\n".join((head, *(f"  {note}" for note in notes))))
+        self.message = message
+        self.span = span
+        self.notes = notes
+
+
+class UsageError(LooptuneError): ...
+
+
+class ParseError(LooptuneError): ...
+
+
+class UnsupportedError(LooptuneError): ...
+
+
+class DirectiveError(LooptuneError): ...
+
+
+class IllegalTransform(LooptuneError): ...
+
+
+class ResourceError(LooptuneError): ...
+
+
+class TargetError(LooptuneError): ...
+
+
+class StoreError(LooptuneError): ...
+
+
+class PluginError(LooptuneError): ...
+
+
+class Unfit(Exception):
+    """A loop that its directive does not fit, now that the nest is finished: the message says why. ``schedule`` makes
+    it an error at the directive."""
+
+    def __init__(self, loop: Any, why: str) -> None:
+        super().__init__(why)
+        self.loop = loop

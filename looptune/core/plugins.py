@@ -1,0 +1,81 @@
+"""Directives, strategies and targets that other packages bring, by the entry points in their metadata.
+
+    [project.entry-points."looptune.directives"]
+    reverse = "looptune_reverse:Reverse"               the name is what a user writes
+
+Only the metadata is read until a name is used. A package is refused where it brings what is there already, cannot be
+imported, or brings something else than what it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, distributions
+from typing import Any, Literal
+
+from looptune.core.errors import PluginError
+
+Kind = Literal["directive", "strategy", "target"]
+GROUPS: dict[Kind, str] = {
+    "directive": "looptune.directives", "strategy": "looptune.strategies", "target": "looptune.targets",
+}  # fmt: skip
+
+_IMPORTING = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError,
+    SyntaxError, TypeError, ValueError,
+)  # fmt: skip
+"""What code that is imported may raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """``package`` brings the ``kind`` of thing that is called ``name``."""
+
+    kind: Kind
+    name: str
+    package: str
+    version: str
+    point: EntryPoint
+
+    def refused(self, why: str) -> PluginError:
+        return PluginError(f"the {self.kind} {self.name} of the package {self.package} cannot be used: {why}")
+
+    def load(self) -> Any:
+        """PluginError where it cannot be imported."""
+        try:
+            return self.point.load()
+        except _IMPORTING as error:
+            raise self.refused(f"{self.point.value}: {type(error).__name__}: {error}") from error
+
+
+@cache
+def installed() -> tuple[Plugin, ...]:
+    """Everything that packages bring, in the order of kinds and names; a package that is found twice counts once."""
+    found: dict[tuple[str, str, str], Plugin] = {}
+    for package in distributions():
+        for point in package.entry_points:
+            for kind, group in GROUPS.items():
+                if point.group == group:
+                    made = Plugin(kind, point.name, package.metadata["Name"], package.version, point)
+                    found.setdefault((kind, point.name, made.package), made)
+    return tuple(found[key] for key in sorted(found))
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(p.name for p in installed() if p.kind == kind))
+
+
+def named(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
+    """The one of this name, None where there is none. PluginError where there are two, or looptune has one itself."""
+    here = [p for p in installed() if (p.kind, p.name) == (kind, name)]
+    if here and built_in:
+        raise here[0].refused(f"looptune has a {kind} of this name itself; uninstall {here[0].package} or rename it")
+    if len(here) > 1:
+        raise here[0].refused(f"the package {here[1].package} brings one of this name too; uninstall one of them")
+    return here[0] if here else None
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that have a say in what is measured: those with directives and targets."""
+    return {p.package: p.version for p in installed() if p.kind != "strategy"}

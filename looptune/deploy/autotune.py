@@ -1,0 +1,133 @@
+"""``@looptune.tune``: a Python function that is a C kernel, tuned when it is first called with new sizes.
+
+    @looptune.tune("gemm.c", budget="20s")
+    def gemm(ni, nj, nk, alpha, beta, C, A, B):
+        "What it computes; the body is not run."
+
+    first call at some sizes     a sweep over the file's space on random data, into the database; then the winner
+    any later one, here or in    the winner
+    another process
+
+A sweep starts processes of its own that import the main module, as everything does that uses ``multiprocessing``: a
+script calls the function under ``if __name__ == "__main__":``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from looptune.core.errors import UsageError
+from looptune.core.settings import DATABASE
+from looptune.deploy import compile
+from looptune.deploy.best_versions import measured
+from looptune.deploy.compile import Kernel
+from looptune.frontend import Unit, load
+from looptune.ir.nodes import Scalar
+from looptune.ir.simplify import is_integer
+from looptune.tune.execution.lab import Progress
+from looptune.tune.execution.process_cache import Spares
+from looptune.tune.session.experiment import run
+from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.session.site import Here
+from looptune.tune.store.store import Store
+
+
+def tune(
+    file: str | Path,
+    *,
+    budget: str = "20s",
+    db: str | Path = DATABASE,
+    target: str = "auto",
+    kernel: str | None = None,
+    defines: Mapping[str, str | int | float | None] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    dtype: str | None = None,
+    space: str | Path | None = None,
+    strict_float: bool = False,
+    fp_contract: str | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """A decorator for a function with the C parameters. ``budget``: of each search, a time or a number of versions; the
+    others are as for ``compile`` and ``looptune run``. No Python file beside the C file is run.
+
+    UsageError, when the function is decorated, where its parameters are not the C function's.
+    """
+    given = {} if defines is None else dict(defines)
+    unit = load(Path(file), kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
+    macros = {name: None if value is None else str(value) for name, value in given.items()}
+    request = Request(
+        Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
+        handwritten=False,
+        space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=strict_float,
+        fp_contract=fp_contract,
+    )  # fmt: skip
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., None]:
+        _check(function, unit)
+        tuned = Tuned(unit, request)
+
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> None:
+            tuned(*inspect.signature(function).bind(*args, **named).args)
+
+        return call
+
+    return decorate
+
+
+def _check(function: Callable[..., Any], unit: Unit) -> None:
+    wanted = [p.name for p in unit.codelet.params]
+    has = list(inspect.signature(function).parameters)
+    if has != wanted:
+        name = getattr(function, "__name__", "the function")
+        raise UsageError(f"{name}({', '.join(has)}) is to have the parameters of the C function: "
+                         f"{unit.codelet.name}({', '.join(wanted)})")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Tuned:
+    """``request``: of the sweep, without sizes."""
+
+    unit: Unit
+    request: Request
+    kernel: Kernel | None = None
+    known: set[tuple[int, ...]] = field(default_factory=set)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __call__(self, *args: Any) -> None:
+        pairs = zip(self.unit.codelet.params, args, strict=True)
+        whole = [(p, a) for p, a in pairs if isinstance(p, Scalar) and is_integer(p.dtype)]
+        sizes = {p.name: int(compile.scalar(p, a)) for p, a in whole}
+        # One at a time: a kernel says of its last call what it matched.
+        with self.lock:
+            if self.kernel is None or tuple(sizes.values()) not in self.known:
+                self.kernel = self._tuned(sizes)
+                self.known.add(tuple(sizes.values()))
+            self.kernel(*args)
+
+    def _tuned(self, sizes: Mapping[str, int]) -> Kernel:
+        """Search, unless the database knows the best at these sizes on this device."""
+        defines = {**self.request.defines, **{name: str(value) for name, value in sizes.items()}}
+        request = replace(self.request, defines=defines)
+        with Spares() as spares, Store.open(request.db) as store:
+            here = Here(None, spares)
+            model = here.models(request.target, compile.CACHE, floats=request.floats, warm=False)[0]
+            facts = model.facts
+            place = (facts.name, facts.cores, dict(sizes))
+            rows = measured(store, self.unit, model.target.name, request.floats)
+            if all((row.context.device, row.cores, row.sizes) != place or not row.final for row in rows):
+                run(prepare(request, here), store, _quietly, here)
+        return compile.compile(
+            request.file, kernel=request.kernel, target=request.target, defines=defines,
+            include_dirs=request.include_dirs, dtype=request.dtype, config="best", db=request.db,
+            strict_float=request.strict_float, fp_contract=request.fp_contract,
+        )  # fmt: skip
+
+
+def _quietly(progress: Progress) -> None:
+    """Say nothing."""

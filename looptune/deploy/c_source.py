@@ -1,0 +1,107 @@
+"""The tuned nest as plain C with OpenMP: ``looptune build --c``.
+
+One text is for all sizes: the version that is best where it will run, by the same look-up as a module's.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from looptune.backends import openmp
+from looptune.core.errors import DirectiveError, IllegalTransform, UsageError
+from looptune.core.escape import comment_lines
+from looptune.core.version import __version__
+from looptune.deploy import plans
+from looptune.deploy.asserted import MACRO, asserted
+from looptune.deploy.best_versions import Measured
+from looptune.deploy.python_module import Request, said_of
+from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
+from looptune.frontend import Unit
+from looptune.frontend.directive_lines import parse_lines
+from looptune.frontend.signature import Head
+from looptune.poly.out_of_bounds import leaving, unsure
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.assumptions import assumed
+
+
+def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
+    """What ``gcc -fopenmp`` compiles: the best on ``device`` at ``sizes``, or on what comes nearest to them."""
+    unit = request.unit
+    match, best = chosen(request.measured, device, sizes)
+    directives = "" if best is None else plans.anywhere(best.directives)
+    analysis = Analysis(unit.codelet, request.floats.reorder)
+    said: list[str] = []
+    try:
+        done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
+    except (DirectiveError, IllegalTransform) as error:
+        said = [f"The best is for its own sizes only ({error.message}): this is the default."]
+        best, done = None, schedule(analysis)
+    codelet = done.codelet
+    if best is not None and best.slower is not None and best.context.target == "numba-cpu":
+        codelet = plans.sequential(unit.codelet)
+        said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
+                f"{best.slower:.3g} times.", "These are the sequential loops.", ""]  # fmt: skip
+    head, notes = _declared(unit)
+    checks, model = asserted(unit), analysis.model
+    assumes = assumed(unit, leaving(model), unsure(model), done.assumed).said()
+    lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
+    lines += ["    gcc -O3 -march=native -fopenmp", ""]
+    lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]
+    lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
+    lines += [*said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
+    comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
+    return f"/* {comment}\n*/\n{openmp.text(codelet, head, checks.front, checks.body)}"
+
+
+def _wrapped(assumes: Sequence[str]) -> Iterator[str]:
+    for what in assumes:
+        yield from textwrap.wrap(
+            what, 110, initial_indent="    ", subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+        )
+
+
+def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
+    """How the file declares the function, and what is to be known of its parameters. UsageError where what is built
+    cannot be declared so."""
+    if isinstance(unit.head, str):
+        raise UsageError(unit.head)
+    name = Path(unit.path).name
+    if unit.head is None:
+        what = f"a part of {unit.parts[0].function}" if len(unit.parts) == 1 else "several functions"
+        return None, [
+            f"A function of its own with parameters of its own: in {name} it is {what}.",
+            "Its arrays do not overlap.",
+        ]
+    hidden = [f"{v} is static in {name}: include this file there, in the function's place." for v in unit.head.static]
+    return unit.head, [f"It takes the place of the function of {name}.", *hidden]
+
+
+def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int]) -> tuple[Match, Measured | None]:
+    """The best on this device at these sizes, on any device where there is none nearer; None: nothing was measured."""
+    table = [
+        {
+            "device": m.context.device, "cores": m.cores, "capability": m.context.capability, "sizes": dict(m.sizes),
+            "plan": str(k), "elsewhere": str(k),
+        }
+        for k, m in enumerate(measured)
+    ]  # fmt: skip
+    match = look_up(table, "", device, sizes)
+    if match.plan:
+        return match, measured[int(match.plan)]
+    return match, measured[0] if measured else None
+
+
+def _measured(best: Measured | None, match: Match, analysis: Analysis) -> Iterator[str]:
+    if best is None:
+        yield "Nothing was measured: this is the default."
+        return
+    level = "another device" if match.level == LEVELS[-1] else match.level
+    yield f"Measured, as a kernel made by Numba and not as this text (match: {level}):"
+    yield ""
+    yield from said_of(best, plans.proof(analysis, best))
+    if re.search(r"\bnoremainder\b", best.directives):
+        yield "    noremainder, which is true of those sizes, is remainder here."

@@ -1,0 +1,289 @@
+"""The library: ``looptune.compile`` turns a C loop nest into a callable.
+
+kernel = looptune.compile("gemm.c", directives=["loop k: unroll 4, split, guarded"])
+kernel(ni, nj, nk, alpha, beta, C, A, B)          # C's parameters in C's order; arrays updated in place
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune.backends.base import Program
+from looptune.core import cache_folder
+from looptune.core.errors import UsageError
+from looptune.core.floating_point import USUAL, Floats, chosen
+from looptune.core.settings import DATABASE
+from looptune.deploy.best_kernel import Best, Chosen
+from looptune.deploy.best_versions import measured
+from looptune.deploy.runtime.lookup import Device, Match
+from looptune.frontend import Unit, load
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.simplify import is_integer, wrap
+from looptune.lower.mapping import plan
+from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.plan import Plan, value
+from looptune.poly.reach_data import accesses
+from looptune.runtime import targets
+from looptune.runtime.array_reach import Reach, reached, too_short
+from looptune.runtime.device import Machine, on_gpu
+from looptune.runtime.problem_sizes import integers
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled
+from looptune.schedule.suggest import advised
+from looptune.tune.job import Target
+from looptune.tune.space.pragma_choices import decided
+from looptune.tune.store.store import Store
+
+CACHE = cache_folder.chosen()[0]
+"""Where compiled CPU code and reference results are kept."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A compiled codelet, called with the C function's parameters in the C function's order.
+
+    ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
+    ``asserted`` the directives that rest on the user's word (``trust``) and are not proved. Arrays
+    are NumPy arrays, or on a GPU anything with the CUDA Array Interface; they have the declared types and extents, none
+    that is written overlaps another, and they are updated in place. NumPy arrays are copied to a GPU and back; a device
+    array is never copied.
+
+    ``reordered`` names the sums of floats that are added up in another order than C's, by a directive or in the vectors
+    of a CPU. With ``config="best"`` it stays empty, and the database decides at each call's sizes what runs, and
+    ``match`` says how well that fits: at first for the sizes known when it was compiled, then for those of the last
+    call. None: it was not asked.
+    """
+
+    codelet: Codelet
+    source: str
+    directives: str
+    plan: Plan
+    target: str
+    _program: Program = field(repr=False)
+    _machine: Machine = field(repr=False)
+    match: Match | None = None
+    reordered: tuple[str, ...] = ()
+    _best: Best | None = field(default=None, repr=False)
+    _reached: dict[tuple[int, ...], dict[str, Reach]] = field(default_factory=dict, repr=False)
+
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        return self.plan.asserted
+
+    def __call__(self, *args: Any) -> None:
+        """Raises UsageError where an argument does not fit its parameter."""
+        params = self.codelet.params
+        if len(args) != len(params):
+            names = ", ".join(p.name for p in params)
+            raise UsageError(f"{self.codelet.name} takes {len(params)} arguments ({names}), got {len(args)}")
+        scalars = {p.name: scalar(p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Scalar)}
+        given = {p.name: (p, a) for p, a in zip(params, args, strict=True) if isinstance(p, Array)}
+        placed = {name: self._placed(p, a, scalars) for name, (p, a) in given.items()}
+        _check_apart(tuple(given.values()))
+        self._check_reach(given, integers(self.codelet, scalars))
+        if self._best is not None:
+            self._take(self._best.at(integers(self.codelet, scalars)))
+        self._program.run({name: held for name, (held, _) in placed.items()}, scalars)
+        for name, (p, array) in given.items():
+            held, copied = placed[name]
+            if copied and p.io != "in":
+                array[...] = self._machine.fetch(held).reshape(array.shape)
+
+    def _check_reach(self, given: Mapping[str, tuple[Array, Any]], sizes: Mapping[str, int]) -> None:
+        """UsageError where an array surely has not what the loops reach at these sizes."""
+        key = tuple(sizes.values())
+        if key not in self._reached:
+            self._reached.clear()
+            self._reached[key] = reached(accesses(self.codelet), sizes)
+        for name, (_, array) in given.items():
+            wrong = too_short(name, math.prod(array.shape), self._reached[key].get(name))
+            if wrong is not None:
+                raise UsageError(wrong)
+
+    def _take(self, chosen: Chosen) -> None:
+        """Run this from now on."""
+        self.match, self.plan, self._program = chosen.match, chosen.plan, chosen.program
+        self.directives, self.source = chosen.plan.note, chosen.source
+
+    def _placed(self, p: Array, array: Any, scalars: Mapping[str, int | float]) -> tuple[Any, bool]:
+        """The array where the kernel can use it, and whether that is a copy."""
+        device = getattr(array, "__cuda_array_interface__", None)
+        if device is not None and on_gpu(self.target):
+            _check(p, tuple(device["shape"]), np.dtype(device["typestr"]), scalars)
+            if device.get("strides") is not None and not _contiguous(device):
+                raise UsageError(f"{p.name} is a device array with gaps: pass a contiguous one")
+            return array, False
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"{p.name} must be an array, got {type(array).__name__}")
+        if p.dtype == "bool" and array.dtype == np.uint8:
+            if array.size and array.max() > 1:
+                raise UsageError(f"{p.name} is an array of bool: its elements are 0 and 1, not {array.max()}")
+            array = array.view(np.bool_)
+        _check(p, array.shape, array.dtype, scalars)
+        if p.io != "in" and not array.flags.writeable:
+            raise UsageError(f"{p.name} is written, but the array given is read-only")
+        shaped = array.reshape(-1) if len(p.shape) == 1 else array
+        if self.target != "numba-cpu":
+            return self._machine.place(shaped), True
+        direct = shaped.flags.c_contiguous and shaped.flags.writeable and np.shares_memory(shaped, array)
+        return (shaped, False) if direct or not array.size else (np.array(shaped, order="C"), True)
+
+
+def _check_apart(given: Sequence[tuple[Array, Any]]) -> None:
+    """UsageError where an array that is written shares memory with another."""
+    for p, a in given:
+        other = next((q for q, b in given if p.io != "in" and q is not p and _overlap(a, b)), None)
+        if other is not None:
+            raise UsageError(f"{p.name}, which is written, overlaps {other.name}: pass a copy of one of them")
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """They have an element in common."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.shares_memory(a, b)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    (start, end), (first, last) = _ends(a), _ends(b)
+    return start < last and first < end
+
+
+def _ends(array: Any) -> tuple[int, int]:
+    """The addresses that a device array without gaps lies between."""
+    facts = array.__cuda_array_interface__
+    start = int(facts["data"][0])
+    return start, start + math.prod(facts["shape"]) * np.dtype(facts["typestr"]).itemsize
+
+
+def compile(
+    path_or_source: str | Path,
+    *,
+    kernel: str | None = None,
+    target: str = "auto",
+    defines: Mapping[str, str | int | float | None] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    dtype: str | None = None,
+    directives: str | Sequence[str] | None = None,
+    config: str | None = None,
+    db: str | Path = DATABASE,
+    strict_float: bool = False,
+    fp_contract: str | None = None,
+) -> Kernel:
+    """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
+
+    ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
+    ``dtype``: "float32" or "float64", in place of the floating-point type of the file; ``directives``: lines such as
+    ``loop k: unroll 4, jam``, besides the pragmas in the text. ``config="best"``: what the database ``db`` has as the
+    best for the sizes of each call on this device, or on what comes nearest to them; see ``Kernel.match``.
+    ``strict_float``: every operation of floats is rounded on its own and in C's order; ``fp_contract``: "cc", "fast" or
+    "off", as for ``--fp-contract``. What the text has wrong and is read all the same is a warning. Raises a
+    LooptuneError for every mistake.
+    """
+    if config not in (None, "best"):
+        raise UsageError(f'config is "best" or None, not {config!r}')
+    if config is not None and directives:
+        raise UsageError('config="best" has its own directives: leave out directives=')
+    floats = chosen(strict=strict_float, contract=fp_contract)
+    unit = load(
+        path_or_source,
+        kernel=kernel,
+        defines=defines if defines is not None else {},
+        include_dirs=include_dirs,
+        dtype=dtype,
+    )
+    for message in unit.warnings:
+        warnings.warn(message, stacklevel=2)
+    made_for = targets.resolve(target, CACHE, floats=floats)
+    if config is not None:
+        return _best_kernel(unit, made_for, Path(db), floats)
+    done = scheduled(unit, directives, floats)
+    backend, note = made_for.backend(), lines_of(directives)
+    planned = plan(done.codelet, note, done.asserted, blocks=made_for.bakes)
+    machine = made_for.machine()
+    binary = backend.build(planned)
+    return Kernel(
+        done.codelet, binary.source, note, planned, made_for.name, backend.load(binary), machine,
+        reordered=_reordered(unit.codelet, done, planned, made_for, floats),
+    )  # fmt: skip
+
+
+def _reordered(codelet: Codelet, done: Scheduled, planned: Plan, target: Target, floats: Floats) -> tuple[str, ...]:
+    vectors = vectorised(codelet, planned) if floats.reorder and target.name == "numba-cpu" else ()
+    return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
+
+
+def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Kernel:
+    with Store.read(db) as store:
+        rows = measured(store, unit, target.name, floats)
+    machine = target.machine()
+    facts = machine.facts
+    analysis = Analysis(unit.codelet, floats.reorder)
+    best = Best(analysis, target.backend(), Device(facts.name, facts.cores, facts.arch), rows)
+    known = integers(unit.codelet, unit.values)
+    whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    chosen = best.at(known) if whole else best.default()
+    kernel = Kernel(
+        unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, (), best
+    )
+    kernel.match = chosen.match if whole else None
+    return kernel
+
+
+def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL) -> Scheduled:
+    """With the sums that the directives reorder."""
+    placed = parse_lines(lines_of(directives).splitlines(), "directives")
+    decided(unit, placed)
+    return advised(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
+
+
+def lines_of(directives: str | Sequence[str] | None) -> str:
+    if directives is None:
+        return ""
+    return directives if isinstance(directives, str) else "\n".join(directives)
+
+
+def scalar(p: Scalar, given: Any) -> int | float:
+    """The value of an argument; UsageError where the parameter cannot hold it."""
+    if isinstance(given, np.ndarray) and given.ndim:
+        raise UsageError(f"{p.name} is a scalar, got an array")
+    number = given.item() if isinstance(given, np.ndarray | np.generic) else given
+    if not isinstance(number, int | float):
+        raise UsageError(f"{p.name} is a number, got {type(number).__name__}")
+    if not is_integer(p.dtype):
+        return float(number)
+    if not math.isfinite(number) or number != int(number):
+        raise UsageError(f"{p.name} is an integer, got {number}")
+    if wrap(int(number), p.dtype) != number:
+        raise UsageError(f"{p.name} is an {p.dtype}, which {number} does not fit")
+    return int(number)
+
+
+def _check(p: Array, shape: tuple[int, ...], dtype: np.dtype[Any], scalars: Mapping[str, int | float]) -> None:
+    if dtype != np.dtype(p.dtype):
+        raise UsageError(f"{p.name} must be an array of {p.dtype}, got {dtype}")
+    want = extents_of(p, scalars)
+    flat = len(want) == 1 and (want[0] is None or math.prod(shape) == want[0])
+    fits = len(want) == len(shape) and all(w is None or w == n for w, n in zip(want, shape, strict=True))
+    if not (flat or fits):
+        declared = "".join(f"[{'' if w is None else w}]" for w in want)
+        raise UsageError(f"{p.name} must have the shape {declared}, got {list(shape)}")
+
+
+def extents_of(p: Array, scalars: Mapping[str, int | float]) -> list[int | None]:
+    from_sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
+    return [None if e is None else value(e, from_sizes) for e in p.shape]
+
+
+def _contiguous(device: Mapping[str, Any]) -> bool:
+    item, expected = np.dtype(device["typestr"]).itemsize, []
+    for n in reversed(device["shape"]):
+        expected.append(item)
+        item *= n
+    return tuple(device["strides"]) == tuple(reversed(expected))

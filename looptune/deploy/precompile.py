@@ -1,0 +1,37 @@
+"""Measured versions compiled side by side, where no device is needed: as they were measured, or for any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from looptune.core.errors import ResourceError
+from looptune.deploy import plans
+from looptune.deploy.best_versions import Measured
+from looptune.ir.nodes import Codelet
+from looptune.schedule.analysis import Analysis
+from looptune.tune.execution.worker_loop import Sealed, seal
+from looptune.tune.job import Target
+from looptune.tune.measure.device_limits import exceeded
+
+Sizes = Literal["exact", "elsewhere"]
+
+
+def builder(of: Sequence[tuple[Codelet, Measured]], target: Target) -> Callable[[int, Sizes], Sealed | None]:
+    """The set-up of such a process. It gives a version, by its number, as a sealed Binary; None where there is none for
+    other sizes, or it would need more than the device has."""
+    backend = target.backend()
+
+    def build(number: int, sizes: Sizes) -> Sealed | None:
+        codelet, best = of[number]
+        analysis = Analysis(codelet)
+        made = plans.exact(analysis, best) if sizes == "exact" else plans.elsewhere(analysis, best)
+        if made is None:
+            return None
+        try:
+            binary = backend.build(made)
+        except ResourceError:
+            return None
+        return None if exceeded(binary.resources) is not None else seal(binary)
+
+    return build

@@ -1,0 +1,303 @@
+"""One importable Python module of all that was tuned for a source: ``looptune build``.
+
+docstring       what was measured where
+CONFIGURATIONS  the same as data: the look-up's table
+kernels, plans  as Numba source, each kernel once
+the original    the loops as they were, for check=True
+the runtime     files of deploy/runtime, as they are
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.backends.codegen.python import UNLIMITED, Writer, ident
+from looptune.backends.numba_cpu.backend import options_of, unaliased
+from looptune.core.escape import docstring
+from looptune.core.floating_point import USUAL, Floats
+from looptune.core.version import __version__, lowering
+from looptune.deploy import inline_runtime, plans
+from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
+from looptune.deploy.best_versions import Measured
+from looptune.frontend import Unit
+from looptune.frontend.signature import Head
+from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.poly.reach_data import accesses
+from looptune.runtime.c_reference import CReference
+from looptune.schedule.analysis import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``command``: what made the module; ``target``: numba-cuda or numba-cpu; ``floats``: how they are computed."""
+
+    unit: Unit
+    target: str
+    measured: tuple[Measured, ...]
+    command: str
+    floats: Floats = USUAL
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    measured: Measured
+    plan: str
+    elsewhere: str | None
+    proof: str
+    in_c: bool = False
+
+
+def text(request: Request) -> str:
+    """ResourceError where even the default needs more than a GPU has."""
+    unit, codelet = request.unit, request.unit.codelet
+    gpu = request.target == "numba-cuda"
+    runtime = inline_runtime.included(inline_runtime.CUDA if gpu else inline_runtime.CPU)
+    compiled = inline_runtime.included(inline_runtime.ORIGINAL if gpu else inline_runtime.COMPILED)
+    assembly: Assembly = (
+        Cuda(runtime.names, contract=request.floats.contract)
+        if gpu
+        else Cpu(runtime.names | compiled.names, reorders=request.floats.reorder)
+    )
+    analysis = Analysis(codelet, request.floats.reorder)
+    default = assembly.add(plans.default(analysis), "no directives, any sizes")
+    rows = [_row(request, analysis, best, assembly) for best in request.measured]
+    loops = Cpu(
+        runtime.names | compiled.names | {k.name for k in assembly.found.values()}, "original", options="STRICT"
+    )
+    original = loops.add(plans.original(codelet), "the loops as they were written")
+    name = ident(codelet.name)
+    name = f"{name}_" if name in runtime.names else name
+    contracts = request.floats.contracts_here
+    options = f'STRICT = {options_of(contracts)}\n"""Options of Numba for the original loops."""\n'
+    options += f"\n\n{compiled.text}\n"
+    options += "" if gpu else f"\n\nOPTIONS = {unaliased(contracts)}\n"
+    own = {("numba", "config")} if gpu else set()
+    imports = inline_runtime.import_block(runtime.imports | compiled.imports | assembly.imports | loops.imports | own)
+    parts = [
+        _docstring(request, name, rows),
+        f"from __future__ import annotations\n\n{imports}\n",
+        f'__all__ = ["CONFIGURATIONS", "{name}", "match"]\n',
+        _table(rows),
+        options,
+        f"# -- kernels, each with the plans that launch it {'-' * 65}\n\n{assembly.kernels()}",
+        f"# -- plans {'-' * 103}\n\n{assembly.functions()}",
+        f"# -- the original {'-' * 96}\n\n{loops.kernels()}\n\n{loops.functions()}",
+        runtime.text,
+        f"# -- the function {'-' * 96}\n\n{assembly.signatures()}\n{assembly.table()}",
+        _extents(codelet),
+        _accesses(codelet),
+        _text(unit, contracts),
+        _function(unit, name, default, original, gpu=gpu),
+    ]
+    return "\n\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def runs_in_c(unit: Unit, best: Measured) -> bool:
+    """One core was faster, and the C text is a function that a module can call beside others: nothing of it is at file
+    scope, and no array of its own is on the stack."""
+    codelet, head = unit.codelet, unit.head
+    if best.slower is None or best.context.target != "numba-cpu" or unit.excerpt is None or len(unit.parts) > 1:
+        return False
+    whole = isinstance(head, Head) and {p.name for p in codelet.params} <= {*head.names}
+    return whole and not any(v.shape for v in codelet.locals)
+
+
+def _row(request: Request, analysis: Analysis, best: Measured, assembly: Assembly) -> _Row:
+    where = f"{best.context.device}, {_sizes(best)}"
+    constants = " as constants" if best.context.target == "numba-cuda" else ""
+    here = assembly.add(plans.exact(analysis, best), f"{where}: these sizes{constants}")
+    anywhere = plans.elsewhere(analysis, best)
+    elsewhere = None if anywhere is None else assembly.add(anywhere, f"{where}: other sizes")
+    proof = plans.proof(analysis, best)
+    if not runs_in_c(request.unit, best) or not isinstance(assembly, Cpu):
+        return _Row(best, here, elsewhere, proof)
+    names = quoted(tuple(p.name for p in request.unit.codelet.params))
+    alone = assembly.named(f"    return in_c(TEXT, {names}, {here})", (), f"{where}: the C text, on one core", {})
+    return _Row(best, alone, elsewhere, proof, in_c=True)
+
+
+def _sizes(best: Measured) -> str:
+    return " ".join(f"{name}={value}" for name, value in best.sizes.items())
+
+
+def _docstring(request: Request, name: str, rows: Sequence[_Row]) -> str:
+    unit = request.unit
+    params = ", ".join(_params(unit.codelet))
+    gpu = request.target == "numba-cuda"
+    arrays = "Arrays are NumPy arrays, updated in place."
+    if gpu:
+        arrays = "CuPy arrays and torch CUDA tensors stay where they are, NumPy arrays are\ncopied there and back."
+    measured = (
+        "\n".join(line for row in rows for line in (*said_of(row.measured, row.proof), *_one_core(row), ""))
+        if rows
+        else "Nothing: this is the default.\n"
+    )
+    needs = "numba-cuda and numpy" if gpu else "numba and numpy"
+    said = f"""{name}, tuned: made by looptune {__version__} from {Path(unit.path).name}; needs {needs}.
+
+    {name}({params}{", stream=None" if gpu else ""}, check=False)
+
+C's parameters in C's order. {arrays}
+``match`` says what a call would run; where that was not tuned for the device and the sizes, the first call warns.
+``check=True`` compiles the original C text, runs it besides, and raises Mismatch where the results differ.
+
+Measured:
+
+{measured}
+Made by: {request.command}
+"""
+    return f'"""{docstring(said)}"""\n'
+
+
+def _one_core(row: _Row) -> Iterator[str]:
+    m = row.measured
+    if m.slower is not None:
+        yield f"        slower than the sequential loops on one core, {m.sequential_us:.4g} us: {m.slower:.3g} times"
+    if row.in_c:
+        yield "        so that a call runs the C text, where there is a C compiler"
+
+
+def said_of(m: Measured, proof: str) -> Iterator[str]:
+    """What was measured where, in lines for a person."""
+    t = m.time
+    date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))
+    over = (
+        "the default was not timed" if m.default_us is None else f"{m.default_us / t.median_us:.3g} times as fast as "
+    )
+    over += "" if m.default_us is None else f"the default ({m.default_us:.4g} us)"
+    how = "in the finals" if m.final else "while screening, without finals"
+    yield f"    {m.context.device} ({m.context.capability}, {m.cores} cores), {_sizes(m)}, {m.context.dtype}, {date}"
+    yield f"        {t.median_us:.4g} us [{t.q1_us:.4g}, {t.q3_us:.4g}] n={t.n} {how}, {over}"
+    yield from (f"        {line}" for line in (m.directives.splitlines() if m.directives else ["no directives"]))
+    yield from textwrap.wrap(f"legality: {proof}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
+    own = lowering(m.context.target)
+    if m.context.lowering != own:
+        yield f"        measured with lowering {m.context.lowering}, and made with {own}: its speed may differ"
+    if m.command:
+        yield f"        again: {m.command} --sweep"
+
+
+def _table(rows: Sequence[_Row]) -> str:
+    texts = []
+    for row in rows:
+        m, t = row.measured, row.measured.time
+        facts = {
+            "device": m.context.device, "cores": m.cores, "capability": m.context.capability, "sizes": dict(m.sizes),
+            "directives": m.directives, "time_us": round(t.median_us, 3),
+            "quartiles_us": (round(t.q1_us, 3), round(t.q3_us, 3)), "runs": t.n,
+            "default_us": None if m.default_us is None else round(m.default_us, 3),
+            "plan": row.plan, "elsewhere": row.elsewhere,
+        }  # fmt: skip
+        texts.append(
+            "    {\n"
+            + "".join(f"        {quoted(key)}: {quoted(value)},\n" for key, value in facts.items())
+            + "    },\n"
+        )
+    if not texts:
+        return "CONFIGURATIONS = ()\n"
+    return f"CONFIGURATIONS = (\n{''.join(texts)})\n"
+
+
+class _Host(Writer):
+    """Extents in plain Python."""
+
+    def element(self, load: Load) -> str:
+        raise AssertionError(f"{load.array} is no extent")
+
+    def loop(self, loop: Loop, indent: str) -> Iterator[str]:
+        raise AssertionError(f"a loop {loop.var} is no extent")
+
+    def wide(self, text: str) -> str:
+        return text
+
+    def helper(self, name: str) -> str:
+        return f"extent_{super().helper(name)}"
+
+
+def _extents(codelet: Codelet) -> str:
+    """A function of the integer parameters."""
+    writer = _Host()
+    whole = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    shapes = [tupled("None" if e is None else writer.bound(e) for e in p.shape) for p in arrays]
+    returned = tupled(shapes)
+    helpers = "".join(f"{UNLIMITED[h].replace(h, f'extent_{h}')}\n\n" for h in sorted(writer.used))
+    return f'''{helpers}def extents({", ".join(map(ident, whole))}):
+    """The shapes that the C text declares; None where it leaves one open."""
+    return {returned}
+'''
+
+
+def _accesses(codelet: Codelet) -> str:
+    said = "What the loops reach: of an array that is shorter a call says so."
+    return f'ACCESSES = {quoted(accesses(codelet))}\n"""{said}"""\n'
+
+
+def _text(unit: Unit, contracts: bool) -> str:
+    """The C text as a module keeps it, without a path of this machine."""
+    if unit.excerpt is None:
+        return "TEXT = None\n"
+    text = CReference(unit.excerpt, contracts).portable()
+    files = ""
+    for path, contents in text.files:
+        lines = [quoted(line) for line in contents.splitlines(keepends=True)]
+        files += f"        ({quoted(path)},\n" + "".join(f"         {line}\n" for line in lines) + '         ""),\n'
+    facts = {name: value for name, value in text._asdict().items() if name != "files"}
+    given = "".join(f"    {name}={quoted(value)},\n" for name, value in facts.items())
+    said = "The C text of the original loops, which check=True compiles."
+    return f'TEXT = Text(\n    files=(\n{files}    ),\n{given})\n"""{said}"""\n'
+
+
+def _params(codelet: Codelet) -> list[str]:
+    """C's parameters as the function names them."""
+    return [f"{ident(p.name)}_" if ident(p.name) in ("check", "CALL") else ident(p.name) for p in codelet.params]
+
+
+def _function(unit: Unit, name: str, default: str, original: str, *, gpu: bool) -> str:
+    codelet = unit.codelet
+    own = dict(zip((p.name for p in codelet.params), _params(codelet), strict=True))
+    kinds: dict[str, list[str]] = {"whole": [], "real": [], "array": []}
+    declared = []
+    for p in codelet.params:
+        array, written = isinstance(p, Array), isinstance(p, Array) and p.io != "in"
+        kinds["array" if array else "whole" if is_integer(p.dtype) else "real"].append(own[p.name])
+        more = f", array=True, written={written}" if array else ""
+        declared.append(f"    Parameter({quoted(p.name)}, {quoted(p.dtype)}{more}),\n")
+    given = ", ".join(tupled(names) for names in kinds.values())
+    stream = ", stream" if gpu else ""
+    made = "(Simulated if config.ENABLE_CUDASIM else Gpu)(TUNED)" if gpu else "Host(TUNED)"
+    last = ", stream=None, check=False" if gpu else ", check=False"
+    whole = ", ".join(kinds["whole"])
+    return f'''
+PARAMETERS = (
+{"".join(declared)})
+
+
+def original(*given):
+    {original}()(*given, 1)
+
+
+TUNED = Tuned(
+    {quoted(name)}, PARAMETERS, extents, CONFIGURATIONS, {quoted(default)}, PLANS, SIGNATURES, original, ACCESSES,
+    TEXT,
+)
+CALL = {made}
+
+
+def {name}({", ".join(own.values())}, *{last}):
+    """See the module; arrays are updated in place. TypeError and ValueError name the parameter that does not fit."""
+    if check:
+        CALL.checked({given}{stream})
+    else:
+        CALL({given}{stream})
+
+
+def match({whole}):
+    """What a call at these sizes runs on this device: the level of the look-up, the row, the plan."""
+    return CALL.match({tupled(kinds["whole"])})
+'''

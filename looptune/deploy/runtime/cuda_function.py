@@ -1,0 +1,265 @@
+"""A tuned function on NVIDIA GPUs: a call finds its plan, places its arrays and launches.
+
+    sizes, stream, context ─▶ Bound, made at the first call: looked up, compiled (PTX, cubin), laid out
+    arrays ─▶ addresses ─▶ Bound.place, where they have moved ─▶ Bound.run
+
+The context that is current decides the device. Every thread has its own Bounds, so that threads share nothing but
+compiled kernels.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import ObjectCode
+
+from looptune.backends.cuda.driver import MOST_ELEMENTS, check
+from looptune.deploy.runtime.arguments import (
+    READERS,
+    Parameter,
+    Place,
+    Shape,
+    Want,
+    number,
+    on_device,
+    on_host,
+    reader,
+    want,
+)
+from looptune.deploy.runtime.devices import (
+    Memory,
+    capturing,
+    cubin,
+    current,
+    device_of,
+    entry_of,
+    fetched,
+    handle,
+    order,
+    own_place,
+    place_of,
+)
+from looptune.deploy.runtime.function import Function, Tuned
+from looptune.deploy.runtime.launch import Bound, Given, TooLarge
+from looptune.deploy.runtime.lookup import Device, Match
+from looptune.runtime.array_reach import Reach
+
+BOUND = 64
+"""Sets of sizes, streams and contexts that a thread keeps ready."""
+KNOWN = 1024
+"""Addresses that are known to be on the device of a call."""
+WIDE = 16
+"""Bytes that a kernel with tiles reads at a time, where its plan says so."""
+DEFAULT_STREAMS = (0, 1)
+
+
+Stage = tuple[Parameter, Any, Place]
+"""An array on the host, and its copy on the device."""
+
+
+class Ready(NamedTuple):
+    """What a call needs to know at its sizes. ``wanted``: of each array; ``counts``: their elements; ``wide``: the
+    numbers of those read WIDE bytes at a time; ``ordinal``: of the device; ``known``: addresses seen to be on it;
+    ``reach``: what the loops access."""
+
+    bound: Bound
+    wanted: tuple[Want, ...]
+    counts: tuple[int, ...]
+    wide: tuple[int, ...]
+    ordinal: int
+    known: set[int]
+    reach: tuple[Reach | None, ...] = ()
+
+
+class Gpu(Function):
+    def __init__(self, tuned: Tuned) -> None:
+        super().__init__(tuned)
+        self.own = threading.local()
+        self.lock = threading.RLock()
+        self.compiled: dict[tuple[str, Any], Any] = {}
+
+    def __call__(
+        self, ints: tuple[Any, ...], floats: tuple[Any, ...], arrays: tuple[Any, ...], stream: Any = None
+    ) -> None:
+        where = 0 if stream is None else handle(stream)
+        context = current()
+        try:
+            ready: Ready = self.own.ready[context, where, ints]
+        except (AttributeError, KeyError, TypeError):
+            ready = self.ready(context, where, ints)
+        bound, counts = ready.bound, ready.counts
+        lasts: tuple[int, ...] = ()
+        stages: tuple[Stage, ...] = ()
+        # Most calls have arrays of one type, each exactly what is declared.
+        kind = type(arrays[0]) if arrays else type(None)
+        read, last = READERS.get(kind) or reader(kind)
+        pointers = read(ready.wanted, arrays) if arrays else ()
+        if pointers is None:
+            pointers, counts, lasts, stages = self._each(ready, arrays, where)
+        elif last is not None and (stream := last()) != where:
+            lasts = (stream,)
+        if pointers != bound.pointers or counts != bound.counts:
+            self._checked(ready, pointers, counts)
+            bound.place(pointers, counts)
+        for x in floats:
+            if type(x) is not float:
+                floats = tuple(number(p, x) for p, x in zip(self.floats, floats, strict=True))
+                break
+        others = _to_wait_for(lasts, where) if lasts else ()
+        for other in others:
+            order(other, where)
+        bound.run(floats)
+        for other in others:
+            order(where, other)
+        if stages:
+            _fetch(stages, where)
+
+    def _each(
+        self, ready: Ready, arrays: tuple[Any, ...], where: int
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Stage, ...]]:
+        """The addresses of arrays of any types, how many elements they have, the streams that they were last written
+        on, and the copies of those that are on the host. TypeError and ValueError for what does not fit."""
+        places: list[Place] = []
+        stages: list[Stage] = []
+        for p, wanted, array in zip(self.arrays, ready.wanted, arrays, strict=True):
+            read, last = READERS.get(type(array)) or reader(type(array))
+            exact = read((wanted,), (array,))
+            place = on_device(p, array, wanted.shape, where) if exact is None else None
+            if exact is not None:
+                place = Place(exact[0], wanted.items, None if last is None else last())
+            elif place is None:
+                place = _stage(on_host(p, array, wanted.shape), where)
+                stages.append((p, array, place))
+            places.append(place)
+        lasts = dict.fromkeys(place.stream for place in places if place.stream is not None)
+        return tuple(p.pointer for p in places), tuple(p.items for p in places), tuple(lasts), tuple(stages)
+
+    def _checked(self, ready: Ready, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
+        """ValueError where an array is on another device than the call, begins where it cannot be read, is too short
+        for the loops or overlaps another."""
+        for p, pointer, items in zip(self.arrays, pointers, counts, strict=True):
+            if pointer not in ready.known:
+                _known(p, pointer, items, ready)
+        self.check_memory(ready.reach, tuple(zip(pointers, counts, strict=True)))
+        for k in ready.wide:
+            if pointers[k] % WIDE:
+                raise ValueError(f"{self.arrays[k].name} must begin at a multiple of {WIDE} bytes: pass a copy")
+
+    def device(self) -> Device:
+        current()
+        return device_of()
+
+    def copied(self, p: Parameter, array: Any, shape: Shape, stream: Any) -> np.ndarray:
+        where = 0 if stream is None else handle(stream)
+        current()
+        place = on_device(p, array, shape, where)
+        if place is None:
+            return np.array(on_host(p, array, shape), order="C").reshape(_declared(shape, array.size))
+        for other in {where, place.stream} - {None}:
+            check(driver.cuStreamSynchronize(driver.CUstream(other)))
+        return fetched(place.pointer, place.items, p.dtype).reshape(_declared(shape, place.items))
+
+    def ready(self, context: int, where: int, ints: tuple[Any, ...]) -> Ready:
+        """For sizes of any integer type; looked up, compiled and laid out where they are new."""
+        values = self.values(ints)
+        if not hasattr(self.own, "ready"):
+            self.own.ready = OrderedDict()
+        held: OrderedDict[tuple[int, int, tuple[int, ...]], Ready] = self.own.ready
+        key = (context, where, values)
+        if key not in held:
+            held[key] = self._made(context, where, values)
+            while len(held) > BOUND:
+                held.popitem(last=False)
+        return held[key]
+
+    def _made(self, context: int, where: int, values: tuple[int, ...]) -> Ready:
+        shapes = self.shapes(values)
+        for p, shape in zip(self.arrays, shapes, strict=True):
+            count = math.prod(n for n in shape if n is not None)
+            if count > MOST_ELEMENTS:
+                raise ValueError(f"{p.name} has {count} elements, the limit is {MOST_ELEMENTS}")
+        device, ordinal = device_of(), own_place(context)
+        match = self.look_up(device, values)
+        try:
+            bound = self._laid_out(match, device, values, where)
+        except TooLarge:
+            if match.configuration is None:
+                raise
+            match = Match("default", None, self.tuned.default)
+            bound = self._laid_out(match, device, values, where)
+        self.warn(match, device, values, 5)
+        wide = self.tuned.plans[match.plan].wide
+        wanted = tuple(want(p, shape) for p, shape in zip(self.arrays, shapes, strict=True))
+        numbers = tuple(k for k, p in enumerate(self.arrays) if p.name in wide)
+        return Ready(bound, wanted, tuple(w.items for w in wanted), numbers, ordinal, set(), self.reach(values))
+
+    def _laid_out(self, match: Match, device: Device, values: tuple[int, ...], where: int) -> Bound:
+        whole = iter(values)
+        given = {p.name: Given(k) for ps in (self.floats, self.arrays) for k, p in enumerate(ps)}
+        params = [given[p.name] if p.name in given else next(whole) for p in self.tuned.params]
+
+        def loaded(kernel: Any) -> Any:
+            return self.loaded(kernel, device.capability)
+
+        launches = self.tuned.plans[match.plan].launches
+        return Bound(launches, params, self.tuned.signatures.__getitem__, loaded, where)
+
+    def loaded(self, kernel: Any, arch: str) -> Any:
+        """The kernel's handle: compiled once for each architecture, whatever thread asks first."""
+        with self.lock:
+            if (arch, kernel) not in self.compiled:
+                code = cubin(kernel, self.tuned.signatures[kernel], arch)
+                module = ObjectCode.from_cubin(code)
+                entry = module.get_kernel(entry_of(code, kernel.__name__))
+                # The module owns the code.
+                self.compiled[arch, kernel] = (driver.CUfunction(int(entry.handle)), module)
+            return self.compiled[arch, kernel][0]
+
+
+def _to_wait_for(streams: Sequence[int], where: int) -> list[int]:
+    """Those that ``where`` is not in order with by itself; a graph can wait for nothing outside of it."""
+    apart: list[int] = []
+    for other in streams:
+        same = other == where or (other in DEFAULT_STREAMS and where in DEFAULT_STREAMS)
+        if not same and other not in apart:
+            apart.append(other)
+    return [other for other in apart if capturing(other)] if apart and capturing(where) else apart
+
+
+def _known(p: Parameter, pointer: int, items: int, ready: Ready) -> None:
+    """Asked of an address once: ValueError where it is on another device than the call."""
+    if items:
+        there = place_of(pointer)
+        if there != ready.ordinal:
+            raise ValueError(f"{p.name} is on GPU {there}, and the current context is GPU {ready.ordinal}'s")
+    if len(ready.known) > KNOWN:
+        ready.known.clear()
+    ready.known.add(pointer)
+
+
+def _stage(array: np.ndarray, where: int) -> Place:
+    """A copy on the device, made on the stream that will use it."""
+    whole = np.ascontiguousarray(array)
+    memory = Memory(whole.nbytes)
+    if whole.nbytes:
+        check(driver.cuMemcpyHtoDAsync(memory.pointer, whole.ctypes.data, whole.nbytes, driver.CUstream(where)))
+    return Place(memory.pointer, whole.size, None, (memory, whole))
+
+
+def _fetch(stages: Sequence[Stage], where: int) -> None:
+    check(driver.cuStreamSynchronize(driver.CUstream(where)))
+    for p, array, place in stages:
+        if p.written:
+            target = array if isinstance(array, np.ndarray) else array.detach().numpy()
+            target[...] = fetched(place.pointer, place.items, p.dtype).reshape(target.shape)
+
+
+def _declared(shape: Shape, count: int) -> tuple[int, ...]:
+    known = math.prod(n for n in shape if n is not None)
+    return tuple((count // known if known else 0) if n is None else n for n in shape)

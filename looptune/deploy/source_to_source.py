@@ -1,0 +1,154 @@
+"""C in, C or kernel source out: what ``looptune transform`` and ``looptune emit`` print."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from looptune.core.escape import comment_lines
+from looptune.core.floating_point import USUAL, Floats
+from looptune.core.source import caret
+from looptune.deploy.compile import CACHE, scheduled
+from looptune.deploy.text_edits import Edit, how
+from looptune.deploy.write_back import written_back
+from looptune.frontend import Unit, load
+from looptune.frontend.preprocess import as_written, encoding, read_source
+from looptune.ir.rewrite import walk
+from looptune.lower.mapping import plan
+from looptune.runtime import targets
+from looptune.schedule.apply import Scheduled
+from looptune.schedule.assumptions import overlapping
+
+Warn = Callable[[str], object]
+
+
+def _silent(message: str) -> None:
+    """Leave the warning unsaid."""
+
+
+def transform(
+    file: Path,
+    lines: Sequence[str] = (),
+    *,
+    kernel: str | None = None,
+    defines: Mapping[str, str | None] | None = None,
+    include_dirs: Sequence[Path] = (),
+    dtype: str | None = None,
+    floats: Floats = USUAL,
+    warn: Warn = _silent,
+    note: Warn = _silent,
+) -> str:
+    """The whole C file with the loops that the directives change rewritten, and not a byte of it where there are none;
+    what was given with -D stands at its top. ``note`` is told which sums of floats the directives add up in another
+    order."""
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
+    done = scheduled(unit, lines, floats)
+    for turned in done.sums:
+        note(f"{turned.span}: the directives add up {turned.called} in another order, so that it rounds otherwise; "
+             "--strict-float refuses them")  # fmt: skip
+    if not lines and not any(getattr(n, "directives", ()) for n in (unit.codelet, *walk(unit.codelet.body))):
+        done = replace(done, codelet=unit.codelet)
+    apart = _apart(unit, done)
+    if apart:
+        note(f"{file}: the directives rest on this, which C does not say: {apart}")
+    usual = how(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
+    edits = written_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
+    macros = [name for name in unit.defines if name not in unit.given]
+    gone = [e for e in _undefined(unit.text, macros) if not any(x.start <= e.start < x.end for x in edits)]
+    return _applied(unit, [*edits, *gone], _head(unit, lines, done) if edits or macros else "")
+
+
+def encoded(file: Path, text: str) -> bytes:
+    """What ``transform`` gives in the encoding of the file that it was given."""
+    return text.encode(encoding(read_source(file)) if file.is_file() else "utf-8", errors="backslashreplace")
+
+
+def _applied(unit: Unit, edits: Sequence[Edit], head: str) -> str:
+    """The file with the edits made: what they leave alone is as it was, line ends included."""
+    file = Path(unit.path)
+    raw = as_written(read_source(file)) if file.is_file() else unit.text  # a pipe can be read once
+    mark = "\ufeff" if raw.startswith("\ufeff") else ""
+    raw = raw.removeprefix(mark)
+    ends = "\r\n" if "\r\n" in raw else "\n"
+    returns = [m.start() - k for k, m in enumerate(re.finditer("\r\n", raw))]
+
+    def place(offset: int) -> int:
+        return offset + bisect_left(returns, offset)
+
+    text, at = head.replace("\n", ends), 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        text += raw[place(at) : place(edit.start)] + edit.text.replace("\n", ends)
+        at = edit.end
+    return mark + text + raw[place(at) :]
+
+
+def _undefined(text: str, macros: Sequence[str]) -> list[Edit]:
+    """The text's own lines about ``macros``, whose values -D gives, left out."""
+    return [
+        Edit(m.start(), m.end(), "")
+        for name in macros
+        for m in re.finditer(
+            rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*(?:\n|$)", text, flags=re.MULTILINE
+        )
+    ]
+
+
+def _loaded(
+    file: Path,
+    kernel: str | None,
+    defines: Mapping[str, str | None] | None,
+    include_dirs: Sequence[Path],
+    dtype: str | None,
+    warn: Warn,
+) -> Unit:
+    given = defines if defines is not None else {}
+    unit = load(file, kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
+    for message in unit.warnings:
+        warn(message)
+    return unit
+
+
+def _apart(unit: Unit, done: Scheduled) -> str:
+    """Which arrays have to be apart for what the directives move; "" where nothing moves, or C says that they are."""
+    moved = any(s.proof == "proved" for s in done.steps)
+    pairs = ", ".join(f"{p} and {q}" for p, q in overlapping(unit)) if moved else ""
+    return f"these do not overlap: {pairs}" if pairs else ""
+
+
+def _head(unit: Unit, lines: Sequence[str], done: Scheduled) -> str:
+    whole = [
+        *"\n".join(lines).splitlines(),
+        *(f"asserted by the user, not proved: {line}" for line in done.asserted),
+        *(f"added up in another order than in the original: {sum_}" for sum_ in done.sums),
+    ]
+    said = "".join(f"   {line}\n" for line in comment_lines(whole))
+    apart = _apart(unit, done)
+    said += f"   assumed: {apart}\n" if apart and said else ""
+    macros = "".join(f"#define {n} {v}\n" for n, v in unit.defines.items() if n not in unit.given)
+    return (f"/* looptune transform\n{said}*/\n" if said else "") + macros
+
+
+def emit(
+    file: Path,
+    lines: Sequence[str] = (),
+    *,
+    target: str = "numba-cuda",
+    arch: str = targets.DEFAULT_ARCH,
+    ptx: bool = False,
+    kernel: str | None = None,
+    defines: Mapping[str, str | None] | None = None,
+    include_dirs: Sequence[Path] = (),
+    dtype: str | None = None,
+    floats: Floats = USUAL,
+    warn: Warn = _silent,
+) -> str:
+    """The Python module of the kernels, their file of C, or their PTX. TargetError where the target cannot give it."""
+    unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
+    done = scheduled(unit, lines, floats)
+    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=targets.bakes(target, CACHE))
+    if ptx:
+        return targets.ptx(target, planned, arch, floats)
+    return targets.emit(target, planned, CACHE, arch, floats)

@@ -1,0 +1,551 @@
+"""What a schedule changes of a function, as changes of its text: loops that stay as they are keep theirs.
+
+The original statements and the scheduled ones are compared from the outside in. Where a loop has the same head, its
+body is compared; what differs is printed in place of the smallest run of statements that holds it. Everything else of
+the text stays: declarations, comments, ``return``s, preprocessor lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.core.errors import UnsupportedError
+from looptune.core.source import NOWHERE, Span
+from looptune.frontend.pragma import LOOP_FAMILIES
+from looptune.frontend.source_layout import Layout, Line, Run
+from looptune.frontend.unit import Part
+from looptune.ir import c_printer
+from looptune.ir.def_use import declared, names
+from looptune.ir.nodes import Assign, Bin, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.simplify import add, div, fold, is_integer, sub
+from looptune.schedule import directives
+
+_FOREIGN = ("omp", "acc", "gcc", "clang", "ivdep", "simd", "unroll", "nounroll", "vector", "novector", "loop")
+"""Pragmas of other tools that say something of the loop after them."""
+_DEFINES = ("define", "undef")
+_CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """``text[start:end]`` becomes ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The statements of one function as the codelet has them, and its local variables."""
+
+    body: tuple[Stmt, ...]
+    locals: Mapping[str, Local]
+
+
+Annotations = Mapping[int, tuple[object, ...]]
+"""What directives say of each original loop, by its number."""
+Around = tuple[Loop, ...]
+"""The loops that keep their text, from the outermost in, around statements that do not."""
+
+
+class _Apart(Exception):
+    """What differs cannot be written in place of these statements alone."""
+
+    def __init__(self, why: str, span: Span = NOWHERE) -> None:
+        super().__init__(why)
+        self.why = why
+        self.span = span
+
+
+def edits(
+    part: Part, layout: Layout | None, before: Version, after: Version, usual: Annotations, defined: Sequence[Span],
+    warn: Callable[[Span, str], object],
+) -> tuple[Edit, ...]:  # fmt: skip
+    """The changes of ``part``'s file that make ``before`` into ``after``; none where nothing differs.
+
+    ``usual`` is how the loops run without the directives that were given from outside; ``defined`` the lines that
+    define macros. UnsupportedError where what differs has no text of its own.
+    """
+    if unchanged(before, after, usual):
+        return ()
+    where = before.body[0].span
+    if layout is None:
+        raise UnsupportedError("a macro makes this function, which cannot be written back: "
+                               "write it out, as gcc -E -P does", where)  # fmt: skip
+    lines = {s.line for s in defined if s.file == part.path}
+    splicer = _Splicer(part, layout, before, after, usual, lines, _macros(defined), warn)
+    try:
+        return tuple(splicer.aligned(before.body, after.body, ()))
+    except _Apart as apart:
+        raise UnsupportedError(apart.why, apart.span if apart.span.line else where) from None
+
+
+def _unwritten(layout: Layout, token: int) -> str:
+    """Why the statement that begins with the token has no text of its own."""
+    macro, file = layout.tokens[token].macro, layout.tokens[token].span.file
+    if file != layout.path:
+        return f"this loop stands in {file}, which is included: it cannot be written back"
+    made = f"this loop comes out of the macro {macro}" if macro else "a macro makes a part of this loop"
+    return f"{made} and cannot be written back: write it out, as gcc -E -P does"
+
+
+def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
+    """The two compute the same in the same order, and their loops run as they usually do."""
+    return _same(before.body, after.body, usual)
+
+
+def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
+    """How each original loop runs, by its number: what ``pretty`` prints of it besides what it computes."""
+    return {n.number: _annotations(n) for n in walk(body) if isinstance(n, Loop) and n.number}
+
+
+def _annotations(n: Loop) -> tuple[object, ...]:
+    return (n.mode, n.axis, n.parts, n.staged, n.buffers, n.turned, n.copies, n.overlap, n.persistent, n.block,
+            n.registers, n.bounds, n.vectors, n.raster, n.packs)  # fmt: skip
+
+
+def _same(a: tuple[Stmt, ...], b: tuple[Stmt, ...], usual: Annotations) -> bool:
+    return len(a) == len(b) and all(
+        _same_head(x, y, usual) and all(_same(p, q, usual) for p, q in zip(_blocks(x), _blocks(y), strict=True))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _same_head(a: Stmt, b: Stmt, usual: Annotations) -> bool:
+    """The statements are one but for what is inside them."""
+    match a, b:
+        case Assign(), Assign():
+            return (a.target, a.value) == (b.target, b.value)
+        case Loop(), Loop():
+            alike = (a.var, a.lo, a.hi, a.step, a.dtype) == (b.var, b.lo, b.hi, b.step, b.dtype)
+            return alike and usual.get(b.number, _annotations(b)) == _annotations(b)
+        case While(x), While(y):
+            return x == y
+        case If(x), If(y):
+            return x == y
+    return False
+
+
+def _rewrites(stmt: Stmt) -> bool:
+    """A directive of the text changes more of the statement than how its loops run."""
+    given = () if isinstance(stmt, Assign) else stmt.directives
+    return any(directives.find(d).stage != "mode" for d in given)
+
+
+def _blocks(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    match stmt:
+        case Loop() | While():
+            return (stmt.body,)
+        case If(_, then, other):
+            return (then, other)
+    return ()
+
+
+def _ids(stmt: Stmt) -> frozenset[str]:
+    return frozenset(n.name for n in walk(stmt) if isinstance(n, Assign) and n.name)
+
+
+def _groups(
+    before: tuple[Stmt, ...], after: tuple[Stmt, ...], homes: Sequence[int | None]
+) -> Iterator[tuple[tuple[Stmt, ...], tuple[Stmt, ...]]]:
+    """The shortest runs of statements that hold the same original statements, in order. Statements of one home, which
+    is a statement of the text, stay together."""
+    prefixes: dict[frozenset[str], int] = {frozenset(): 0}
+    seen: frozenset[str] = frozenset()
+    for k, stmt in enumerate(before, 1):
+        seen |= _ids(stmt)
+        if k == len(before) or homes[k] is None or homes[k] != homes[k - 1]:
+            prefixes[seen] = k
+    left = [frozenset[str]()]
+    for stmt in reversed(after):
+        left.insert(0, left[0] | _ids(stmt))
+    at = done = 0
+    held: frozenset[str] = frozenset()
+    for k, stmt in enumerate(after, 1):
+        held |= _ids(stmt)
+        cut = prefixes.get(held)
+        if cut is not None and cut > at and k < len(after) and not held & left[k]:
+            yield before[at:cut], after[done:k]
+            at, done = cut, k
+    if at < len(before) or done < len(after):
+        yield before[at:], after[done:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Splicer:
+    part: Part
+    layout: Layout
+    before: Version
+    after: Version
+    usual: Annotations
+    defined: set[int]
+    macros: Mapping[str, bool]
+    warn: Callable[[Span, str], object]
+
+    def aligned(self, before: tuple[Stmt, ...], after: tuple[Stmt, ...], around: Around) -> list[Edit]:
+        """The changes of a block's statements, which stand in the loops ``around``."""
+        made: list[Edit] = []
+        for old, new in _groups(before, after, [self.home(stmt) for stmt in before]):
+            if not _same(old, new, self.usual):
+                made += self.changed(old, new, around)
+        return made
+
+    def home(self, stmt: Stmt) -> int | None:
+        """The first token of the statement of the text that it comes from."""
+        k = self.token(stmt)
+        run = None if k is None else self.layout.run(k, k)
+        return None if run is None else run.tokens[0]
+
+    def changed(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
+        inner: _Apart | None = None
+        if len(old) == len(new) and all(map(self.alike, old, new)):
+            try:
+                return [
+                    edit
+                    for x, y in zip(old, new, strict=True)
+                    for a, b in zip(_blocks(x), _blocks(y), strict=True)
+                    for edit in self.aligned(a, b, (*around, x) if isinstance(x, Loop) else around)
+                ]
+            except _Apart as apart:
+                # the whole may have what a part has not: a text of its own, names that mean one thing
+                inner = apart
+        try:
+            return self.replaced(old, new, around)
+        except _Apart as apart:
+            raise apart if inner is None else inner from None
+
+    def alike(self, old: Stmt, new: Stmt) -> bool:
+        """Only what is inside differs, and no pragma before the statement has made it differ: it would do so again."""
+        if _same((old,), (new,), self.usual):
+            return True
+        return bool(_blocks(old)) and _same_head(old, new, self.usual) and not _rewrites(old)
+
+    # -- where ----------------------------------------------------------------------------------
+
+    def replaced(self, old: tuple[Stmt, ...], new: tuple[Stmt, ...], around: Around) -> list[Edit]:
+        places = [k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None]
+        span = next((s.span for s in old if s.span.line), NOWHERE)
+        run = self.layout.run(min(places), max(places)) if places else None
+        if run is None:
+            raise _Apart(f"{self.layout.macro(span)} makes this loop and others, and it cannot be written back: "
+                         "write it out, as gcc -E -P does", span)  # fmt: skip
+        run = self.with_operators(run)
+        first, last = run.tokens
+        inside = {n.name for n in walk(self.before.body)
+                  if isinstance(n, Assign) and (k := self.token(n)) is not None and first <= k <= last}  # fmt: skip
+        if not inside <= frozenset().union(*(_ids(s) for s in old)):
+            raise _Apart("the statements between these stand in the text and not in the schedule: "
+                         "declare and compute them before", span)  # fmt: skip
+        self.check_jumps(run)
+        start, end = self.layout.start(first), self.layout.end(last)
+        if start is None or end is None or self.layout.tokens[first].span.file != self.part.path:
+            raise _Apart(_unwritten(self.layout, first), span)
+        start, end = self.with_conditions(start, end, first, last)
+        head = self.directives_before(first, start)
+        text = self.text(run, old, new, start, around)
+        head = [e for e in head if e.end <= start]
+        return [*head, Edit(start, end, text + self.kept_lines(start, end))]
+
+    def token(self, n: object) -> int | None:
+        words = {Loop: ("for", "while", "do"), While: ("for", "while", "do"), If: ("if",), Assign: ()}.get(type(n))
+        return None if words is None or not isinstance(n, Stmt) else self.layout.find(n.span, words)
+
+    def with_operators(self, run: Run) -> Run:
+        """With the ``_Pragma``s that stand before the first statement."""
+        first = run.first
+        while first and self.layout.tokens[run.block.pieces[first - 1].first].text == "_Pragma":
+            first -= 1
+        return replace(run, first=first)
+
+    def check_jumps(self, run: Run) -> None:
+        first, last = run.tokens
+        tokens = self.layout.tokens[first : last + 1]
+        for k, token in enumerate(tokens):
+            if token.text == "goto" or (token.text == "return" and tokens[k + 1].text != ";"):
+                raise _Apart(f"this {token.text} stands among the statements that the schedule changes together: "
+                             "write if (…) { … } around what it skips", token.span)  # fmt: skip
+
+    def with_conditions(self, start: int, end: int, first: int, last: int) -> tuple[int, int]:
+        """With the whole of each ``#if … #endif`` that stands partly inside."""
+        for group in _conditionals(self.layout.lines):
+            within = [start <= line.start < end for line in group]
+            if any(within) and not all(within):
+                start, end = min(start, group[0].start), max(end, group[-1].end)
+        for k, token in enumerate(self.layout.tokens):
+            outside = not first <= k <= last and self.layout.real(k) and token.place is not None
+            if outside and token.place is not None and start <= token.place[0] < end:
+                raise _Apart("an #if stands around a part of the statements that change: "
+                             "write it around whole loops", token.span)  # fmt: skip
+        return start, end
+
+    def directives_before(self, first: int, start: int) -> list[Edit]:
+        """The pragmas in front of the run that say something of its first loop are gone."""
+        place = self.layout.tokens[first - 1].place if self.layout.real(first - 1) else None
+        at = place[1] if place is not None else start
+        made: list[Edit] = []
+        for line in self.layout.lines:
+            family = (re.match(r"\s*(\w*)", line.rest) or [""] * 2)[1].lower()
+            if line.word != "pragma" or not at <= line.start < start or family not in (*LOOP_FAMILIES, *_FOREIGN):
+                continue
+            if family in _FOREIGN:
+                self.warn(self.span(line), "this pragma is left out, as the loop after it changes")
+            opens = self.layout.text.rfind("\n", 0, line.start) + 1
+            made.append(Edit(opens, min(line.end + 1, len(self.layout.text)), ""))
+        return made
+
+    def span(self, line: Line) -> Span:
+        text = self.layout.text
+        opens = text.rfind("\n", 0, line.start) + 1
+        row = text[opens : (text + "\n").index("\n", opens)]
+        width = min(line.end, opens + len(row)) - line.start
+        return Span(self.part.path, text.count("\n", 0, opens) + 1, line.start - opens + 1, width, row)
+
+    def kept_lines(self, start: int, end: int) -> str:
+        """The definitions that the replaced text held, for what comes after it."""
+        text = self.layout.text
+        inside = (line for line in self.layout.lines if start <= line.start < end)
+        kept = [line for line in inside if line.word in _DEFINES and self.span(line).line in self.defined]
+        lines = "".join("\n" + text[line.start : line.end] for line in kept)
+        return lines + ("\n" if lines and not text.startswith("\n", end) else "")
+
+    # -- what -----------------------------------------------------------------------------------
+
+    def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around) -> str:
+        """The new statements under the names of the text."""
+        new, counters = _in_terms_of_the_text(new, around)
+        used, elsewhere = names(new), self.elsewhere(old)
+        shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
+        outer = self.outer(shared, used, old, new, counters)
+        private = {v: self.after.locals[v] for v in self.after.locals if v in used and v not in shared}
+        stmts, local = self.named(new, outer, private)
+        opens = self.layout.text.rfind("\n", 0, start) + 1
+        before = self.layout.text[opens:start]
+        indent = before if not before.strip() else re.match(r"[ \t]*", before)[0] + "  "  # type: ignore[index]
+        braced = bool(declared(stmts, set(local))) or not (run.block.braced or _is_one(stmts))
+        inner = indent + "  " if braced else indent
+        body = c_printer.statements(stmts, dict(local), indent=inner, pragmas=True)
+        self.check_macros(body, old)
+        body = body if body.strip() else inner + ";"
+        made = f"{{\n{body}\n{indent}}}" if braced else body.removeprefix(indent)
+        hoisted = self.hoisted(run, old, shared, indent)
+        made = f"\n{indent}".join([*hoisted, made])
+        return f"\n{indent}{made}" if made.startswith("#") and before.strip() else made
+
+    def check_macros(self, body: str, old: tuple[Stmt, ...]) -> None:
+        """The preprocessor leaves the new text as it is: its macros are expanded already."""
+        code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("#"))
+        for m in re.finditer(r"\b([A-Za-z_]\w*)(\s*\()?", code):
+            if m[1] in self.macros and (m[2] is not None or not self.macros[m[1]]):
+                raise _Apart(f"{m[1]} stands in what these statements become, and is a macro too: rename one of them",
+                             old[0].span)  # fmt: skip
+
+    def elsewhere(self, old: tuple[Stmt, ...]) -> set[str]:
+        """What the statements that are not replaced name."""
+        gone = {id(s) for s in old}
+        found: set[str] = set()
+
+        def visit(stmts: tuple[Stmt, ...]) -> None:
+            for stmt in stmts:
+                if id(stmt) in gone:
+                    continue
+                blocks = _blocks(stmt)
+                if not blocks:
+                    found.update(names((stmt,)))
+                    continue
+                found.update(names((_hollow(stmt),)))
+                for block in blocks:
+                    visit(block)
+
+        visit(self.before.body)
+        return found
+
+    def outer(
+        self, shared: set[str], used: set[str], old: tuple[Stmt, ...], new: tuple[Stmt, ...],
+        counters: Mapping[str, Loop],
+    ) -> dict[str, str]:  # fmt: skip
+        """The variables of the text that the new statements share with the rest of it, by the codelet's names;
+        ``counters`` are those of the loops around."""
+        found = {name: self.part.held[name] for name in used & self.part.held.keys()}
+        found |= {name: loop.counter[0] for name, loop in counters.items()}
+        for name in sorted(used & self.part.hidden):
+            raise _Apart(f"a variable of the function hides the {name} that a function called here uses: rename one of "
+                         "them", old[0].span)  # fmt: skip
+        for name in sorted(shared):
+            if name not in self.part.variables:
+                raise _Apart("a variable of the function hides a constant array that is used here: rename one of them",
+                             old[0].span)  # fmt: skip
+            found[name] = self.part.variables[name]
+        others = [n for n in self.before.locals if n not in shared and n in self.elsewhere(old)]
+        visible = [v for n, v in self.part.variables.items() if n in others]
+        bound = {n.var for n in walk(new) if isinstance(n, Loop)}
+        parameters = used - self.after.locals.keys() - self.part.held.keys() - bound - counters.keys()
+        for name in found:
+            if name in self.part.held:
+                continue
+            alike = [n for n in (*shared, *counters) if n != name and found.get(n) == found[name]]
+            hidden = self.hides(counters[name]) if name in counters else found[name] in visible
+            if alike or hidden or found[name] in parameters:
+                raise _Apart(f"two variables of the text are called {found[name]}: rename one of them", old[0].span)
+        return found
+
+    def hides(self, loop: Loop) -> bool:
+        """A variable of the loop's name is declared inside of the loop."""
+        head = self.token(loop)
+        places = (self.layout.find(self.before.locals[n].span, ()) for n, text in self.part.variables.items()
+                  if text == loop.counter[0] and n in self.before.locals)  # fmt: skip
+        return head is None or any(place is not None and place > head for place in places)
+
+    def named(
+        self, new: tuple[Stmt, ...], outer: Mapping[str, str], private: Mapping[str, Local]
+    ) -> tuple[tuple[Stmt, ...], dict[str, Local]]:
+        """The statements with their own variables renamed where they would hide one of the text."""
+        bound = {n.var for n in walk(new) if isinstance(n, Loop)} | private.keys()
+        taken = names(new) | set(outer.values())
+        rename = dict(outer)
+        for name in sorted(bound - outer.keys()):
+            if name in outer.values():
+                fresh = next(c for k in range(2, len(taken) + 3) if (c := f"{name}_{k}") not in taken)
+                taken.add(fresh)
+                rename[name] = fresh
+
+        def rule(n: Node) -> Node | tuple[Node, ...] | None:
+            match n:
+                case Load(array, _) if array in self.part.held:
+                    return Var(rename[array], n.dtype, span=n.span)
+                case Assign(Var(a), Var(b)) if a == b:
+                    return ()
+                case Var(name) if name in rename:
+                    return replace(n, name=rename[name])
+                case Load(array) if array in rename:
+                    return replace(n, array=rename[array])
+                case Loop(var):
+                    return replace(n, var=rename.get(var, var), own=tuple(rename.get(a, a) for a in n.own))
+            return None
+
+        local = {rename.get(name, name): replace(v, name=rename.get(name, name)) for name, v in private.items()}
+        stmts: tuple[Stmt, ...] = rewrite(rule, new)
+        return stmts, local
+
+    def hoisted(self, run: Run, old: tuple[Stmt, ...], shared: set[str], indent: str) -> list[str]:
+        """Declarations among the replaced statements that the rest of the text needs."""
+        kept = []
+        computed = {k for stmt in old for n in walk(stmt) if (k := self.token(n)) is not None}
+        for piece in run.pieces:
+            if any(piece.first <= k <= piece.last for k in computed):
+                continue
+            start, end = self.layout.start(piece.first), self.layout.end(piece.last)
+            if start is None or end is None:
+                raise _Apart(_unwritten(self.layout, piece.first), self.layout.tokens[piece.first].span)
+            if self.layout.text[start:end].strip(" ;"):
+                kept.append(self.layout.text[start:end])
+        for name in sorted(shared):
+            k = self.layout.find(self.before.locals[name].span, ())
+            if k is not None and any(p.first <= k <= p.last and not p.blocks for p in run.pieces):
+                local = replace(self.before.locals[name], name=self.part.variables[name])
+                kept.append(f"{c_printer.declaration(local)};")
+        return kept
+
+
+def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tuple[Stmt, ...], dict[str, Loop]]:
+    """The statements with the text's variables in place of the counters of the loops around, and the loops by the names
+    that stand for these variables.
+
+    A loop that the text writes ``for (k = n - 1; k >= 0; k--)`` has a counter that goes up: the ``n - 1 - counter`` of
+    its statements is ``k`` there, and any other use of the counter is of ``n - 1 - k``.
+    """
+    counters: dict[str, Loop] = {}
+    hiding: set[str] = set()
+    for loop in reversed(around):
+        name, _ = loop.counter
+        hidden = name in hiding
+        hiding.add(name)
+        if loop.var not in names(stmts):
+            continue
+        if hidden or not name:
+            raise _Apart(f"two variables of the text are called {name}: rename one of them", loop.span)
+        value = Var(loop.var, loop.dtype) if loop.shown is None else loop.shown
+        own = Var(f"{loop.var}@", value.dtype)
+        stmts = _put(stmts, value, own)
+        counter = _solved(value, loop.var, own)
+        if counter is not None:
+            stmts = substitute(stmts, {loop.var: counter})
+        elif loop.var in names(stmts):
+            raise _Apart(f"the loop of {name} counts otherwise than its text", loop.span)
+        counters[own.name] = loop
+    return stmts, counters
+
+
+def _put(stmts: tuple[Stmt, ...], value: Expr, name: Var) -> tuple[Stmt, ...]:
+    """The statements with the name wherever they compute the value."""
+    found: tuple[Stmt, ...] = rewrite(lambda n: name if n == value else None, stmts)
+    return found
+
+
+def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
+    """What ``var`` is where the ``value`` made of it is ``known``; None where moving terms does not tell."""
+    if value.dtype != known.dtype:
+        known = fold(Cast(value.dtype, known))
+    match value:
+        case Var(name) if name == var:
+            return known
+        case Cast(arg=e) if is_integer(e.dtype):
+            return _solved(e, var, known)
+        case Bin("+" | "-" | "*" as op, lhs, rhs):
+            left, right = var in _mentioned(lhs), var in _mentioned(rhs)
+            if left == right:
+                return None
+            inner, other = (lhs, rhs) if left else (rhs, lhs)
+            match op:
+                case "+":
+                    return _solved(inner, var, sub(known, other))
+                case "-":
+                    return _solved(inner, var, add(known, other) if left else sub(other, known))
+                case "*":
+                    return _solved(inner, var, div(known, other))
+    return None
+
+
+def _mentioned(e: Expr) -> frozenset[str]:
+    return frozenset(n.name for n in walk(e) if isinstance(n, Var))
+
+
+def _macros(defined: Sequence[Span]) -> dict[str, bool]:
+    """The macros that the lines define, wherever they hold; True for those that take arguments alone."""
+    found: dict[str, bool] = {}
+    for span in defined:
+        m = re.match(r"\s*(?:#|%:)\s*define\s+(\w+)(\()?(.*)", span.text)
+        if m is not None and m[3].strip() != m[1]:
+            found[m[1]] = m[2] is not None and found.get(m[1], True)
+    return found
+
+
+def _hollow(stmt: Stmt) -> Stmt:
+    """The statement without what is inside it."""
+    match stmt:
+        case Loop() | While():
+            return replace(stmt, body=())
+        case If():
+            return replace(stmt, then=(), other=())
+    return stmt
+
+
+def _is_one(stmts: tuple[Stmt, ...]) -> bool:
+    return len(stmts) == 1 and isinstance(stmts[0], Loop | While | Assign)
+
+
+def _conditionals(lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines of each ``#if … #endif``."""
+    done: list[list[Line]] = []
+    open_: list[list[Line]] = []
+    for line in lines:
+        if line.word in ("if", "ifdef", "ifndef"):
+            open_.append([line])
+        elif line.word in _CONDITIONS and open_:
+            open_[-1].append(line)
+            if line.word == "endif":
+                done.append(open_.pop())
+    return done

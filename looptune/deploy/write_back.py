@@ -1,0 +1,117 @@
+"""A transformed group written back to the functions it came from.
+
+codelet(x, tmp, y) { S0 S1 | S2 }      ─▶      f(a, b) { S0 S1 }      g(b, c) { S2 }
+
+Every statement says which of the original it is an instance of, and so which function it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from looptune.core.errors import UnsupportedError, UsageError
+from looptune.core.source import Span
+from looptune.deploy.text_edits import Annotations, Edit, Version, edits, unchanged
+from looptune.frontend import Part, Unit
+from looptune.ir.def_use import names
+from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, walk
+
+Warn = Callable[[Span, str], object]
+
+
+def written_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> tuple[Edit, ...]:
+    """The changes of the file's text that make each function what the schedule makes of it.
+
+    ``usual`` is how loops run without the directives that were given from outside. UnsupportedError where a loop holds
+    statements of two functions, where their order has changed, and where a function that runs twice has become two;
+    UsageError where a function stands in another file.
+    """
+    found: dict[str, tuple[Edit, ...]] = {}
+    for part, before, after in _versions(unit, codelet):
+        if part.apart and not unchanged(before, after, usual):
+            raise UnsupportedError(f"{part.function} cannot be written back: {part.apart}; transform it alone with "
+                                   f"--kernel {part.function}", unit.codelet.span)  # fmt: skip
+        defined = unit.prepared.defined if unit.prepared is not None else ()
+        made = () if part.apart else edits(part, unit.layout(part), before, after, usual, defined, warn)
+        if made and part.path != unit.path:
+            raise UsageError(f"{part.function} stands in {part.path}: transform it alone with --kernel {part.function}")
+        if found.setdefault(part.function, made) != made:
+            raise UnsupportedError(f"{part.function} runs twice and its two runs are transformed differently: give "
+                                   "both the same directives", unit.codelet.span)  # fmt: skip
+    return tuple(edit for made in found.values() for edit in made)
+
+
+def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[Part, Version, Version]]:
+    """Each function, its statements, and what the schedule makes of them."""
+    if len(unit.parts) == 1:
+        yield unit.parts[0], _version(unit.codelet), _version(codelet)
+        return
+    for part, before, after in zip(unit.parts, _split(unit, unit.codelet), _split(unit, codelet), strict=True):
+        yield part, _renamed(part, unit.codelet, before), _renamed(part, codelet, after)
+
+
+def _version(codelet: Codelet) -> Version:
+    return Version(_computing(codelet.body), {v.name: v for v in codelet.locals})
+
+
+def _computing(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Without loops and conditions that hold no statement: schedules leave them out."""
+
+    def rule(n: Node) -> Node | tuple[Node, ...] | None:
+        match n:
+            case Loop(body=()) | If(then=(), other=()):
+                return ()
+        return None
+
+    kept: tuple[Stmt, ...] = rewrite(rule, stmts)
+    return kept
+
+
+def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
+    """The statements of each part."""
+    split: list[list[Stmt]] = [[] for _ in unit.parts]
+    last = 0
+    for stmt in codelet.body:
+        own = {n.name for n in walk(stmt) if isinstance(n, Assign)}
+        owners = [k for k, part in enumerate(unit.parts) if own & part.statements]
+        if len(owners) > 1 or (owners and owners[0] < last):
+            functions = " and ".join(dict.fromkeys(unit.parts[k].function for k in sorted({*owners, last})))
+            raise UnsupportedError(f"the schedule mixes the statements of {functions}: they cannot be written back to "
+                                   "their functions; leave that directive out, or use run, emit or compile",
+                                   stmt.span)  # fmt: skip
+        last = owners[0] if owners else last
+        split[last].append(stmt)
+    return [tuple(stmts) for stmts in split]
+
+
+def _renamed(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> Version:
+    """The statements under the function's own names."""
+    used = names(stmts)
+    rename = dict(_clear(part.names, used)) | dict(part.names)
+    own = {rename.get(v.name, v.name): v for v in codelet.locals if v.name in used}
+    locals_ = {name: replace(v, name=name) for name, v in own.items()}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name) if name in rename:
+                return replace(n, name=rename[name])
+            case Load(array) if array in rename:
+                return replace(n, array=rename[array])
+            case Loop(var) if var in rename:
+                return replace(n, var=rename[var], own=tuple(rename.get(a, a) for a in n.own))
+            case Loop(own=(_, *_) as arrays):
+                return replace(n, own=tuple(rename.get(a, a) for a in arrays))
+        return None
+
+    return Version(_computing(rewrite(rule, stmts)), locals_)
+
+
+def _clear(back: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that a transform chose and that the function has for something else, with a free one for each."""
+    taken = {*used, *back.values()}
+    for name in sorted(used & set(back.values()) - set(back)):
+        fresh = next(f"{name}_{k}" for k in range(2, len(taken) + 3) if f"{name}_{k}" not in taken)
+        taken.add(fresh)
+        yield name, fresh

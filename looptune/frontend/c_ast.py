@@ -1,0 +1,257 @@
+"""The C the front end reads, typedefs resolved: what ``c.parse`` makes and ``lower`` turns into loop IR.
+
+    Function = name, parameters (Declare), body (Block)
+    Item     = Declare | Evaluate | Block | For | While | If | Return | Jump | Mark | Strange
+    Expr     = Number | Name | Index | Unary | Binary | Ternary | Convert | Invoke | Store | Comma | Strange
+    Type     = Basic | Pointer | ArrayOf | Other
+
+``Strange`` is valid C that looptune has no use for; it is refused where the codelet needs it, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from looptune.core.source import NOWHERE, Span
+from looptune.frontend.pragma import Pragma
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Syntax):
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Syntax):
+    """``macro`` is the macro the name comes out of, where it does."""
+
+    name: str
+    macro: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Syntax):
+    base: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Syntax):
+    """op: ``+ - ! ~ * &``, and ``++ --`` (``prefix`` says on which side)."""
+
+    op: str
+    arg: Expr
+    prefix: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Syntax):
+    op: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ternary(Syntax):
+    cond: Expr
+    then: Expr
+    other: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Convert(Syntax):
+    type: Type
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke(Syntax):
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Syntax):
+    """``target = value`` where op is empty, else ``target op= value``."""
+
+    op: str
+    target: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Comma(Syntax):
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Braces(Syntax):
+    """An initialiser list."""
+
+    parts: tuple[Expr | Braces, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strange(Syntax):
+    """``what`` names the construct, ``instead`` what to write in its place, ``parts`` what it is made of."""
+
+    what: str
+    instead: str = ""
+    parts: tuple[Expr | Item, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    dtype: str
+    """A NumPy name, or "void"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    to: Type
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    of: Type
+    extent: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A struct, a function, ``long double``, a type nobody declared."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declare(Syntax):
+    """``c`` is its text after preprocessing, without storage class: as that of a parameter, an array being a pointer,
+    and with its initial value."""
+
+    name: str
+    type: Type
+    init: Expr | Braces | None = None
+    static: bool = False
+    const: bool = False
+    c: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Syntax):
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Syntax):
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For(Syntax):
+    init: tuple[Item, ...]
+    cond: Expr | None
+    next: Expr | None
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class While(Syntax):
+    cond: Expr
+    body: Block
+    after: bool = False
+    """True for ``do``: the condition is looked at after the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class If(Syntax):
+    cond: Expr
+    then: Block
+    other: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Syntax):
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Jump(Syntax):
+    """word: ``continue break goto``."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark(Syntax):
+    """A pragma among statements."""
+
+    pragma: Pragma
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Syntax):
+    """``marks`` are the pragmas in front of it; ``open`` and ``close`` the places of its braces; ``types`` the text of
+    the types that are declared inside."""
+
+    name: str
+    params: tuple[Declare, ...]
+    result: Type
+    body: Block
+    marks: tuple[Pragma, ...] = ()
+    open: Span = NOWHERE
+    close: Span = NOWHERE
+    types: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    functions: tuple[Function, ...]
+    globals: tuple[Declare, ...]
+    """Variables at file scope, and enumeration constants as const ints."""
+
+
+Expr = Number | Name | Index | Unary | Binary | Ternary | Convert | Invoke | Store | Comma | Strange
+Type = Basic | Pointer | ArrayOf | Other
+Item = Declare | Evaluate | Block | For | While | If | Return | Jump | Mark | Strange
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The parts of a node in textual order, declared types' extents included."""
+    for part in fields(node):
+        value = getattr(node, part.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Syntax | Pointer | ArrayOf):
+                yield item
+
+
+def every(node: Any) -> Iterator[Any]:
+    """The node and all below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from every(child)
+
+
+def mapped(rule: Callable[[Any], Any], node: Any) -> Any:
+    """The node with ``rule`` applied to each of its parts."""
+    changed = {}
+    for part in fields(node):
+        value = getattr(node, part.name)
+        if isinstance(value, tuple):
+            new: Any = tuple(rule(v) if isinstance(v, Syntax | Pointer | ArrayOf) else v for v in value)
+        else:
+            new = rule(value) if isinstance(value, Syntax | Pointer | ArrayOf) else value
+        if new is not value:
+            changed[part.name] = new
+    return replace(node, **changed) if changed else node
+
+
+def has_loop(node: Any) -> bool:
+    return any(isinstance(n, For | While) for n in every(node))

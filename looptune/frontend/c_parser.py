@@ -1,0 +1,502 @@
+"""Preprocessed text to ``syntax.File``; only this module imports pycparser.
+
+A function that pycparser cannot read (inline assembly, types of headers that are not read) is left out
+when it cannot be the codelet; the codelet, its callers, the types and the variables at file scope count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from pycparser import c_ast
+from pycparser.c_generator import CGenerator
+from pycparser.c_lexer import CLexer
+from pycparser.c_parser import CParser
+from pycparser.c_parser import ParseError as SyntaxProblem
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend import c_ast as s
+from looptune.frontend.c_types import HEADER_TYPES, named_type
+from looptune.frontend.lower_expressions import Expressions
+from looptune.frontend.parse_errors import explain, hole
+from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
+from looptune.frontend.preprocess import Preprocessed
+from looptune.frontend.symbol_table import Options, Scope
+from looptune.ir.nodes import Const, Expr
+from looptune.ir.simplify import is_integer
+
+
+def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], bool]) -> s.File:
+    """The file's functions and variables; ``float`` and ``double`` both become ``dtype`` where it is given.
+
+    ``needed(name, text)`` says of a function pycparser cannot read whether to give up at it.
+    Raises ParseError at the first place that is no C.
+    """
+    assumed = dict(HEADER_TYPES)
+    text = source.text
+    while True:
+        prelude = "".join(f"typedef int {name};" for name in assumed)
+        parser = CParser(lexer=_Lexer)
+        try:
+            # the prelude stands on a line of its own: lines of the text are one off, columns are right
+            tree = parser.parse(prelude + "\n" + text, "")
+        except SyntaxProblem as problem:
+            again = _AGAIN.search(str(problem))
+            if again is not None and assumed.pop(again[1], None) is not None:
+                continue
+            error, at = explain(source, str(problem), parser.clex.last)
+            gap = hole(source, at, needed)
+            if gap is None or text[slice(*gap)].isspace():
+                raise error from None
+            text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
+            continue
+        return _Reader(source, dtype, assumed).file(tree)
+
+
+_AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
+"""A variable or function of the file that is named like a type of a header."""
+
+
+class _Lexer(CLexer):
+    """pycparser's lexer, which remembers its last token: some complaints come without their place."""
+
+    last: Any = None
+
+    def token(self) -> Any:
+        self.last = super().token()
+        return self.last
+
+
+class _Reader:
+    """pycparser's tree to ours. ``types`` holds the typedefs that are visible at the place being read, and under
+    ``enum TAG`` the enumerated types; ``constants`` the enumeration constants that no declaration list has yet;
+    ``numbers`` the values of those that are visible;
+    ``targets`` the labels that the function's jumps name."""
+
+    def __init__(self, source: Preprocessed, dtype: str | None, assumed: Mapping[str, str]) -> None:
+        self.source = source
+        self.dtype = dtype
+        self.types: dict[str, s.Type] = {
+            name: s.Basic(known) if known else s.Other(name) for name, known in assumed.items()
+        }
+        self.constants: list[s.Declare] = []
+        self.numbers: dict[str, Expr] = {}
+        self.inner: list[str] = []
+        self.targets: frozenset[str] = frozenset()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A block of C: the types that it declares end with it."""
+        outer, numbers = self.types, self.numbers
+        self.types, self.numbers = dict(outer), dict(numbers)
+        try:
+            yield
+        finally:
+            self.types, self.numbers = outer, numbers
+
+    def declared_constants(self) -> tuple[s.Declare, ...]:
+        """The enumeration constants read since the last call."""
+        found = tuple(self.constants)
+        self.constants.clear()
+        return found
+
+    # -- places ---------------------------------------------------------------------------------
+
+    def token(self, node: Any) -> int | None:
+        if node.coord is None or node.coord.line < 2:
+            return None
+        return self.source.token_at(node.coord.line - 1, node.coord.column or 1)
+
+    def span(self, node: Any, *parts: s.Syntax, closing: str = "") -> Span:
+        """From the node's own token through its parts, and the bracket that closes it."""
+        at = self.token(node)
+        found = [] if at is None else [self.source.tokens[at].span]
+        found += [p.span for p in parts if p.span.line]
+        if not found:
+            return Span("", 0, 0)
+        whole = found[0]
+        for part in found[1:]:
+            whole = spanning(whole, part)
+        rest = whole.text[whole.col - 1 + whole.width :]
+        if closing and rest.lstrip().startswith(closing):
+            whole = replace(whole, width=whole.width + len(rest) - len(rest.lstrip()) + 1)
+        return whole
+
+    # -- declarations ---------------------------------------------------------------------------
+
+    def file(self, tree: Any) -> s.File:
+        functions: list[s.Function] = []
+        variables: list[s.Declare] = []
+        marks: list[Pragma] = []
+        for node in tree.ext:
+            match node:
+                case c_ast.Pragma():
+                    marks.append(self.pragma(node))
+                case c_ast.FuncDef():
+                    functions.append(self.function(node, joined(marks)))
+                    marks = []
+                case c_ast.Typedef():
+                    # those of the prelude say only that the name is a type
+                    if node.coord.line > 1:
+                        self.types[node.name] = self.type(node.type)
+                case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
+                    functions.append(self.prototype(node, joined(marks)))
+                    marks = []
+                case c_ast.Decl():
+                    variables += self.declare(node)
+                case _:
+                    continue
+        return s.File(_merged(functions), (*self.constants, *variables))
+
+    def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
+        span = self.span(node)
+        return s.Function(node.name, (), s.Basic("void"), s.Block(()), marks, span=span)
+
+    def function(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
+        declaration = node.decl.type
+        if not isinstance(declaration, c_ast.FuncDecl):
+            raise ParseError(
+                f"{node.decl.name} has no parameter list: write it here, not in a typedef", self.span(node.decl)
+            )
+        # as before C89: the types stand after the parentheses
+        later = {d.name: d for d in node.param_decls or ()}
+        self.inner = []
+        result = self.type(declaration.type)
+        outer, self.constants = self.constants, []
+        self.targets = frozenset(_targets(node.body))
+        with self.scope():
+            listed = declaration.args.params if declaration.args else ()
+            params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
+            body = self.block(node.body)
+        self.constants = outer
+        opening, closing = self.braces(node.body)
+        span = self.span(node.decl)
+        return s.Function(node.decl.name, params, result, body, marks, opening, closing, tuple(self.inner), span=span)
+
+    def parameter(self, node: Any) -> tuple[s.Declare, ...]:
+        match node:
+            case c_ast.EllipsisParam() | c_ast.ID():
+                span = self.span(node)
+                return (s.Declare("...", s.Other("a variable or untyped parameter"), span=span),)
+            case _:
+                kind = self.type(node.type)
+                if kind == s.Basic("void") and node.name is None:
+                    return ()
+                name = node.name if node.name is not None else ""
+                return (s.Declare(name, kind, const="const" in node.quals, c=_written(node), span=self.span(node)),)
+
+    def braces(self, body: Any) -> tuple[Span, Span]:
+        first = self.token(body)
+        assert first is not None, "a body has a place"
+        depth = 0
+        for token in self.source.tokens[first:]:
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0:
+                return self.source.tokens[first].span, token.span
+        # what was left out as unreadable may have held the brace
+        raise ParseError("'}' is missing", self.source.tokens[first].span)
+
+    def declare(self, node: Any) -> tuple[s.Declare, ...]:
+        kind = self.type(node.type)
+        if node.name is None:
+            self.inner.append(CGenerator().visit(node))
+            return ()
+        init = None if node.init is None else self.initialiser(node.init)
+        static = "static" in node.storage
+        const = "const" in node.quals or "constexpr" in node.storage
+        return (s.Declare(node.name, kind, init, static, const, _written(node), span=self.span(node)),)
+
+    def initialiser(self, node: Any) -> s.Expr | s.Braces:
+        if isinstance(node, c_ast.NamedInitializer):
+            inner = self.initialiser(node.expr)
+            return s.Strange("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
+        if isinstance(node, c_ast.InitList):
+            parts = tuple(self.initialiser(e) for e in node.exprs or ())
+            return s.Braces(parts, span=self.span(node))
+        return self.expr(node)
+
+    def enumerated(self, node: Any) -> s.Type:
+        """An enumerated type, whose constants are declared where it lists them. The type is gcc's: unsigned where no
+        constant is negative."""
+        tag = f"enum {node.name}"
+        if node.values is None:
+            return self.types.get(tag, s.Basic("uint32"))
+        before = dict(self.numbers)
+        listed: list[tuple[Any, int | s.Expr]] = []
+        following: int | s.Expr = 0
+        for item in (e for e in node.values.enumerators if isinstance(e, c_ast.Enumerator)):
+            if item.value is not None:
+                following = self.evaluated(self.expr(item.value))
+            listed.append((item, following))
+            if isinstance(following, int):
+                self.numbers[item.name] = Const(following, "int64" if following < 2**63 else "uint64")
+                following += 1
+            else:
+                following = s.Binary("+", following, s.Number("1"))
+        known = [value for _, value in listed if isinstance(value, int)]
+        made = s.Basic(_enumerated_type(known))
+        self.numbers = before
+        for item, value in listed:
+            kind = s.Basic("int32")
+            if isinstance(value, int):
+                kind = kind if -(2**31) <= value < 2**31 else made
+                self.numbers[item.name] = Const(value, kind.dtype)
+            init = s.Number(f"0x{value % 2**64:x}") if isinstance(value, int) else value
+            self.constants.append(s.Declare(item.name, kind, init, True, True, span=self.span(item)))
+        if node.name is not None:
+            self.types[tag] = made
+        return made
+
+    def evaluated(self, e: s.Expr) -> int | s.Expr:
+        """The value of an integer constant expression, or the expression where it is none that is read."""
+        try:
+            value = Expressions(Scope(s.File((), ()), Options(), bound=dict(self.numbers))).value(e)
+        except (ParseError, UnsupportedError):
+            return e
+        return int(value.value) if isinstance(value, Const) and is_integer(value.dtype) else e
+
+    def type(self, node: Any) -> s.Type:
+        match node:
+            case c_ast.TypeDecl():
+                return self.type(node.type)
+            case c_ast.Typename():
+                return self.type(node.type)
+            case c_ast.PtrDecl():
+                return s.Pointer(self.type(node.type))
+            case c_ast.ArrayDecl():
+                return s.ArrayOf(self.type(node.type), None if node.dim is None else self.expr(node.dim))
+            case c_ast.Enum():
+                return self.enumerated(node)
+            case c_ast.IdentifierType():
+                return named_type(node.names, self.types, self.dtype)
+            case c_ast.FuncDecl():
+                return s.Other("a function pointer")
+            case c_ast.Struct() | c_ast.Union():
+                return s.Other("a struct")
+            case _:
+                return s.Other("this type")
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def pragma(self, node: Any) -> Pragma:
+        if isinstance(node.string, str):
+            if not node.string.strip().isdigit():
+                raise ParseError("#pragma does not begin its line: write it on a line of its own", self.span(node))
+            return self.source.pragmas[int(node.string)]
+        at = self.span(node)
+        return classify(Located.at(node.string.value[1:-1].replace('\\"', '"'), at))
+
+    def block(self, node: Any) -> s.Block:
+        """A statement as a block; pragmas that one ``&`` joins become one."""
+        match node:
+            case None:
+                return s.Block(())
+            case c_ast.Compound():
+                with self.scope():
+                    return s.Block(self.items(node.block_items or []), span=self.span(node))
+            case _:
+                with self.scope():
+                    return s.Block(self.items([node]))
+
+    def items(self, nodes: list[Any]) -> tuple[s.Item, ...]:
+        found: list[s.Item] = []
+        marks: list[Pragma] = []
+        for node in nodes:
+            if isinstance(node, c_ast.Pragma):
+                marks.append(self.pragma(node))
+                continue
+            found += [s.Mark(p, span=p.span) for p in joined(marks)]
+            marks = []
+            made = self.item(node)
+            found += [*self.declared_constants(), *made]
+        found += [s.Mark(p, span=p.span) for p in joined(marks)]
+        return tuple(found)
+
+    def item(self, node: Any) -> tuple[s.Item, ...]:
+        span = self.span(node)
+        match node:
+            case c_ast.Decl():
+                return self.declare(node)
+            case c_ast.DeclList():
+                return tuple(d for n in node.decls for d in self.item(n))
+            case c_ast.Typedef():
+                self.types[node.name] = self.type(node.type)
+                self.inner.append(CGenerator().visit(node))
+                return ()
+            case c_ast.EmptyStatement() | c_ast.StaticAssert():
+                return ()
+            case c_ast.Compound():
+                return (self.block(node),)
+            case c_ast.For():
+                return (self.loop(node),)
+            case c_ast.While():
+                return (s.While(self.expr(node.cond), self.block(node.stmt), span=span),)
+            case c_ast.DoWhile():
+                return (s.While(self.expr(node.cond), self.block(node.stmt), True, span=span),)
+            case c_ast.If():
+                then, other = self.block(node.iftrue), self.block(node.iffalse)
+                return (s.If(self.expr(node.cond), then, other, span=span),)
+            case c_ast.Return():
+                return (s.Return(None if node.expr is None else self.expr(node.expr), span=span),)
+            case c_ast.Continue() | c_ast.Break() | c_ast.Goto():
+                return (s.Jump(type(node).__name__.lower(), span=span),)
+            case c_ast.Switch():
+                parts = (s.Evaluate(self.expr(node.cond)), self.block(node.stmt))
+                return (s.Strange("switch", "if … else if …", parts, span=span),)
+            case c_ast.Label() if node.name not in self.targets:
+                return self.item(node.stmt)
+            case c_ast.Label():
+                return (s.Strange("a label", "a loop or an if", (self.block(node.stmt),), span=span),)
+            case c_ast.Case() | c_ast.Default():
+                return (s.Strange("a label", "a loop or an if", self.items(node.stmts or []), span=span),)
+            case _:
+                expr = self.expr(node)
+                return (s.Evaluate(expr, span=expr.span),)
+
+    def loop(self, node: Any) -> s.For:
+        with self.scope():
+            return self.for_(node)
+
+    def for_(self, node: Any) -> s.For:
+        match node.init:
+            case None:
+                init: tuple[s.Item, ...] = ()
+            case c_ast.DeclList():
+                init = tuple(d for n in node.init.decls for d in self.item(n))
+            case _:
+                init = self.item(node.init)
+        cond = None if node.cond is None else self.expr(node.cond)
+        step = None if node.next is None else self.expr(node.next)
+        return s.For(init, cond, step, self.block(node.stmt), span=self.span(node))
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def expr(self, node: Any) -> s.Expr:
+        match node:
+            case c_ast.Constant():
+                return self.constant(node)
+            case c_ast.ID():
+                at = self.token(node)
+                macro = None if at is None else self.source.tokens[at].macro
+                return s.Name(node.name, macro, span=self.span(node))
+            case c_ast.ArrayRef():
+                base, index = self.expr(node.name), self.expr(node.subscript)
+                return s.Index(base, index, span=self.span(node, base, index, closing="]"))
+            case c_ast.UnaryOp():
+                return self.unary(node)
+            case c_ast.BinaryOp():
+                lhs, rhs = self.expr(node.left), self.expr(node.right)
+                return s.Binary(node.op, lhs, rhs, span=self.span(node, lhs, rhs))
+            case c_ast.TernaryOp():
+                cond, then, other = self.expr(node.cond), self.expr(node.iftrue), self.expr(node.iffalse)
+                return s.Ternary(cond, then, other, span=self.span(node, cond, then, other))
+            case c_ast.Cast():
+                arg = self.expr(node.expr)
+                return s.Convert(self.type(node.to_type), arg, span=self.span(node, arg))
+            case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
+                args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
+                return s.Invoke(node.name.name, args, span=self.span(node, *args, closing=")"))
+            case c_ast.Assignment():
+                target, value = self.expr(node.lvalue), self.expr(node.rvalue)
+                return s.Store(node.op[:-1], target, value, span=self.span(node, target, value))
+            case c_ast.ExprList():
+                parts = tuple(self.expr(e) for e in node.exprs)
+                return s.Comma(parts, span=self.span(node, *parts))
+            case _:
+                return self.strange(node)
+
+    def unary(self, node: Any) -> s.Expr:
+        if node.op in ("sizeof", "_Alignof"):
+            return s.Strange(node.op, "the number", span=self.span(node))
+        arg = self.expr(node.expr)
+        op = node.op.removeprefix("p")
+        prefix = op == node.op
+        span = self.span(node, arg)
+        return s.Unary(op, arg, prefix, span=_with_operator(span, op) if prefix else span)
+
+    def constant(self, node: Any) -> s.Expr:
+        span = self.span(node)
+        if node.type == "string":
+            return s.Strange("a string", "numbers", span=span)
+        return s.Number(node.value, span=span)
+
+    def strange(self, node: Any) -> s.Strange:
+        span = self.span(node)
+        parts = tuple(self.within(node))
+        match node:
+            case c_ast.StructRef():
+                return s.Strange("a struct", "one array or scalar parameter per field", parts, span=span)
+            case c_ast.CompoundLiteral():
+                return s.Strange("a compound literal", "a declared array", parts, span=span)
+            case c_ast.FuncCall():
+                return s.Strange("a call through a pointer", "the function's name", parts, span=span)
+            case c_ast.Compound():
+                return s.Strange("({ … }), which is GNU C,", "its statements and an expression", parts, span=span)
+            case _:
+                return s.Strange("this expression", "plain arithmetic", parts, span=span)
+
+    def within(self, node: Any) -> Iterator[s.Expr]:
+        """The variables that are named in something that is not read further."""
+        for _, child in node.children():
+            match child:
+                case c_ast.ID():
+                    yield self.expr(child)
+                case c_ast.Assignment() | c_ast.UnaryOp() | c_ast.FuncCall() | c_ast.ArrayRef() | c_ast.StructRef():
+                    yield self.expr(child)
+                case _:
+                    yield from self.within(child)
+
+
+def _targets(node: Any) -> Iterator[str]:
+    """The labels that a ``goto`` names, all of them where one is computed."""
+    match node:
+        case c_ast.Goto():
+            yield node.name
+    for _, child in node.children():
+        yield from _targets(child)
+
+
+def _written(node: Any) -> tuple[str, str]:
+    """A declaration as C has it: as that of a parameter, an array being a pointer, and with its initial value."""
+    if not isinstance(node, c_ast.Decl):
+        return "", ""
+    whole, param = copy(node), copy(node)
+    whole.storage, param.storage, param.init = [], [], None
+    if isinstance(node.type, c_ast.ArrayDecl):
+        param.type = c_ast.PtrDecl([], node.type.type)
+    return CGenerator().visit(param), CGenerator().visit(whole)
+
+
+def _with_operator(span: Span, op: str) -> Span:
+    """The span with the operator in front of it, where that is the text that stands there."""
+    before = span.text[: span.col - 1].rstrip(" (")
+    if not before.endswith(op):
+        return span
+    col = len(before) - len(op) + 1
+    return replace(span, col=col, width=span.width + span.col - col)
+
+
+def _merged(functions: list[s.Function]) -> tuple[s.Function, ...]:
+    """Definitions only, each with the pragmas of its prototypes too."""
+    marks: dict[str, tuple[Pragma, ...]] = {}
+    for f in functions:
+        marks[f.name] = marks.get(f.name, ()) + f.marks
+    return tuple(replace(f, marks=marks[f.name]) for f in functions if f.close.line)
+
+
+def _enumerated_type(values: Sequence[int]) -> str:
+    """The type that gcc gives an enumeration: an int, unsigned where no value is negative, or a long of the kind.
+
+    >>> _enumerated_type([0, 3]), _enumerated_type([-1, 2]), _enumerated_type([2**31, -1])
+    ('uint32', 'int32', 'int64')
+    """
+    least, most = min((0, *values)), max((0, *values))
+    if least >= 0:
+        return "uint32" if most < 2**32 else "uint64"
+    return "int32" if least >= -(2**31) and most < 2**31 else "int64"

@@ -1,0 +1,37 @@
+"""What a type's name stands for: C's own types, and those of headers that are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from looptune.frontend import c_ast
+
+HEADER_TYPES = {
+    "size_t": "uint64", "ssize_t": "int64", "ptrdiff_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
+    "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64", "uint8_t": "uint8",
+    "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64", "bool": "bool", "float_t": "float32",
+    "double_t": "float64", "uint": "uint32", "ulong": "uint64", "ushort": "uint16",
+    "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
+}  # fmt: skip
+
+_WORDS = {
+    "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "bool",
+    "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "signed": "int32",
+    "long": "int64", "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64",
+    "float": "float32", "double": "float64", "void": "void",
+}  # fmt: skip
+
+
+def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str | None) -> c_ast.Type:
+    """The type that the words say, given the typedefs; floating-point ones become ``dtype`` where it is given."""
+    if len(names) == 1 and names[0] in types:
+        return types[names[0]]
+    words = [w for w in names if w not in ("signed", "int")]
+    if "char" in names and "signed" in names:
+        words = ["signed", "char"]
+    order = {"unsigned": 0, "signed": 1, "long": 2, "short": 3}
+    key = " ".join(sorted(words, key=lambda w: order.get(w, 9)))
+    known = _WORDS.get(key if key else "int")
+    if known is None:
+        return c_ast.Other(" ".join(names))
+    return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)

@@ -1,0 +1,126 @@
+"""Where a program calls its codelets, and in which order.
+
+#pragma hmpp <g> first callsite
+f(n, A, tmp);                      a run of f:  n and A are the caller's, tmp is what f and g share
+#pragma hmpp <g> second callsite
+g(n, tmp, B);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import caret
+from looptune.frontend import c_ast, hmpp
+from looptune.frontend.codelet_selection import Chosen
+from looptune.frontend.name_resolution import resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A function and its body with one name per variable."""
+
+    function: c_ast.Function
+    body: c_ast.Block
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.function.params)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a codelet: by ``call`` in ``caller``, or without one."""
+
+    chosen: Chosen
+    caller: Caller | None = None
+    call: c_ast.Invoke | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A call of a codelet, in textual order; ``marked`` by an ``hmpp callsite`` before it."""
+
+    at: int
+    caller: Caller
+    call: c_ast.Invoke
+    marked: bool
+    looped: c_ast.For | c_ast.While | None
+
+
+def callers(file: c_ast.File, members: Sequence[Chosen]) -> tuple[Caller, ...]:
+    """Every function but the codelets themselves."""
+    own = {m.function.name for m in members}
+    return tuple(Caller(f, resolve(f.body, {})) for f in file.functions if f.name not in own)
+
+
+def runs(around: Sequence[Caller], members: Sequence[Chosen], warn: list[str]) -> tuple[Run, ...]:
+    """The codelets in the order they run.
+
+    The calls marked as call sites count; a codelet without one runs at its first call. Where nothing is called, the
+    codelets run in textual order.
+    """
+    by_name = {m.function.name: m for m in members}
+    events = _events(around, by_name, warn)
+    marked = [e for e in events if e.marked]
+    taken = list(marked)
+    for name, member in by_name.items():
+        first = next((e for e in events if e.call.name == name), None)
+        if first is not None and not any(e.call.name == name for e in marked):
+            taken.append(first)
+            if marked:
+                warn.append(caret(first.call.span, f"no `#pragma hmpp {member.title} callsite` stands before a call "
+                                                   f"of {name}: its first call is taken"))  # fmt: skip
+    if not taken:
+        warn.append(caret(members[0].function.span, "no codelet is called: they run in the order of the text"))
+        return tuple(Run(m) for m in members)
+    if not marked:
+        warn.append(caret(taken[0].call.span, "no `#pragma hmpp … callsite`: the codelets run in the order of their "
+                                              "first calls"))  # fmt: skip
+    for name, member in by_name.items():
+        if not any(e.call.name == name for e in taken):
+            message = f"{name} is never called and is left out; --kernel {name} takes it alone"
+            warn.append(caret(member.function.span, message))
+    taken.sort(key=lambda e: e.at)
+    looped = next((e for e in taken if e.looped is not None), None)
+    if looped is not None and looped.looped is not None:
+        warn.append(caret(looped.looped.span, "the codelets are called in a loop: one pass of it is compiled"))
+    return tuple(Run(by_name[e.call.name], e.caller, e.call) for e in taken)
+
+
+def _events(around: Sequence[Caller], members: dict[str, Chosen], warn: list[str]) -> list[_Event]:
+    found: list[_Event] = []
+    for caller in around:
+        pending: hmpp.Hmpp | None = None
+        loops = [n for n in c_ast.every(caller.body) if isinstance(n, c_ast.For | c_ast.While)]
+        for node in c_ast.every(caller.body):
+            match node:
+                case c_ast.Mark(pragma) if pragma.family == "hmpp":
+                    site = _callsite(node)
+                    if site is not None and pending is not None:
+                        warn.append(caret(pending.span, "this callsite stands before no call of a codelet"))
+                    pending = pending if site is None else site
+                case c_ast.Invoke(name) if name in members:
+                    _compare(pending, members[name], node, warn)
+                    outer = next((f for f in loops if any(n is node for n in c_ast.every(f))), None)
+                    found.append(_Event(len(found), caller, node, pending is not None, outer))
+                    pending = None
+        if pending is not None:
+            warn.append(caret(pending.span, "this callsite stands before no call of a codelet"))
+    return found
+
+
+def _callsite(mark: c_ast.Mark) -> hmpp.Hmpp | None:
+    try:
+        said = hmpp.parse(mark.pragma)
+    except (ParseError, UnsupportedError):
+        # the survey of the file's pragmas has warned of it
+        return None
+    return said if said.verb == "callsite" else None
+
+
+def _compare(site: hmpp.Hmpp | None, member: Chosen, call: c_ast.Invoke, warn: list[str]) -> None:
+    if site is not None and site.label and site.label.lower() != member.label.lower():
+        warn.append(caret(site.span, f"{site.label} is called here, and the call is of {call.name}"))

@@ -1,0 +1,258 @@
+"""Which function is the codelet, and which part of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from looptune.core.errors import ParseError, UnsupportedError, UsageError
+from looptune.core.source import Span
+from looptune.frontend import c_ast, hmpp
+from looptune.frontend.preprocess import Preprocessed
+
+_REGION = re.compile(r"[\w\s<>]*\bregion\s*(?:,|&|$)", re.IGNORECASE)
+
+Ends = Callable[[tuple[c_ast.Item, ...], int], "int | None"]
+"""Where what begins at an item ends; None where nothing begins there, -1 where it has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """``directive`` is the ``hmpp codelet`` line, where the function has one."""
+
+    function: c_ast.Function
+    directive: hmpp.Hmpp | None
+
+    @property
+    def label(self) -> str:
+        return "" if self.directive is None else self.directive.label
+
+    @property
+    def group(self) -> str:
+        return "" if self.directive is None else self.directive.group
+
+    @property
+    def title(self) -> str:
+        """As a pragma names it: ``<group> label``."""
+        return f"<{self.group}> {self.label}" if self.group else self.label
+
+    @property
+    def address(self) -> str:
+        """As --kernel names it among others: ``group.label``, or the function's name."""
+        if not self.label:
+            return self.function.name
+        return f"{self.group}.{self.label}" if self.group else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The statements between ``#pragma scop`` and ``#pragma endscop``, or in the block after an ``hmpp region``: what
+    is declared before them, what follows in the same block, the function without them, the places of the two pragmas
+    (of the brace that opens the block, twice)."""
+
+    declared: tuple[c_ast.Declare, ...]
+    items: tuple[c_ast.Item, ...]
+    after: tuple[c_ast.Item, ...]
+    outside: c_ast.Block
+    begin: Span
+    end: Span
+    braced: bool = False
+
+
+def codelets(file: c_ast.File) -> tuple[Chosen, ...]:
+    """The functions with a ``#pragma hmpp … codelet``, in textual order."""
+    found: list[Chosen] = []
+    for function in file.functions:
+        for mark in function.marks:
+            directive = hmpp.parse(mark) if mark.family == "hmpp" else None
+            if directive is not None and directive.verb == "codelet":
+                found.append(Chosen(function, directive))
+    return tuple(found)
+
+
+def external(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], ...]:
+    """The functions marked as codelets that the file does not define, each with the place of the mark."""
+    defined = {f.name for f in file.functions}
+    found = ((_function_after(source.text, k), source.pragmas[k].span) for k in _marks(source))
+    return tuple((name, span) for name, span in found if name is not None and name not in defined)
+
+
+def check_scops(source: Preprocessed, file: c_ast.File) -> None:
+    """UnsupportedError for a scop that stands in no function."""
+    inside = {n.span for f in file.functions for n in c_ast.every(f.body) if isinstance(n, c_ast.Mark)}
+    bodies = [(f.open.file, f.open.line, f.close.line) for f in file.functions]
+    for pragma in source.pragmas:
+        at = pragma.span
+        within = any(file == at.file and first <= at.line <= last for file, first, last in bodies)
+        if pragma.family == "scop" and at not in inside and not within:
+            message = "this scop stands in no function: write one around it, with the arrays and sizes it uses"
+            raise UnsupportedError(message, at)
+
+
+def _marks(source: Preprocessed) -> list[int]:
+    """The numbers of the ``#pragma hmpp … codelet`` lines."""
+    lines = ((k, p.body.text) for k, p in enumerate(source.pragmas) if p.family == "hmpp")
+    return [k for k, text in lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
+
+
+def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[Chosen, ...]:
+    """The codelets called ``kernel`` (one, or all of a group); else all that are marked; else the only function with
+    a scop, the only one with loops.
+
+    Raises UsageError where there is none, or where functions without a mark leave the choice open.
+    """
+    marked = codelets(file)
+    if kernel is not None:
+        return _called(file, marked, kernel, path)
+    if marked:
+        return marked
+    scops = [f for f in file.functions if any(_is_scop(n) for n in c_ast.every(f.body))]
+    if not scops:
+        scops = [f for f in file.functions if any(_is_region(n) for n in c_ast.every(f.body))]
+    loops = [f for f in file.functions if c_ast.has_loop(f.body)]
+    without_main = [f for f in loops if f.name != "main"]
+    plain = scops if scops else without_main if without_main else loops
+    if not plain:
+        raise UsageError(f"no loop in {path}")
+    if len(plain) > 1:
+        names = ", ".join(f.name for f in plain)
+        raise UsageError(f"{path} has {len(plain)} codelets: choose one with --kernel: {names}")
+    return (Chosen(plain[0], None),)
+
+
+def _called(file: c_ast.File, marked: Sequence[Chosen], kernel: str, path: str) -> tuple[Chosen, ...]:
+    named = [c for c in marked if kernel in (c.address, c.function.name)]
+    labelled = [c for c in marked if kernel == c.label]
+    group = tuple(c for c in marked if kernel == c.group)
+    if named:
+        return (named[0],)
+    if group and not labelled:
+        return group
+    if len({c.address for c in labelled}) > 1:
+        raise UsageError(f"{kernel} is the label of several codelets in {path}: choose one of "
+                         f"{', '.join(c.address for c in labelled)}")  # fmt: skip
+    if labelled:
+        return (labelled[0],)
+    for function in file.functions:
+        if function.name == kernel:
+            return (Chosen(function, None),)
+    names = list(dict.fromkeys([*(c.group for c in marked if c.group), *(c.address for c in marked)]))
+    names += [
+        f.name for f in file.functions if c_ast.has_loop(f.body) and f.name not in {c.function.name for c in marked}
+    ]
+    known = f"it has {', '.join(names)}" if names else "it has no function with loops"
+    raise UsageError(f"no codelet {kernel} in {path}: {known}")
+
+
+def needed(source: Preprocessed, kernel: str | None) -> Callable[[str, str], bool]:
+    """Whether a function or declaration the parser cannot read has to be read, judged by its text."""
+    scops = {k for k, p in enumerate(source.pragmas) if p.family == "scop" or _REGION.match(p.body.text)}
+    marked = {name for k in _marks(source) if (name := _function_after(source.text, k)) is not None}
+
+    def judge(name: str, text: str) -> bool:
+        if not name:
+            return "(" not in text and re.match(r"extern\b|typedef\b", text) is None
+        if kernel is not None and re.search(rf"\b{re.escape(kernel)}\s*\(", source.text):
+            return name == kernel
+        if marked or scops:
+            return name in marked or any(int(k) in scops for k in re.findall(r"#pragma (\d+)", text))
+        return name != "main" and re.search(r"\b(for|while)\b", text) is not None
+
+    return judge
+
+
+def _function_after(text: str, pragma: int) -> str | None:
+    match = re.search(rf"^#pragma {pragma}\s*\n(?:#pragma \d+\s*|\s)*[^#;{{(]*?(\w+)\s*\(", text, re.MULTILINE)
+    return None if match is None else match[1]
+
+
+def _is_scop(node: Any) -> bool:
+    return isinstance(node, c_ast.Mark) and node.pragma.family == "scop"
+
+
+def _is_region(node: Any) -> bool:
+    return (
+        isinstance(node, c_ast.Mark)
+        and node.pragma.family == "hmpp"
+        and _REGION.match(node.pragma.body.text) is not None
+    )
+
+
+def region(body: c_ast.Block) -> Region | None:
+    """The scop of a function, or its hmpp region; None where it has none. Raises where they are unpaired or more than
+    one."""
+    kinds: tuple[tuple[Callable[[Any], bool], Ends, str, str], ...] = (
+        (_is_scop, _scop_at, "#pragma scop", "has no #pragma endscop in its block"),
+        (_is_region, _region_at, "hmpp region", "stands before no block"),
+    )
+    for begins, ends, what, unpaired in kinds:
+        places = [n.span for n in c_ast.every(body) if begins(n)]
+        if len(places) > 1:
+            raise UnsupportedError(f"a second {what} in one function: write one function for each", places[1])
+        found = _find(body, (), ends) if places else None
+        if places and found is None:
+            raise ParseError(f"{what} {unpaired}", places[0])
+        if found is not None:
+            return _region(body, *found)
+    return None
+
+
+def _region(
+    body: c_ast.Block, block: c_ast.Block, declared: tuple[c_ast.Declare, ...], start: int, stop: int
+) -> Region:
+    items = block.items
+    outside = _without(body, block, replace(block, items=(*items[:start], *items[stop + 1 :])))
+    match items[stop]:
+        case c_ast.Block(inner) as braces:
+            return Region(declared, inner, items[stop + 1 :], outside, braces.span, braces.span, True)
+        case last:
+            return Region(declared, items[start + 1 : stop], items[stop + 1 :], outside, items[start].span, last.span)
+
+
+def _scop_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
+    if not _is_scop(items[k]):
+        return None
+    ends = [j for j, i in enumerate(items) if isinstance(i, c_ast.Mark) and i.pragma.family == "endscop"]
+    return ends[0] if ends and ends[0] > k else -1
+
+
+def _region_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
+    """The block that follows the pragma, other pragmas apart."""
+    if not _is_region(items[k]):
+        return None
+    follows = next((j for j in range(k + 1, len(items)) if not isinstance(items[j], c_ast.Mark)), None)
+    return follows if follows is not None and isinstance(items[follows], c_ast.Block) else -1
+
+
+def _find(
+    block: c_ast.Block, around: tuple[c_ast.Declare, ...], ends: Ends
+) -> tuple[c_ast.Block, tuple[c_ast.Declare, ...], int, int] | None:
+    seen = list(around)
+    for k, item in enumerate(block.items):
+        stop = ends(block.items, k)
+        if stop is not None:
+            return None if stop < 0 else (block, tuple(seen), k, stop)
+        inner: tuple[c_ast.Block, ...] = ()
+        match item:
+            case c_ast.Declare():
+                seen.append(item)
+            case c_ast.Block():
+                inner = (item,)
+            case c_ast.If(_, then, other):
+                inner = (then, other)
+            case c_ast.For(init, _, _, body):
+                seen += [i for i in init if isinstance(i, c_ast.Declare)]
+                inner = (body,)
+            case c_ast.While(_, body):
+                inner = (body,)
+        for part in inner:
+            found = _find(part, tuple(seen), ends)
+            if found is not None:
+                return found
+    return None
+
+
+def _without(tree: Any, old: c_ast.Block, new: c_ast.Block) -> Any:
+    return new if tree is old else c_ast.mapped(lambda part: _without(part, old, new), tree)

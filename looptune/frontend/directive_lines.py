@@ -1,0 +1,102 @@
+"""Directives written outside the C file: ``loop k: unroll 4, jam`` is the directive text after the loop it belongs to.
+
+    line  ::=  place ':' directive        place  ::=  'loop' LOOP | 'nest' LOOP | 'codelet'
+    LOOP  ::=  (NAME | NUMBER) ['.' NUMBER]
+
+``loop`` addresses a loop by its variable where that is unique, else by its number in the text, and after a point one of
+the pieces that ``distribute`` makes of it; ``nest`` the nest whose outermost loop it names; ``codelet`` the whole.
+``#`` opens a comment. ParseError points at the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from looptune.core.errors import ParseError
+from looptune.core.source import Span
+from looptune.frontend import directive_parser as directive
+from looptune.ir.nodes import Directive
+
+Where = Literal["loop", "nest", "codelet"]
+
+_LOOP = r"(?:[A-Za-z_]\w*|\d+)(?:\.\d+)?"
+_PLACE = re.compile(rf"(?:(?P<where>loop|nest)\s+(?P<loop>{_LOOP})|(?P<codelet>codelet))\s*:\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a directive stands. ``loop`` is a variable or a number as text, ``2.1`` a piece; empty for the codelet.
+
+    >>> str(Address("loop", "3")), str(Address("codelet"))
+    ('loop 3', 'codelet')
+    """
+
+    where: Where
+    loop: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.loop}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A directive and the loop it belongs to."""
+
+    where: Where
+    loop: str
+    directive: Directive
+
+
+def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[Placed, ...]:
+    """The directives of ``lines``, each of which may itself hold several lines; blank ones and comments are skipped."""
+    texts = (text for line in lines for text in (line.splitlines() if line else [""]))
+    return tuple(_parse_line(text, span) for text, span in numbered(texts, file))
+
+
+def canonical(text: str, file: str) -> str:
+    """Return directives without comments, blank lines and needless space; ParseError where a line is no directive."""
+    placed = ((line, span, _parse_line(line, span)) for line, span in numbered(text.splitlines(), file))
+    lines = []
+    for line, span, _ in placed:
+        address, rest, _ = parse_address(line, span)
+        lines.append(f"{address}: {' '.join(rest.split())}")
+    return "\n".join(lines)
+
+
+def numbered(texts: Iterable[str], file: str) -> Iterator[tuple[str, Span]]:
+    """Each line that says something, without its comment, and the span of what it says."""
+    for line, whole in enumerate(texts, start=1):
+        text = whole.split("#", 1)[0].rstrip()
+        start = len(text) - len(text.lstrip())
+        if text.strip():
+            yield text[start:], Span(file, line, start + 1, len(text) - start, whole)
+
+
+def parse_address(text: str, span: Span) -> tuple[Address, str, Span]:
+    """The place a line opens with, what follows the colon, and the span of that."""
+    found = _PLACE.match(text)
+    if found is None:
+        raise ParseError("expected `loop NAME: …`, `nest NAME: …` or `codelet: …`", span)
+    rest = text[found.end() :]
+    after = inside(span, found.end(), len(rest))
+    if found["codelet"]:
+        return Address("codelet"), rest, after
+    where: Where = "loop" if found["where"].lower() == "loop" else "nest"
+    return Address(where, found["loop"]), rest, after
+
+
+def inside(span: Span, start: int, width: int) -> Span:
+    """The part of ``span`` that opens ``start`` characters into it."""
+    return Span(span.file, span.line, span.col + start, max(1, width), span.text)
+
+
+@lru_cache(maxsize=16384)  # a space says the same lines again and again
+def _parse_line(text: str, span: Span) -> Placed:
+    address, rest, after = parse_address(text, span)
+    if not rest:
+        raise ParseError(f"a directive is missing after `{address}:`", span)
+    return Placed(address.where, address.loop, directive.parse(rest, after))

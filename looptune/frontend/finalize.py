@@ -1,0 +1,163 @@
+"""The finished tree: final values nobody reads dropped, names chosen, loops and statements numbered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.frontend.name_resolution import base
+from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import rewrite, walk
+
+FINAL = "final"
+"""The ``name`` of an assignment that gives a loop's variable its value after the loop."""
+
+
+def scalars_in(*nodes: object) -> frozenset[str]:
+    return frozenset(n.name for n in walk(tuple(nodes)) if isinstance(n, Var))
+
+
+def live(stmts: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
+    """``stmts`` without FINAL assignments to scalars that are not read later, and the scalars live before them."""
+    kept: list[Stmt] = []
+    for stmt in reversed(stmts):
+        match stmt:
+            case Assign(Var(name), value) if stmt.name == FINAL and name not in after:
+                continue
+            case Assign(Var(name), value):
+                after = (after - {name}) | scalars_in(value)
+            case Assign(target, value):
+                after |= scalars_in(target, value)
+            case Loop(_, lo, hi, body):
+                body, before = _repeated(body, after)
+                after |= before | scalars_in(lo, hi)
+                stmt = replace(stmt, body=body)
+            case While(cond, body):
+                body, before = _repeated(body, after | scalars_in(cond))
+                after |= before | scalars_in(cond)
+                stmt = replace(stmt, body=body)
+            case If(cond, then, other):
+                then, before_then = live(then, after)
+                other, before_other = live(other, after)
+                after = before_then | before_other | scalars_in(cond)
+                stmt = replace(stmt, then=then, other=other)
+        kept.append(stmt)
+    return tuple(reversed(kept)), after
+
+
+def _repeated(body: tuple[Stmt, ...], after: frozenset[str]) -> tuple[tuple[Stmt, ...], frozenset[str]]:
+    """A body that may run again: what is live before it is live after it too."""
+    while True:
+        new, before = live(body, after)
+        if before <= after:
+            return new, before
+        after |= before
+
+
+def without_empty(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Conditions with nothing under them dropped; they have no effect."""
+
+    def rule(node: Node) -> tuple[Node, ...] | None:
+        return () if isinstance(node, If) and not node.then and not node.other else None
+
+    found: tuple[Stmt, ...] = rewrite(rule, stmts)
+    return found
+
+
+@dataclass(slots=True)
+class _Namer:
+    """A name is the user's where nothing else has it: parameters come first, then loops, then locals."""
+
+    taken: set[str]
+    renamed: dict[str, str]
+
+    def fresh(self, wanted: str, avoid: Iterable[str]) -> str:
+        names = {*self.taken, *avoid}
+        count, name = 1, wanted
+        while name in names:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name
+
+    def loops(self, stmts: tuple[Stmt, ...], around: tuple[str, ...]) -> None:
+        for stmt in stmts:
+            match stmt:
+                case Loop(var, _, _, body):
+                    self.renamed[var] = self.fresh(base(var), around)
+                    self.loops(body, (*around, self.renamed[var]))
+                case While(_, body):
+                    self.loops(body, around)
+                case If(_, then, other):
+                    self.loops((*then, *other), around)
+
+
+def named(
+    stmts: tuple[Stmt, ...], locals_: Mapping[str, Local], params: Iterable[str], hidden: Collection[str]
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
+    """The statements and the locals they use, under the names the user knows them by; and those of the text's own
+    variables among the locals that are not ``hidden``, by their new names."""
+    used = {n.name if isinstance(n, Var) else n.array for n in walk(stmts) if isinstance(n, Var | Load)}
+    namer = _Namer(set(params), {})
+    # loops choose first, so that directives reach them by the user's names
+    namer.loops(stmts, ())
+    loops = set(namer.renamed.values())
+    for name in (n for n in locals_ if n in used):
+        namer.renamed[name] = namer.fresh(base(name), loops)
+        namer.taken.add(namer.renamed[name])
+
+    def rule(node: Node) -> Node | None:
+        match node:
+            case Var(name) if name in namer.renamed:
+                return replace(node, name=namer.renamed[name])
+            case Load(array) if array in namer.renamed:
+                return replace(node, array=namer.renamed[array])
+            case Loop(var):
+                own = tuple(namer.renamed[name] for name in node.own if name in used)
+                return replace(node, var=namer.renamed[var], own=own)
+        return None
+
+    kept = tuple(replace(local, name=namer.renamed[name]) for name, local in locals_.items() if name in used)
+    written = (n for n in locals_ if n in used and n not in hidden and re.fullmatch(r"\w+#(?:\d+|table)", n))
+    own = {namer.renamed[name]: base(name) for name in written}
+    return rewrite(rule, stmts), kept, own
+
+
+@dataclass(slots=True)
+class _Numberer:
+    loops: int = 0
+    statements: int = 0
+
+    def block(self, stmts: tuple[Stmt, ...], around: tuple[Expr, ...]) -> tuple[Stmt, ...]:
+        return tuple(self.stmt(stmt, around) for stmt in stmts)
+
+    def stmt(self, stmt: Stmt, around: tuple[Expr, ...]) -> Stmt:
+        match stmt:
+            case Assign():
+                self.statements += 1
+                return replace(stmt, name=f"S{self.statements - 1}", at=around)
+            case Loop(var, _, _, body):
+                self.loops += 1
+                number = self.loops
+                return replace(stmt, body=self.block(body, (*around, Var(var, stmt.dtype))), number=number)
+            case While(_, body):
+                self.loops += 1
+                number = self.loops
+                return replace(stmt, body=self.block(body, around), number=number)
+            case If(_, then, other):
+                return replace(stmt, then=self.block(then, around), other=self.block(other, around))
+
+
+def numbered(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Loops numbered from 1 and statements named S0, S1 … in textual order, each with the loops around it."""
+    return _Numberer().block(stmts, ())
+
+
+def direction(name: str, stmts: tuple[Stmt, ...]) -> Literal["in", "out", "inout"]:
+    """How the statements use an array: read only, written only, or both."""
+    writes = sum(isinstance(n, Assign) and isinstance(n.target, Load) and n.target.array == name for n in walk(stmts))
+    mentions = sum(isinstance(n, Load) and n.array == name for n in walk(stmts))
+    if not writes:
+        return "in"
+    return "out" if mentions == writes else "inout"

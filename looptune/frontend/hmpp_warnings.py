@@ -1,0 +1,94 @@
+"""What is wrong with a file's ``#pragma hmpp`` lines and was read all the same, as warnings.
+
+They say nothing of what is computed, so that none of it stops a run: the codelet's own line apart, whose verb and
+directions must be readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import caret
+from looptune.frontend import c_ast, hmpp
+from looptune.frontend.codelet_selection import Chosen, codelets
+from looptune.frontend.name_resolution import assigned
+from looptune.frontend.pragma import Pragma
+
+
+def lines(file: c_ast.File) -> Iterator[Pragma]:
+    """Every ``#pragma hmpp`` of the file, in textual order within functions."""
+    for function in file.functions:
+        yield from (p for p in function.marks if p.family == "hmpp")
+        yield from (
+            n.pragma for n in c_ast.every(function.body) if isinstance(n, c_ast.Mark) and n.pragma.family == "hmpp"
+        )
+
+
+def maps(file: c_ast.File) -> tuple[hmpp.Hmpp, ...]:
+    """The ``map`` and ``mapbyname`` lines."""
+    return tuple(said for said in _readable(file, []) if said.verb in ("map", "mapbyname"))
+
+
+def warnings(file: c_ast.File, chosen: Sequence[Chosen]) -> list[str]:
+    found: list[str] = []
+    known = codelets(file)
+    labels = {c.label.lower() for c in known}
+    groups = {c.group for c in known}
+    for said in _readable(file, found):
+        found += [caret(span, message) for message, span in said.problems]
+        if said.verb in ("group", "map", "mapbyname"):
+            if said.group and said.group not in groups:
+                found.append(caret(said.span, f"no codelet is in the group {said.group}"))
+        elif said.verb not in ("region", "resident") and said.label and said.label.lower() not in labels and known:
+            found.append(caret(said.span, f"no codelet is labelled {said.label}"))
+    for c in chosen:
+        found += _clauses(c)
+    return found
+
+
+_OURS = ("hmppcg", "looptune", "hmpp", "scop", "endscop")
+_OTHERS = frozenset((
+    "omp", "acc", "gcc", "clang", "once", "pack", "stdc", "unroll", "nounroll", "ivdep", "simd", "vector", "novector",
+    "loop", "warning", "message", "push_macro", "pop_macro", "weak", "ident", "region", "endregion", "intel", "pgi",
+    "message", "comment", "optimize", "inline", "noinline", "parallel", "hls", "acs", "css", "smecy", "cetus",
+))  # fmt: skip
+"""Families of other tools."""
+
+
+def typos(pragmas: Sequence[Pragma], read: Collection[str]) -> list[str]:
+    """Pragmas of no known tool whose name is nearly one of ours, in the files that the user wrote."""
+    found: list[str] = []
+    for pragma in pragmas:
+        if pragma.family in _OURS or pragma.family in _OTHERS or pragma.span.file not in read:
+            continue
+        near = get_close_matches(pragma.family, _OURS, 1, 0.72)
+        if near:
+            found.append(caret(pragma.span, f"#pragma {pragma.family} is of no known tool, and left out: did you mean "
+                                            f"{near[0]}?"))  # fmt: skip
+    return found
+
+
+def _readable(file: c_ast.File, found: list[str]) -> Iterator[hmpp.Hmpp]:
+    for pragma in lines(file):
+        try:
+            yield hmpp.parse(pragma)
+        except (ParseError, UnsupportedError) as error:
+            found.append(str(error))
+
+
+def _clauses(c: Chosen) -> Iterator[str]:
+    """Names in a codelet's clauses that it has no parameter for, and directions that its body contradicts."""
+    if c.directive is None:
+        return
+    params = [p.name for p in c.function.params]
+    for clause in c.directive.clauses:
+        for name in clause.names:
+            alone = hmpp.Clause((name,), clause.key, clause.value, clause.span)
+            if not any(alone.covers(k, p) for k, p in enumerate(params)):
+                yield caret(clause.span, f"{c.function.name} has no parameter {name.rpartition('::')[2]}")
+    for name in sorted(assigned((c.function.body,)) & set(params)):
+        kind = next(p.type for p in c.function.params if p.name == name)
+        if not isinstance(kind, c_ast.Basic) and hmpp.io_of(c.directive.clauses, params.index(name), name) == "in":
+            yield caret(c.directive.span, f"{name} is io=in, and the codelet writes it: it is taken as inout")

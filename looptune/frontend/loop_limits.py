@@ -1,0 +1,267 @@
+"""What ends a counted loop, compared as C compares it: the type that counts, its first value and its limits.
+
+A counter counts in a signed type that holds every value it takes, so that no difference of two bounds wraps:
+
+    unsigned i   64 bits, signed; ``i`` is the counter converted back
+    others       the promoted type
+
+C converts both sides of a comparison to one type. An ``int`` beside an unsigned bound counts only where it is known not
+to be negative. A counter that may wrap before its loop ends is no counted one, but for a step by which it would then
+take the same values again, for ever; a loop that every value of its counter continues is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.core.errors import UnsupportedError
+from looptune.core.source import Span
+from looptune.ir.c_printer import C_TYPES, converted
+from looptune.ir.nodes import Bin, Cast, Const, Expr, Select, Un, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import fold, is_integer, largest, smallest, wrap
+
+COUNTING = "int64"
+"""The type in which unsigned counters count."""
+_SMALL_STEP = 1 << 16
+"""Steps below are too short to pass over the end of 64 bits in any loop that ends in a lifetime."""
+
+Nonnegative = Callable[[Expr], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``var + added op bound``; ``side`` is the type of the sum, ``added`` None where it is no constant."""
+
+    var: str
+    op: str
+    bound: Expr
+    side: str
+    added: int | None
+    moved: Expr
+    """The bound less what is added, computed as C would."""
+    span: Span
+
+    @property
+    def kind(self) -> str:
+        """The type in which the two are compared."""
+        return converted(self.side, self.bound.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The counter's type, its first value and the limits, all of that type; ``shown`` is the type C computes with."""
+
+    dtype: str
+    start: Expr
+    limits: tuple[tuple[str, Expr], ...]
+    shown: str
+
+
+def to(e: Expr, dtype: str) -> Expr:
+    """``e`` converted; 64 unsigned bits to signed ones operand by operand, as sums and products have the same bits."""
+    if dtype == COUNTING and e.dtype == "uint64":
+        match e:
+            case Const(value):
+                return Const(wrap(int(value), COUNTING), COUNTING, span=e.span)
+            case Cast(_, arg) if arg.dtype != "uint64" and is_integer(arg.dtype):
+                return to(arg, COUNTING)
+            case Bin("+" | "-" | "*", lhs, rhs):
+                return fold(replace(e, lhs=to(lhs, COUNTING), rhs=to(rhs, COUNTING)))
+    return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
+
+
+def limits_of(dtype: str) -> tuple[int, int]:
+    """The least and the greatest value of an integer type.
+
+    >>> limits_of("uint8"), limits_of("int16")
+    ((0, 255), (-32768, 32767))
+    """
+    bits = int(dtype.lstrip("uint"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, known: Nonnegative) -> Ends | None:
+    """None where the loop is no counted one; ``own`` is the counter's declared type, ``start`` of the promoted one.
+
+    Raises UnsupportedError where the condition holds for every value of the counter.
+    """
+    asked = _lasting(own, asked)
+    shown = converted(own, own)
+    by = int(step.value) if isinstance(step, Const) else None
+    found = [_limit(own, start, a, down, by, known) for a in asked]
+    made = [f for f in found if f is not None]
+    if len(made) < len(found):
+        return None
+    dtype = COUNTING if any(f.dtype == COUNTING for f in made) else shown
+    limits = tuple((a.op, to(f.limits[0][1], dtype)) for a, f in zip(asked, made, strict=True))
+    return Ends(dtype, to(made[0].start, dtype), limits, shown)
+
+
+def _lasting(own: str, asked: Sequence[Asked]) -> list[Asked]:
+    """What is asked but for what always holds."""
+    left = [a for a in asked if not _always(own, a)]
+    if not left:
+        var = asked[0].var
+        said = f"the loop never ends, as its condition holds for every {C_TYPES[own]} {var}"
+        raise UnsupportedError(f"{said}: write one that ends it, or a counter of another type", asked[0].span)
+    return left
+
+
+def _always(own: str, a: Asked) -> bool:
+    """Every value that the counter can have continues the loop."""
+    if a.added != 0 or not isinstance(a.bound, Const):
+        return False
+    least, most = limits_of(own)
+    if a.kind.startswith("u") and least < 0:
+        return False
+    bound = wrap(int(a.bound.value), a.kind)
+    match a.op:
+        case "<":
+            return most < bound
+        case "<=":
+            return most <= bound
+        case ">":
+            return least > bound
+        case ">=":
+            return least >= bound
+    return not least <= bound <= most
+
+
+def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: Nonnegative) -> Ends | None:
+    shown = converted(own, own)
+    if not is_integer(a.bound.dtype) or not _ends_first(own, start, a, down, by):
+        return None
+    if not shown.startswith("u") and not a.kind.startswith("u"):
+        return Ends(shown, start, ((a.op, _within(a, shown)),), shown) if not a.side.startswith("u") else None
+    if shown.startswith("u"):
+        return _unsigned(start, a, down, shown, known)
+    if a.op == "!=":
+        return Ends(shown, start, ((a.op, to(a.moved, shown)),), shown) if a.added == 0 else None
+    if not known(start) or a.added is None or a.added < 0:
+        return None
+    if not down:
+        return Ends(shown, start, ((a.op, to(a.moved, shown)),), shown)
+    if a.added:
+        return None
+    first, last = _apart(start, a, down, known)
+    return Ends(COUNTING, first, ((a.op, last),), shown)
+
+
+def _within(a: Asked, shown: str) -> Expr:
+    """The bound in the counter's type; a constant beyond it as the value that ends the loop as early or as late."""
+    if not isinstance(a.moved, Const):
+        return to(a.moved, shown)
+    least, most = limits_of(shown)
+    return Const(min(max(int(a.moved.value), least), most), shown, span=a.moved.span)
+
+
+def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative) -> Ends | None:
+    if a.added is None or not 0 <= a.added < 2**31 or (a.added and (a.side != shown or not _tame(start, known))):
+        return None
+    if a.op == "!=":
+        first, last = to(start, COUNTING), to(to(a.bound, a.kind), COUNTING)
+    else:
+        first, last = _apart(start, a, down, known)
+    if a.added:
+        last = fold(Bin("-", last, Const(a.added, COUNTING), span=last.span))
+    return Ends(COUNTING, first, ((a.op, last),), shown)
+
+
+def _apart(start: Expr, a: Asked, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
+    """Return start and bound in 64 signed bits, such that the loop runs as often as in unsigned ones.
+
+    Of 64 unsigned bits the less of the two may be a difference that has wrapped. Where the loop does not run at all,
+    the start takes the place of the bound, or, where the relation would let the loop run there, its neighbour does:
+    the counter ends as what it began with.
+    """
+    first, last = to(start, a.kind), to(a.bound, a.kind)
+    if a.kind != "uint64" or _tame(last if down else first, known):
+        return to(first, COUNTING), to(last, COUNTING)
+    if len(a.op) == 1:
+        return to(first, COUNTING), to(smallest(first, last) if down else largest(first, last), COUNTING)
+    beside = fold(Bin("+" if down else "-", to(first, COUNTING), Const(1, COUNTING), span=first.span))
+    passed = Bin("<", first, last) if down else Bin("<", last, first)
+    return to(first, COUNTING), fold(Select(passed, beside, to(last, COUNTING), span=last.span))
+
+
+def _tame(e: Expr, known: Nonnegative) -> bool:
+    """No difference in it can have wrapped, and nothing negative been converted."""
+    for n in walk(e):
+        match n:
+            case Bin("-" | "<<" | "^") | Un():
+                return False
+            case Cast(dtype, arg) if dtype.startswith("u") and not known(arg):
+                return False
+            case Const(value) if value >= 2**63:
+                return False
+    return True
+
+
+def _ends_first(own: str, start: Expr, a: Asked, down: bool, by: int | None) -> bool:
+    """The loop ends before its counter wraps, or else never does; a signed one of 32 bits or more does not wrap."""
+    if own in ("int32", "int64"):
+        return True
+    if by is None:
+        return False
+    size, far = abs(by), down != (by < 0)
+    if a.op == "!=":
+        return size == 1 and _meets(own, start, a, far)
+    if size & (size - 1) == 0 and size < _SMALL_STEP:
+        return True
+    if far:
+        return _leaves_room(own, a, size)
+    most, end = limits_of(own)[1], _const(a)
+    return size < _SMALL_STEP and (most >= 2**31 or (end is not None and int(end.value) + size <= most))
+
+
+def _const(a: Asked) -> Const | None:
+    return a.bound if isinstance(a.bound, Const) and a.added == 0 else None
+
+
+def _leaves_room(own: str, a: Asked, size: int) -> bool:
+    """The last value downward is a step away from the least there is, or the type too wide to come around."""
+    end = _const(a)
+    if end is not None and int(end.value) + (a.op == ">") - size >= limits_of(own)[0]:
+        return True
+    return own == "uint64" and size < _SMALL_STEP
+
+
+def _meets(own: str, start: Expr, a: Asked, down: bool) -> bool:
+    """Steps of one come to the bound before the counter wraps."""
+    end = _const(a)
+    if end is not None and isinstance(start, Const):
+        return (start.value >= end.value) if down else (start.value <= end.value)
+    extreme = end if down else start
+    if isinstance(extreme, Const) and extreme.value == limits_of(own)[0]:
+        return True
+    return own == "uint64" and (end is None or not isinstance(start, Const))
+
+
+def nonnegative(e: Expr, counters: frozenset[str] | set[str]) -> bool:
+    """``e`` cannot be negative, given these loop variables not to be.
+
+    >>> nonnegative(Bin("+", Var("i"), Const(1)), {"i"}), nonnegative(Bin("-", Var("i"), Const(1)), {"i"})
+    (True, False)
+    """
+    if not is_integer(e.dtype):
+        return False
+    if e.dtype.startswith("u"):
+        return True
+    match e:
+        case Const(value):
+            return value >= 0
+        case Var(name):
+            return name in counters
+        case Cast(dtype, arg):
+            return (
+                is_integer(arg.dtype) and limits_of(arg.dtype)[1] <= limits_of(dtype)[1] and nonnegative(arg, counters)
+            )
+        case Bin("+" | "*" | "/" | "min", lhs, rhs):
+            return nonnegative(lhs, counters) and nonnegative(rhs, counters)
+        case Bin("%", lhs, _):
+            return nonnegative(lhs, counters)
+        case Bin("max", lhs, rhs):
+            return nonnegative(lhs, counters) or nonnegative(rhs, counters)
+    return False

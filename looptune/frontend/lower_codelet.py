@@ -1,0 +1,342 @@
+"""A C function, or the scop in it, to one ``ir.Codelet``: its parameters, its locals, its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from looptune.core.errors import UnsupportedError
+from looptune.frontend import c_ast, hmpp
+from looptune.frontend.codelet_selection import Chosen, Region, region
+from looptune.frontend.directive_parser import parse_pragma
+from looptune.frontend.finalize import FINAL, direction, live, named, numbered, scalars_in, without_empty
+from looptune.frontend.liveness import live_after, live_before, pointed, repeats
+from looptune.frontend.lower_expressions import ABSOLUTE, MATH, Expressions
+from looptune.frontend.lower_statements import Statements
+from looptune.frontend.name_resolution import always_starred, assigned, base, plainly_used, resolve, used, written_once
+from looptune.frontend.pragma import LOOP_FAMILIES
+from looptune.frontend.structured_jumps import without_return
+from looptune.frontend.symbol_table import Options, Scope, Storage, layout
+from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
+from looptune.ir.simplify import is_integer
+from looptune.ir.verify import verify
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A codelet, and the scop it is where the function has one. ``variables`` are the text's names of the locals that
+    stand in it, ``held`` those of the variables that the codelet has as arrays of one element. ``hidden`` are the names
+    of the file that it uses and that mean something else somewhere in the function."""
+
+    codelet: Codelet
+    region: Region | None
+    variables: Mapping[str, str]
+    held: Mapping[str, str]
+    hidden: frozenset[str]
+
+
+def build(file: c_ast.File, chosen: Chosen, options: Options) -> Built:
+    """Raises ParseError and UnsupportedError at the place in the C text."""
+    builder = _Builder(file, chosen, options)
+    codelet = builder.codelet()
+    held = {p.name: base(name) for name, p in builder.results.items()}
+    return Built(codelet, builder.region, builder.variables, held, builder.hidden)
+
+
+class _Builder:
+    def __init__(self, file: c_ast.File, chosen: Chosen, options: Options) -> None:
+        self.file = file
+        self.chosen = chosen
+        self.function = chosen.function
+        self.scope = Scope(file, options)
+        self.written = assigned((self.function.body,))
+        env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
+        env |= {d.name: f"{d.name}#0" for d in file.globals if self.is_counter(d) and d.name not in env}
+        self.body = resolve(self.function.body, env)
+        marked = chosen.directive is not None
+        self.region = None if marked else region(self.body)
+        self.items = without_return(self.body.items) if self.region is None else self.region.items
+        self.starred = always_starred((self.body,))
+        self.outer: dict[str, Array | Scalar] = {}
+        self.results = self.leaving()
+        self.variables: Mapping[str, str] = {}
+        self.hidden: frozenset[str] = frozenset()
+
+    def leaving(self) -> dict[str, Array]:
+        """Scalars around the codelet that it writes and that are read afterwards, each as an array of one element:
+        under its own name, or that of a loop's variable or of a parameter with ``_last`` after it."""
+        region = self.region
+        items = self.items if region is None else region.items
+        kinds: dict[str, c_ast.Declare] = {f"{d.name}#0": d for d in self.file.globals if self.is_counter(d)}
+        if region is not None:
+            kinds |= {d.name: d for d in region.declared if not (d.const and d.init is not None)}
+            kinds |= {f"{p.name}#0": p for p in self.function.params if self.is_copied(p)}
+        read = self.read_after(kinds) & assigned(items)
+        counting = {n for f in c_ast.every(c_ast.Block(items)) if isinstance(f, c_ast.For)
+                    for n in assigned((*f.init, *(() if f.next is None else (f.next,))))}  # fmt: skip
+        found: dict[str, Array] = {}
+        for name, d in kinds.items():
+            if name in read and isinstance(d.type, c_ast.Basic) and d.type.dtype != "void":
+                shown = f"{base(name)}_last" if name in counting or name.endswith("#0") else base(name)
+                found[name] = Array(shown, d.type.dtype, (Const(1),), span=d.span)
+        return found
+
+    def read_after(self, kinds: Mapping[str, c_ast.Declare]) -> frozenset[str]:
+        """The scalars that may be read once the codelet has run."""
+        others = [f for f in self.file.functions if f.name != self.function.name]
+        at_file = {n for n in kinds if n.endswith("#0") and n[:-2] not in {p.name for p in self.function.params}}
+        by_others = frozenset(n for n in at_file if any(n[:-2] in live_before(f) for f in others)) if at_file else None
+        if self.region is None:
+            return by_others if by_others is not None else frozenset()
+        statics = frozenset(name for name, d in kinds.items() if d.static) | at_file
+        return (
+            live_after(self.body, self.region.items, statics | (by_others or frozenset()))
+            | (by_others or frozenset())
+            | pointed(self.region.outside)
+        )
+
+    def is_copied(self, p: c_ast.Declare) -> bool:
+        return isinstance(p.type, c_ast.Basic) and p.name in self.written
+
+    def is_counter(self, d: c_ast.Declare) -> bool:
+        """An integer at file scope that only ``for`` headers write: the loops count with a variable of their own."""
+        if not isinstance(d.type, c_ast.Basic) or not is_integer(d.type.dtype) or d.name not in self.written:
+            return False
+        return d.name not in assigned(_without_headers(self.function.body.items))
+
+    def codelet(self) -> Codelet:
+        params, prologue = self.parameters()
+        self.enter_counters()
+        prologue += self.surroundings()
+        statements = Statements(self.scope, written_once(self.body))
+        own = statements.block(self.items)
+        tables = [stmt for d in self.scope.tables.values() for stmt in self.table(d)]
+        body, _ = live((*prologue, *tables, *own, *self.epilogue(statements)), frozenset())
+        body = without_empty(body)
+        every = (*self.needed(params, body), *self.borrowed(), *self.outside_scalars(body), *self.results.values())
+        hiding = {p.name for p in self.function.params} | _declared(self.function.body)
+        tables_hidden = [name for name in self.scope.tables if base(name) in hiding]
+        stmts, locals_, self.variables = named(body, self.scope.locals, (p.name for p in every), tables_hidden)
+        self.hidden = frozenset(hiding & self.scope.borrowed.keys())
+        stmts = numbered(stmts)
+        directives = tuple(parse_pragma(p) for p in self.function.marks if p.family in LOOP_FAMILIES)
+        codelet = Codelet(
+            self.function.name,
+            tuple(self.described(k, p, stmts) for k, p in enumerate(every)),
+            locals_, stmts, self.chosen.label, directives, span=self.function.span,
+        )  # fmt: skip
+        return verify(codelet)
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def parameters(self) -> tuple[list[Array | Scalar], list[Stmt]]:
+        """The function's parameters, and the copies of those it writes."""
+        shapes: list[tuple[c_ast.Declare, str, tuple[c_ast.Expr | None, ...]]] = []
+        prologue: list[Stmt] = []
+        mentioned = plainly_used(self.items)
+        for p in self.function.params:
+            try:
+                dtype, extents = layout(p.type, p.name, p.span)
+            except UnsupportedError:
+                if p.name in mentioned:
+                    raise
+                continue
+            shapes.append((p, dtype, extents))
+            if not extents:
+                prologue += self.scalar(p, dtype)
+        return [self.parameter(*shape) for shape in shapes], prologue
+
+    def scalar(self, p: c_ast.Declare, dtype: str) -> list[Stmt]:
+        if not self.is_copied(p):
+            self.scope.scalars[p.name] = dtype
+            self.scope.fixed.add(p.name)
+            return []
+        copy = f"{p.name}#0"
+        # The extents of other parameters mean the value passed, the body the copy.
+        self.scope.bound[p.name] = Var(p.name, dtype)
+        self.scope.fixed.add(p.name)
+        self.scope.scalars[copy] = dtype
+        self.scope.locals[copy] = Local(copy, dtype, span=p.span)
+        return [Assign(Var(copy, dtype), Var(p.name, dtype), name=FINAL, span=p.span)]
+
+    def parameter(self, p: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> Array | Scalar:
+        if not extents:
+            return Scalar(p.name, dtype, span=p.span)
+        return self.array(p.name, p, dtype, extents)
+
+    def array(self, key: str, p: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> Array:
+        """An array under its own name; a pointer used as ``*x`` only is the thing it points to."""
+        starred = key in self.starred and isinstance(p.type, c_ast.Pointer)
+        if starred:
+            extents = extents[1:] if len(extents) > 1 else (c_ast.Number("1"),)
+        self.scope.arrays[key] = Storage(base(p.name), dtype, len(extents), starred)
+        exprs = Expressions(self.scope)
+        shape = tuple(None if e is None else self.extent(exprs, e) for e in extents)
+        return Array(base(p.name), dtype, shape, span=p.span)
+
+    def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
+        """An extent says what the caller passed, so a parameter the codelet writes counts with its first value."""
+        return exprs.index(e)
+
+    def described(self, position: int, p: Array | Scalar, stmts: tuple[Stmt, ...]) -> Array | Scalar:
+        """The parameter with its direction, and the extents that only an hmpp clause gives."""
+        if isinstance(p, Scalar):
+            return p
+        clauses = () if self.chosen.directive is None else self.chosen.directive.clauses
+        found = direction(p.name, stmts)
+        said: Any = hmpp.io_of(clauses, position, p.name)
+        shape = p.shape
+        sizes = hmpp.size_of(clauses, position, p.name)
+        if shape[0] is None and len(sizes) == len(shape):
+            shape = (self.size(sizes[0]), *shape[1:])
+        # an array the codelet writes comes back, whatever the clause says
+        io = found if said is None or (said == "in" and found != "in") else said
+        return replace(p, io=io, shape=shape)
+
+    def size(self, text: str) -> Expr | None:
+        """The extent a clause names, where it is a number or a parameter."""
+        if text.isdecimal() and len(text) < 19:
+            return Const(int(text))
+        dtype = self.scope.scalars.get(text)
+        return Var(text, dtype) if dtype is not None and text in self.scope.fixed and is_integer(dtype) else None
+
+    def table(self, d: c_ast.Declare) -> tuple[Stmt, ...]:
+        """The assignments that fill a constant array of the file, where nothing of the function is visible."""
+        statements = Statements(self.scope.inner(base(d.name)), frozenset())
+        return statements.declare_array(d, *layout(d.type, base(d.name), d.span))
+
+    def borrowed(self) -> list[Array | Scalar]:
+        """What the codelet uses from file scope, in the order of the file, and then from around its scop."""
+        for p in self.function.params:
+            if p.name in self.scope.borrowed:
+                raise UnsupportedError(f"{p.name} is a parameter, and a function that is called here uses the "
+                                       f"{p.name} of the file: rename one of them", p.span)  # fmt: skip
+        order = [d.name for d in self.file.globals]
+        found = sorted(self.scope.borrowed.items(), key=lambda item: order.index(item[0]))
+        arrays = [p for p in self.outer.values() if isinstance(p, Array)]
+        return [p for _, p in found] + arrays
+
+    # -- what stands around a scop --------------------------------------------------------------
+
+    def surroundings(self) -> list[Stmt]:
+        """Variables declared around the scop enter it: with their initial value, or as parameters of the codelet."""
+        if self.region is None:
+            return []
+        prologue: list[Stmt] = []
+        wanted = set(used(self.region.items))
+        for d in reversed(self.region.declared):
+            if d.name in wanted:
+                wanted |= used((d,))
+        written_outside = assigned(_without_declarations(self.region.outside.items))
+        mentioned_outside = used((self.region.outside,))
+        statements = Statements(self.scope, written_once(self.body))
+        changed = assigned(self.region.items)
+        stored = any(_writes_memory(n) for n in c_ast.every(self.region.outside))
+        for d in (d for d in self.region.declared if d.name in wanted):
+            dtype, extents = layout(d.type, base(d.name), d.span)
+            opaque = d.init is not None and (
+                _is_opaque(d.init) or bool(set(used((d.init,))) & written_outside) or (stored and _reads_memory(d.init))
+            )
+            stays = (d.static and not d.const) or (d.name in changed and repeats(self.body, self.region.items, d.name))
+            if extents and (stays or d.name in mentioned_outside or isinstance(d.type, c_ast.Pointer)):
+                self.outer[d.name] = self.array(d.name, d, dtype, extents)
+            elif not extents and (stays or opaque or d.name in written_outside):
+                prologue += self.enters(d, dtype)
+            else:
+                prologue += statements.declare(d)
+        return prologue
+
+    def enter_counters(self) -> None:
+        for d in self.file.globals:
+            match d.type:
+                case c_ast.Basic(dtype) if self.is_counter(d):
+                    self.scope.scalars[f"{d.name}#0"] = dtype
+                    self.scope.locals[f"{d.name}#0"] = Local(f"{d.name}#0", dtype, span=d.span)
+
+    def enters(self, d: c_ast.Declare, dtype: str) -> list[Stmt]:
+        """A scalar with a value of its own when the scop begins."""
+        assert self.region is not None, "only a scop has surroundings"
+        name = base(d.name)
+        if d.name in self.results:
+            self.scope.scalars[d.name] = dtype
+            self.scope.locals[d.name] = Local(d.name, dtype, span=d.span)
+            first = Load(self.results[d.name].name, (Const(0),), dtype, span=d.span)
+            return [Assign(Var(d.name, dtype), first, name=FINAL, span=d.span)]
+        self.outer[d.name] = Scalar(name, dtype, span=d.span)
+        if d.name not in assigned(self.region.items):
+            self.scope.bound[d.name] = Var(name, dtype, span=d.span)
+            self.scope.fixed.add(name)
+            return []
+        self.scope.scalars[d.name] = dtype
+        self.scope.locals[d.name] = Local(d.name, dtype, span=d.span)
+        return [Assign(Var(d.name, dtype), Var(name, dtype), name=FINAL, span=d.span)]
+
+    def needed(self, params: list[Array | Scalar], body: tuple[Stmt, ...]) -> list[Array | Scalar]:
+        """The parameters; of those of ``main`` only what the codelet uses, as nobody calls it with them."""
+        if self.region is None or self.function.name != "main":
+            return params
+        read = scalars_in(body, *(p.shape for p in (*params, *self.outer.values()) if isinstance(p, Array)))
+        return [p for p in params if isinstance(p, Array) or p.name in read]
+
+    def outside_scalars(self, body: tuple[Stmt, ...]) -> list[Scalar]:
+        """Those scalars around the scop whose value the scop needs."""
+        read = scalars_in(body)
+        return [p for p in self.outer.values() if isinstance(p, Scalar) and p.name in read]
+
+    def epilogue(self, statements: Statements) -> list[Stmt]:
+        """What leaves the codelet is stored."""
+        made: list[Stmt] = []
+        for name, result in self.results.items():
+            value = statements.exprs.value(c_ast.Name(name, span=result.span))
+            made.append(Assign(Load(result.name, (Const(0),), result.dtype), value, span=result.span))
+        return made
+
+
+def _declared(body: c_ast.Block) -> set[str]:
+    return {n.name for n in c_ast.every(body) if isinstance(n, c_ast.Declare)}
+
+
+def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
+    """The statements with every ``for`` reduced to its body."""
+    found: list[Any] = []
+    for item in items:
+        match item:
+            case c_ast.Block(items_of):
+                found += _without_headers(items_of)
+            case c_ast.For(_, _, _, body) | c_ast.While(_, body):
+                found += _without_headers(body.items)
+            case c_ast.If(_, then, other):
+                found += _without_headers((*then.items, *other.items))
+            case _:
+                found.append(item)
+    return tuple(found)
+
+
+def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
+    """What the statements do, declarations apart, ``for`` headers included."""
+    return tuple(n for item in items for n in c_ast.every(item) if isinstance(n, c_ast.Store | c_ast.Unary))
+
+
+def _is_opaque(init: c_ast.Expr | c_ast.Braces) -> bool:
+    return any(
+        isinstance(n, c_ast.Strange) or (isinstance(n, c_ast.Invoke) and n.name not in MATH | ABSOLUTE.keys())
+        for n in c_ast.every(init)
+    )  # fmt: skip
+
+
+def _reads_memory(init: c_ast.Expr | c_ast.Braces) -> bool:
+    return any(isinstance(n, c_ast.Index) or (isinstance(n, c_ast.Unary) and n.op == "*") for n in c_ast.every(init))
+
+
+def _writes_memory(node: Any) -> bool:
+    """Something else than a variable may change: an array's element, or whatever a function that is called reaches."""
+    match node:
+        case c_ast.Store(_, c_ast.Name()):
+            return False
+        case c_ast.Store() | c_ast.Unary("++" | "--", c_ast.Index() | c_ast.Unary("*")):
+            return True
+        case c_ast.Invoke(name):
+            return name not in MATH | ABSOLUTE.keys()
+        case _:
+            return False

@@ -1,0 +1,393 @@
+"""C expressions to IR expressions: C's types, its conversions made explicit, math.h, one-line helpers inlined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend import c_ast
+from looptune.frontend.c_constants import number
+from looptune.frontend.expression_size import MOST_NODES, nodes
+from looptune.frontend.loop_limits import COUNTING, to
+from looptune.frontend.name_resolution import TABLE, base, resolve, written_once
+from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
+from looptune.ir.c_printer import converted
+from looptune.ir.nodes import Array, Bin, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Un, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import fold, is_integer
+
+MATH = frozenset({
+    "sqrt", "pow", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "fabs", "sin", "cos", "tan", "asin", "acos",
+    "atan", "atan2", "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "round", "fmin", "fmax", "fmod", "hypot", "cbrt",
+    "copysign", "fma",
+})  # fmt: skip
+OTHER_MATH = frozenset({
+    "erf", "erfc", "tgamma", "lgamma", "asinh", "acosh", "atanh", "rint", "nearbyint", "lrint", "llrint", "lround",
+    "llround", "remainder", "remquo", "frexp", "ldexp", "modf", "scalbn", "scalbln", "ilogb", "logb", "nan", "fdim",
+    "nextafter", "nexttoward", "isnan", "isinf", "isfinite", "isnormal", "signbit", "fpclassify", "isgreater", "isless",
+    "isunordered", "j0", "j1", "jn", "y0", "y1", "yn", "sincos", "exp10",
+})  # fmt: skip
+"""The rest of math.h."""
+_ARITY = {"pow": 2, "atan2": 2, "fmin": 2, "fmax": 2, "fmod": 2, "hypot": 2, "copysign": 2, "fma": 3}
+ABSOLUTE = {"abs": "int32", "labs": "int64", "llabs": "int64"}
+
+_HEADER_CONSTANTS: dict[str, Const] = {
+    "M_PI": Const(math.pi, "float64"), "M_PI_2": Const(math.pi / 2, "float64"),
+    "M_PI_4": Const(math.pi / 4, "float64"), "M_E": Const(math.e, "float64"),
+    "M_SQRT2": Const(math.sqrt(2), "float64"), "M_LN2": Const(math.log(2), "float64"),
+    "INFINITY": Const(math.inf, "float32"), "HUGE_VAL": Const(math.inf, "float64"), "NAN": Const(math.nan, "float32"),
+    "INT_MAX": Const(2**31 - 1), "INT_MIN": Const(-(2**31)), "UINT_MAX": Const(2**32 - 1, "uint32"),
+    "LONG_MAX": Const(2**63 - 1, "int64"), "LONG_MIN": Const(-(2**63), "int64"),
+    "ULONG_MAX": Const(2**64 - 1, "uint64"), "SCHAR_MAX": Const(127), "SCHAR_MIN": Const(-128),
+    "UCHAR_MAX": Const(255), "CHAR_MAX": Const(127), "CHAR_MIN": Const(-128), "SHRT_MAX": Const(2**15 - 1),
+    "SHRT_MIN": Const(-(2**15)), "USHRT_MAX": Const(2**16 - 1), "INT8_MAX": Const(127), "INT8_MIN": Const(-128),
+    "UINT8_MAX": Const(255), "INT16_MAX": Const(2**15 - 1), "INT16_MIN": Const(-(2**15)),
+    "UINT16_MAX": Const(2**16 - 1), "INT32_MAX": Const(2**31 - 1), "INT32_MIN": Const(-(2**31)),
+    "UINT32_MAX": Const(2**32 - 1, "uint32"), "INT64_MAX": Const(2**63 - 1, "int64"),
+    "INT64_MIN": Const(-(2**63), "int64"), "UINT64_MAX": Const(2**64 - 1, "uint64"),
+    "SIZE_MAX": Const(2**64 - 1, "uint64"), "LLONG_MAX": Const(2**63 - 1, "int64"),
+    "LLONG_MIN": Const(-(2**63), "int64"), "ULLONG_MAX": Const(2**64 - 1, "uint64"), "CHAR_BIT": Const(8),
+    "true": Const(1), "false": Const(0),
+    "FLT_MAX": Const(float.fromhex("0x1.fffffep127"), "float32"), "FLT_MIN": Const(2.0**-126, "float32"),
+    "FLT_EPSILON": Const(2.0**-23, "float32"), "DBL_MAX": Const(float.fromhex("0x1.fffffffffffffp1023"), "float64"),
+    "DBL_MIN": Const(2.0**-1022, "float64"), "DBL_EPSILON": Const(2.0**-52, "float64"),
+}  # fmt: skip
+
+
+def cast(e: Expr, dtype: str) -> Expr:
+    return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
+
+
+def constant_only(e: Expr, fixed: set[str]) -> bool:
+    """The expression has one value wherever it stands: constants and scalars that never change."""
+    return all(
+        isinstance(n, Const | Bin | Un | Select | Cast) or (isinstance(n, Var) and n.name in fixed) for n in walk(e)
+    )
+
+
+class Expressions:
+    """Lowers expressions in one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def value(self, e: c_ast.Expr) -> Expr:
+        """The value of ``e``. Raises UnsupportedError for what is no plain arithmetic."""
+        match e:
+            case c_ast.Number(text):
+                return number(text, e.span, self.scope.options.float_literals)
+            case c_ast.Name():
+                return self.name(e)
+            case c_ast.Index() | c_ast.Unary("*"):
+                return self.load(e)
+            case c_ast.Unary():
+                return self.unary(e)
+            case c_ast.Binary():
+                return self.binary(e.op, self.value(e.lhs), self.value(e.rhs), e.span)
+            case c_ast.Ternary():
+                return self.ternary(e)
+            case c_ast.Convert():
+                return self.convert(e)
+            case c_ast.Invoke():
+                return self.invoke(e)
+            case c_ast.Store():
+                raise refuse("an assignment inside an expression", "it as a statement of its own", e.span)
+            case c_ast.Comma():
+                raise refuse("a comma expression", "its parts as statements", e.span)
+            case c_ast.Strange(what, instead):
+                raise refuse(what, instead, e.span)
+            case _:
+                assert_never(e)
+
+    # -- names and elements ---------------------------------------------------------------------
+
+    def name(self, e: c_ast.Name) -> Expr:
+        scope = self.scope
+        if e.name in scope.bound:
+            return scope.bound[e.name]
+        if e.name in scope.scalars:
+            return Var(e.name, scope.scalars[e.name], span=e.span)
+        if e.name not in scope.arrays and (declared := scope.variable(e.name)) is not None:
+            found = self.global_value(e, declared)
+            if found is not None:
+                return found
+        if e.name in scope.arrays:
+            storage = scope.arrays[e.name]
+            raise refuse(f"the array {base(e.name)} without an index", f"{base(e.name)}{'[…]' * storage.rank}", e.span)
+        if e.name in _HEADER_CONSTANTS:
+            return _HEADER_CONSTANTS[e.name]
+        raise scope.undeclared(e)
+
+    def global_value(self, e: c_ast.Name, declared: c_ast.Declare) -> Expr | None:
+        """A scalar at file scope: its value where it is const, else a parameter more. Arrays enter the scope."""
+        scope = self.scope
+        dtype, extents = layout(declared.type, e.name, e.span)
+        if extents:
+            self.borrow_array(declared, dtype, extents)
+            return None
+        if declared.const and declared.init is not None and not isinstance(declared.init, c_ast.Braces):
+            return cast(Expressions(scope.inner(e.name)).value(declared.init), dtype)
+        scope.borrowed.setdefault(e.name, Scalar(e.name, dtype, span=declared.span))
+        scope.fixed.add(e.name)
+        return Var(e.name, dtype, span=e.span)
+
+    def borrow_array(self, declared: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]) -> None:
+        """An array at file scope: a parameter more, or a local table where it is const and has its values."""
+        scope = self.scope
+        name = declared.name
+        if declared.const and isinstance(declared.init, c_ast.Braces):
+            own = name + TABLE
+            scope.arrays[name] = Storage(own, dtype, len(extents))
+            scope.tables[own] = replace(declared, name=own)
+            return
+        scope.arrays[name] = Storage(name, dtype, len(extents))
+        if name in scope.borrowed:
+            return
+        inner = Expressions(scope.inner(name))
+        shape = tuple(None if x is None else inner.index(x) for x in extents)
+        scope.borrowed[name] = Array(name, dtype, shape, span=declared.span)
+
+    def storage(self, name: c_ast.Name) -> Storage | None:
+        """The array of a name, entering it from file scope where it comes from there."""
+        scope = self.scope
+        if name.name in scope.arrays or name.name in scope.bound or name.name in scope.scalars:
+            return scope.arrays.get(name.name)
+        declared = scope.variable(name.name)
+        if declared is None:
+            raise scope.undeclared(name)
+        dtype, extents = layout(declared.type, name.name, name.span)
+        if extents:
+            self.borrow_array(declared, dtype, extents)
+        return scope.arrays.get(name.name)
+
+    def access(self, e: c_ast.Expr) -> tuple[Storage, tuple[Expr, ...], Expr | None]:
+        """An lvalue taken apart: array, indices, and what pointer arithmetic adds to the next index."""
+        match e:
+            case c_ast.Name():
+                storage = self.storage(e)
+                if storage is None:
+                    raise refuse(f"{base(e.name)}, a scalar, with an index", "an array parameter", e.span)
+                return storage, (), None
+            case c_ast.Index(inner, index):
+                storage, indices, offset = self.access(inner)
+                at = self.index(index)
+                return storage, (*indices, at if offset is None else self.binary("+", offset, at, e.span)), None
+            case c_ast.Unary("*", inner):
+                storage, indices, offset = self.access(inner)
+                if storage.starred and offset is None and not indices and storage.rank > 0:
+                    return storage, indices, None
+                return storage, (*indices, Const(0) if offset is None else offset), None
+            case c_ast.Binary("+" | "-" as op, lhs, rhs):
+                return self.moved(op, lhs, rhs, e.span)
+            case c_ast.Strange(what, instead):
+                raise refuse(what, instead, e.span)
+            case c_ast.Unary("&"):
+                raise refuse("taking an address", "the array's name and its indices", e.span)
+            case c_ast.Unary("++" | "--") | c_ast.Store():
+                raise refuse("moving a pointer", "an index", e.span)
+            case _:
+                raise refuse("this pointer expression", "an array and its indices", e.span)
+
+    def moved(self, op: str, lhs: c_ast.Expr, rhs: c_ast.Expr, span: Span) -> tuple[Storage, tuple[Expr, ...], Expr]:
+        """``p + e`` and ``e + p``."""
+        if op == "+" and not self.is_pointer(lhs):
+            lhs, rhs = rhs, lhs
+        storage, indices, offset = self.access(lhs)
+        step = self.index(rhs)
+        if op == "-":
+            # an unsigned number would wrap in its own type
+            step = self.negated(to(step, COUNTING) if step.dtype in ("uint32", "uint64") else step)
+        return storage, indices, step if offset is None else self.binary("+", offset, step, span)
+
+    def is_pointer(self, e: c_ast.Expr) -> bool:
+        match e:
+            case c_ast.Name():
+                return self.storage(e) is not None
+            case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
+                return self.is_pointer(inner)
+            case c_ast.Binary("+" | "-", lhs, rhs):
+                return self.is_pointer(lhs) or self.is_pointer(rhs)
+            case _:
+                return False
+
+    def index(self, e: c_ast.Expr) -> Expr:
+        index = self.value(e)
+        if not is_integer(index.dtype):
+            raise ParseError("an array index is no integer", e.span)
+        if index.dtype in ("uint32", "uint64") and any(self.counts(n) for n in walk(index)):
+            if index.dtype == "uint64":
+                return to(index, COUNTING)
+            if isinstance(index, Cast) and self.counts(index):
+                return index.arg
+        return cast(index, converted(index.dtype, "int32"))
+
+    def counts(self, e: Node) -> bool:
+        """It is what the variable of a loop stands for that is unsigned in C."""
+        return isinstance(e, Cast) and e.arg in self.scope.counters
+
+    def load(self, e: c_ast.Expr) -> Load:
+        """The element an lvalue names."""
+        storage, indices, offset = self.access(e)
+        if storage.starred and not indices and storage.rank == 1:
+            indices = (Const(0),)
+        if offset is not None or len(indices) != storage.rank:
+            shown, want = base(storage.name), storage.rank
+            plural = "index" if want == 1 else "indices"
+            raise ParseError(f"{shown} has {want} {plural}, not {len(indices)}", e.span)
+        return Load(storage.name, indices, storage.dtype, span=e.span)
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def unary(self, e: c_ast.Unary) -> Expr:
+        if e.op in ("++", "--"):
+            raise refuse(f"{e.op} inside an expression", "it as a statement of its own", e.span)
+        if e.op == "&":
+            raise refuse("taking an address", "the array's name and an index", e.span)
+        arg = self.value(e.arg)
+        match e.op:
+            case "+":
+                return cast(arg, converted(arg.dtype, arg.dtype))
+            case "-":
+                return self.negated(cast(arg, converted(arg.dtype, arg.dtype)))
+            case "!":
+                return Un("!", arg, span=e.span)
+            case _:
+                arg = cast(arg, converted(arg.dtype, arg.dtype))
+                if not is_integer(arg.dtype):
+                    raise ParseError(f"{e.op} needs an integer", e.span)
+                return Un("~", arg, span=e.span)
+
+    def negated(self, arg: Expr) -> Expr:
+        return fold(Un("-", arg, span=arg.span))
+
+    def binary(self, op: str, lhs: Expr, rhs: Expr, span: Span) -> Expr:
+        """``lhs op rhs`` in the type C computes it in."""
+        if op in ("&&", "||"):
+            return Bin(op, lhs, rhs, span=span)
+        if op in ("<<", ">>", "%", "&", "|", "^") and not (is_integer(lhs.dtype) and is_integer(rhs.dtype)):
+            raise ParseError(f"{op} needs integers", span)
+        if op in ("<<", ">>"):
+            own = converted(lhs.dtype, lhs.dtype)
+            return fold(Bin(op, cast(lhs, own), cast(rhs, converted(rhs.dtype, rhs.dtype)), span=span))
+        dtype = converted(lhs.dtype, rhs.dtype)
+        return fold(Bin(op, cast(lhs, dtype), cast(rhs, dtype), span=span))
+
+    def ternary(self, e: c_ast.Ternary) -> Expr:
+        return self.select(self.value(e.cond), self.value(e.then), self.value(e.other), e.span)
+
+    def select(self, cond: Expr, then: Expr, other: Expr, span: Span) -> Expr:
+        """``cond ? then : other``; on integers, the minimum or maximum it spells out."""
+        dtype = converted(then.dtype, other.dtype)
+        then, other = cast(then, dtype), cast(other, dtype)
+        match cond:
+            case Const(known) if is_integer(cond.dtype):
+                return then if known else other
+            case Bin("<" | "<=" | ">" | ">=" as op, a, b) if is_integer(dtype) and a.dtype == dtype:
+                if (a, b) == (then, other):
+                    return fold(Bin("min" if op[0] == "<" else "max", a, b, span=span))
+                if (b, a) == (then, other):
+                    return fold(Bin("max" if op[0] == "<" else "min", a, b, span=span))
+        return Select(cond, then, other, span=span)
+
+    def convert(self, e: c_ast.Convert) -> Expr:
+        match e.type:
+            case c_ast.Basic(dtype) if dtype != "void":
+                return cast(self.value(e.arg), dtype)
+            case c_ast.Other("long double" as wide):
+                raise refuse(wide, "double", e.span)
+            case _:
+                raise refuse("this cast", "a cast to a number type", e.span)
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    def invoke(self, e: c_ast.Invoke) -> Expr:
+        own = self.scope.function(e.name)
+        if own is not None:
+            return self.inline(own, e)
+        if e.name in ABSOLUTE:
+            dtype = ABSOLUTE[e.name]
+            return Call("abs", (cast(self.only(e), dtype),), dtype, span=e.span)
+        return self.math(e)
+
+    def only(self, e: c_ast.Invoke) -> Expr:
+        self.count(e, 1)
+        return self.value(e.args[0])
+
+    def count(self, e: c_ast.Invoke, want: int) -> None:
+        if len(e.args) != want:
+            raise ParseError(f"{e.name} takes {want} argument{'s' * (want > 1)}, not {len(e.args)}", e.span)
+
+    def math(self, e: c_ast.Invoke) -> Expr:
+        """A function of math.h: double, or float by its f form."""
+        fn, dtype = e.name, "float64"
+        if fn not in MATH and fn.endswith("f"):
+            fn, dtype = fn[:-1], "float32"
+        if fn not in MATH:
+            base_name = e.name[:-1] if e.name.endswith(("f", "l")) else e.name
+            if {e.name, base_name} & OTHER_MATH:
+                known = "what docs/c.md lists of math.h"
+                raise refuse(f"a call of {e.name}", f"its formula, or {known}", e.span)
+            raise refuse(f"a call of {e.name}", "its statements, or a function that only returns an expression", e.span)
+        self.count(e, _ARITY.get(fn, 1))
+        args = [self.value(a) for a in e.args]
+        if self.scope.options.float_literals and any(a.dtype == "float32" for a in args):
+            dtype = "float64" if any(a.dtype == "float64" for a in args) else "float32"
+        return Call(fn, tuple(cast(a, dtype) for a in args), dtype, span=e.span)
+
+    def inline(self, function: c_ast.Function, e: c_ast.Invoke) -> Expr:
+        """The value of a function that declares variables, tests and returns, and does nothing else."""
+        if function.name in self.scope.inlining:
+            raise refuse(f"{e.name}, which calls itself,", "a loop", e.span)
+        self.count(e, len(function.params))
+        match function.result:
+            case c_ast.Basic(result) if result != "void":
+                inner = Expressions(self.scope.inner(function.name))
+            case c_ast.Other("long double" as wide):
+                raise refuse(wide, "double", function.span)
+            case _:
+                raise refuse(f"a call of {e.name}, which returns no number,", "its statements", e.span)
+        for param, arg in zip(function.params, e.args, strict=True):
+            self.bind(inner.scope, param, arg)
+        body = resolve(function.body, {})
+        value = inner.returned(body.items, written_once(body), e)
+        written = nodes(value, self.scope.sizes)
+        if written > MOST_NODES:
+            raise UnsupportedError(
+                f"{e.name} is an expression of {written:,} operations once the functions it calls are written out: "
+                f"the most is {MOST_NODES:,}", e.span,
+            )  # fmt: skip
+        return cast(value, result)
+
+    def bind(self, scope: Scope, param: c_ast.Declare, arg: c_ast.Expr) -> None:
+        dtype, extents = layout(param.type, param.name, param.span)
+        if not extents:
+            scope.bound[param.name] = cast(self.value(arg), dtype)
+            return
+        storage, indices, offset = self.access(arg)
+        if indices or offset is not None or storage.rank != len(extents):
+            raise refuse("a part of an array as an argument", "the array and the index", arg.span)
+        scope.arrays[param.name] = storage
+
+    def returned(self, items: Sequence[Any], once: frozenset[str], e: c_ast.Invoke) -> Expr:
+        for k, item in enumerate(items):
+            match item:
+                case c_ast.Return(value) if value is not None:
+                    return self.value(value)
+                case c_ast.Declare(name, c_ast.Basic(dtype), init) if name in once and isinstance(init, c_ast.Expr):
+                    self.scope.bound[name] = cast(self.value(init), dtype)
+                case c_ast.If(cond, then, other):
+                    yes = self.returned((*then.items, *items[k + 1 :]), once, e)
+                    no = self.returned((*other.items, *items[k + 1 :]), once, e)
+                    return self.select(self.value(cond), yes, no, e.span)
+                case c_ast.Block(inner):
+                    return self.returned((*inner, *items[k + 1 :]), once, e)
+                case c_ast.Mark():
+                    continue
+                case _:
+                    break
+        message = f"{e.name} cannot be inlined: write it as one return of an expression, or its statements here"
+        raise UnsupportedError(message, e.span)

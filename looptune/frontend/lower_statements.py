@@ -1,0 +1,387 @@
+"""C statements to loop IR: counted loops half open, what is left of ``for`` as ``while``, every write an ``Assign``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend import c_ast
+from looptune.frontend.directive_parser import is_cut, parse_pragma
+from looptune.frontend.finalize import FINAL
+from looptune.frontend.loop_headers import Counted, Header, Limit, counted, header
+from looptune.frontend.loop_limits import Asked, ends, nonnegative
+from looptune.frontend.lower_expressions import Expressions, cast, constant_only
+from looptune.frontend.name_resolution import assigned, base
+from looptune.frontend.pragma import LOOP_FAMILIES
+from looptune.frontend.structured_jumps import without_continue
+from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
+from looptune.ir.c_printer import converted
+from looptune.ir.nodes import Assign, Bin, Const, Directive, Expr, If, Load, Local, Loop, Select, Stmt, Var, While
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+
+_LARGEST_TABLE = 4096
+"""Elements an initialiser list may spell out: each one is a statement."""
+
+
+class Statements:
+    """Lowers the statements of one codelet. ``once`` names the variables that stand for their one value.
+
+    ``counters`` are the loop variables known not to be negative, ``positive`` what user's variables stand for that is
+    known not to be.
+    """
+
+    def __init__(self, scope: Scope, once: frozenset[str]) -> None:
+        self.scope = scope
+        self.once = once
+        self.exprs = Expressions(scope)
+        self.pending: list[Directive] = []
+        self.serial = 0
+        self.counters: set[str] = set()
+        self.positive: set[Expr] = set()
+
+    def block(self, items: Iterable[c_ast.Item]) -> tuple[Stmt, ...]:
+        """Raises ParseError for a directive with no loop, or a cut with no statement, after it in its block."""
+        before = len(self.pending)
+        out: list[Stmt] = []
+        cuts: tuple[Directive, ...] = ()
+        for item in items:
+            match item:
+                case c_ast.Mark(pragma) if pragma.family in LOOP_FAMILIES and is_cut(pragma):
+                    cuts = (*cuts, parse_pragma(pragma))
+                    continue
+            made = self.item(item)
+            if made:
+                made = (replace(made[0], directives=(*cuts, *made[0].directives)), *made[1:]) if cuts else made
+                cuts = ()
+            out += made
+        if cuts:
+            raise ParseError("cut stands before no statement", cuts[-1].span)
+        if len(self.pending) > before:
+            last = self.pending[-1]
+            raise ParseError(f"{last.name} stands before no loop", last.span)
+        return tuple(out)
+
+    def item(self, item: c_ast.Item) -> tuple[Stmt, ...]:
+        match item:
+            case c_ast.Declare():
+                return self.declare(item)
+            case c_ast.Evaluate(expr):
+                return self.evaluate(expr)
+            case c_ast.Block(items):
+                return self.block(items)
+            case c_ast.For():
+                return self.loop(item)
+            case c_ast.While():
+                return self.while_(item)
+            case c_ast.If(cond, then, other):
+                value = self.exprs.value(cond)
+                return (If(value, self.block(then.items), self.block(other.items), span=item.span),)
+            case c_ast.Mark(pragma):
+                if pragma.family in LOOP_FAMILIES:
+                    self.pending.append(parse_pragma(pragma))
+                return ()
+            case c_ast.Return():
+                raise refuse("a return inside a loop", "an if around what it skips", item.span)
+            case c_ast.Jump(word):
+                instead = {"break": "what ends the loop in its condition", "goto": "a loop or an if"}
+                raise refuse(word, instead.get(word, "an if around what it skips"), item.span)
+            case c_ast.Strange(what, instead_of):
+                raise refuse(what, instead_of, item.span)
+            case _:
+                assert_never(item)
+
+    # -- declarations and assignments -----------------------------------------------------------
+
+    def declare(self, item: c_ast.Declare) -> tuple[Stmt, ...]:
+        if item.static and not item.const:
+            raise refuse(f"{base(item.name)}, which is static,", "a parameter", item.span)
+        dtype, extents = layout(item.type, base(item.name), item.span)
+        if extents:
+            return self.declare_array(item, dtype, extents)
+        if isinstance(item.init, c_ast.Braces):
+            raise refuse("a scalar's value in braces", "the value", item.init.span)
+        self.enter(item.name, dtype, item.span)
+        if item.init is None:
+            return ()
+        return self.assign_scalar(item.name, self.exprs.value(item.init), item.span)
+
+    def enter(self, name: str, dtype: str, span: Span) -> None:
+        self.scope.scalars[name] = dtype
+        self.scope.locals[name] = Local(name, dtype, span=span)
+
+    def declare_array(
+        self, item: c_ast.Declare, dtype: str, extents: tuple[c_ast.Expr | None, ...]
+    ) -> tuple[Stmt, ...]:
+        name = base(item.name)
+        if isinstance(item.type, c_ast.Pointer):
+            raise refuse(f"the pointer {name}", "the array it points to and an index", item.span)
+        init = item.init
+        if extents[0] is None and isinstance(init, c_ast.Braces):
+            extents = (c_ast.Number(str(len(init.parts))), *extents[1:])
+        if extents[0] is None and init is not None:
+            raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
+        if extents[0] is None:
+            raise ParseError(f"{name} has no extent: write one, such as {name}[8]", item.span)
+        shape = tuple(self.extent(e, item) for e in extents if e is not None)
+        self.scope.arrays[item.name] = Storage(item.name, dtype, len(shape))
+        self.scope.locals[item.name] = Local(item.name, dtype, shape, span=item.span)
+        if init is None:
+            return ()
+        if not isinstance(init, c_ast.Braces):
+            raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
+        return self.table(item, shape, init)
+
+    def extent(self, e: c_ast.Expr, item: c_ast.Declare) -> Expr:
+        value = self.exprs.index(e)
+        if not constant_only(value, self.scope.fixed):
+            message = (
+                f"the size of {base(item.name)} depends on what the codelet computes: write a parameter or a constant"
+            )
+            raise UnsupportedError(message, e.span if e.span.line else item.span)
+        return value
+
+    def table(self, item: c_ast.Declare, shape: tuple[Expr, ...], init: c_ast.Braces) -> tuple[Stmt, ...]:
+        """One assignment for each element of an initialised array, zeros included."""
+        sizes = [int(e.value) if isinstance(e, Const) else None for e in shape]
+        count = 1
+        for size in sizes:
+            count *= size if size is not None else _LARGEST_TABLE + 1
+        if count > _LARGEST_TABLE:
+            message = f"a list for {base(item.name)} of more than {_LARGEST_TABLE} elements"
+            raise refuse(message, "a loop that fills it", item.span)
+        storage = self.scope.arrays[item.name]
+        out: list[Stmt] = []
+        values = self.flat(init, [n for n in sizes if n is not None])
+        for k, value in enumerate(values):
+            at: list[Expr] = []
+            rest = k
+            for size in reversed([n for n in sizes if n is not None]):
+                at.insert(0, Const(rest % size))
+                rest //= size
+            element = Load(storage.name, tuple(at), storage.dtype, span=item.span)
+            out.append(Assign(element, cast(Const(0) if value is None else value, storage.dtype), span=item.span))
+        return tuple(out)
+
+    def flat(self, init: c_ast.Expr | c_ast.Braces, sizes: Sequence[int]) -> list[Expr | None]:
+        """The values of a list in storage order, None for elements it leaves out."""
+        if not sizes:
+            if isinstance(init, c_ast.Braces):
+                raise refuse("a list for one element", "one value", init.span)
+            return [self.exprs.value(init)]
+        if not isinstance(init, c_ast.Braces):
+            raise refuse("a list without inner braces", "one pair of braces for each row", init.span)
+        found: list[Expr | None] = []
+        row = 1
+        for n in sizes[1:]:
+            row *= n
+        for part in init.parts:
+            found += self.flat(part, sizes[1:])
+        if len(init.parts) > sizes[0]:
+            raise ParseError(f"the list has {len(init.parts)} values for {sizes[0]} elements", init.span)
+        return found + [None] * ((sizes[0] - len(init.parts)) * row)
+
+    def evaluate(self, e: c_ast.Expr) -> tuple[Stmt, ...]:
+        match e:
+            case c_ast.Comma(parts):
+                return tuple(stmt for part in parts for stmt in self.evaluate(part))
+            case c_ast.Store("", target, c_ast.Store(_, inner, _) as chained):
+                # a = b = c: b takes c, then a takes what b holds
+                return (*self.evaluate(chained), *self.store("", target, inner, e.span))
+            case c_ast.Store(op, target, value):
+                return self.store(op, target, value, e.span)
+            case c_ast.Unary("++" | "--" as op, target):
+                return self.store(op[0], target, c_ast.Number("1", span=e.span), e.span)
+            case c_ast.Convert(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
+                return ()
+            case c_ast.Invoke(name):
+                raise refuse(f"a call of {name}", "its statements", e.span)
+            case _:
+                self.exprs.value(e)
+                return ()
+
+    def store(self, op: str, target: c_ast.Expr, value: c_ast.Expr, span: Span) -> tuple[Stmt, ...]:
+        match target:
+            case c_ast.Name(name) if name in self.scope.scalars:
+                old: Expr = Var(name, self.scope.scalars[name], span=target.span)
+                new = self.exprs.value(value)
+                return self.assign_scalar(name, self.combined(op, old, new, span), span)
+            case c_ast.Name(name) if self.exprs.storage(target) is None:
+                message = f"a write to {base(name)}, which is no variable of the codelet's own,"
+                raise refuse(message, f"*{base(name)}, a pointer parameter,", target.span)
+            case c_ast.Name(name) if not op:
+                shown = base(name)
+                raise refuse(f"setting {shown}, which is a pointer or an array,", f"its elements, {shown}[…],", span)
+            case c_ast.Name() | c_ast.Index() | c_ast.Unary("*"):
+                element = self.exprs.load(target)
+                new = cast(self.combined(op, element, self.exprs.value(value), span), element.dtype)
+                return (Assign(element, new, span=span),)
+            case c_ast.Strange(what, instead):
+                raise refuse(what, instead, target.span)
+            case _:
+                raise refuse("this assignment", "a variable or an array element on its left", span)
+
+    def combined(self, op: str, old: Expr, new: Expr, span: Span) -> Expr:
+        return self.exprs.binary(op, old, new, span) if op else new
+
+    def assign_scalar(self, name: str, value: Expr, span: Span) -> tuple[Stmt, ...]:
+        """A variable written once with what never changes stands for it, so that bounds and indices stay affine.
+
+        A float stands for it only where nothing is computed again wherever it is used: coefficients in the text do.
+        """
+        dtype = self.scope.scalars[name]
+        value = cast(value, dtype)
+        free = is_integer(dtype) or not any(isinstance(n, Bin | Select) for n in walk(value))
+        if free and name in self.once and constant_only(value, self.scope.fixed):
+            self.scope.bound[name] = value
+            return ()
+        return (Assign(Var(name, dtype, span=span), value, span=span),)
+
+    # -- loops ----------------------------------------------------------------------------------
+
+    def while_(self, item: c_ast.While) -> tuple[Stmt, ...]:
+        directives = self.taken()
+        if not item.after:
+            cond = self.exprs.value(item.cond)
+            body = self.block(without_continue(item.body).items)
+            return (While(cond, body, directives=directives, span=item.span),)
+        go = self.temporary("go", Const(1), item.span)
+        again = self.block(without_continue(item.body).items)
+        cond = self.exprs.binary("!=", self.exprs.value(item.cond), Const(0), item.cond.span)
+        step = Assign(go, cond, span=item.cond.span)
+        loop = While(go, (*again, step), directives=directives, span=item.span)
+        return (Assign(go, Const(1), span=item.span), loop)
+
+    def taken(self) -> tuple[Directive, ...]:
+        """The directives that wait for a loop."""
+        found = tuple(self.pending)
+        self.pending.clear()
+        return found
+
+    def temporary(self, wanted: str, like: Expr, span: Span) -> Var:
+        self.serial += 1
+        name = f"{wanted}#t{self.serial}"
+        self.enter(name, like.dtype, span)
+        return Var(name, like.dtype, span=span)
+
+    def loop(self, item: c_ast.For) -> tuple[Stmt, ...]:
+        """A counted loop where the header is one, else the ``while`` that C says a ``for`` is."""
+        if item.cond is None:
+            raise refuse("a for without a condition", "the condition that ends it", item.span)
+        directives = self.taken()
+        item = c_ast.For(item.init, item.cond, item.next, without_continue(item.body), span=item.span)
+        head = header(item)
+        if head is not None:
+            before = self.block(head.before)
+            self.declared(head)
+            found = self.counted(item, head, directives)
+            if found is not None:
+                return (*before, *found)
+            start = (
+                ()
+                if head.start is None
+                else self.store("", c_ast.Name(head.var, span=item.span), head.start, item.span)
+            )
+            return (*before, *start, self.as_while(item, directives))
+        return (*self.block(item.init), self.as_while(item, directives))
+
+    def declared(self, head: Header) -> None:
+        if head.declared is not None:
+            dtype, extents = layout(head.declared.type, base(head.var), head.declared.span)
+            assert not extents, "only scalars count"
+            self.enter(head.var, dtype, head.declared.span)
+
+    def as_while(self, item: c_ast.For, directives: tuple[Directive, ...]) -> Stmt:
+        assert item.cond is not None, "refused before"
+        cond = self.exprs.value(item.cond)
+        step = () if item.next is None else (c_ast.Evaluate(item.next, span=item.next.span),)
+        body = self.block((*item.body.items, *step))
+        return While(cond, body, directives=directives, span=item.span)
+
+    def counted(self, item: c_ast.For, head: Header, directives: tuple[Directive, ...]) -> tuple[Stmt, ...] | None:
+        """None where the types or the directions make it no counted loop after all."""
+        own = self.scope.scalars.get(head.var)
+        if own is None or not is_integer(own) or own == "bool":
+            return None
+        shown = converted(own, own)
+        step = self.exprs.value(head.step)
+        if not is_integer(step.dtype):
+            return None
+        raw = Var(head.var, own) if head.start is None else cast(self.exprs.value(head.start), own)
+        asked = [self.asked(base(head.var), limit, shown) for limit in head.limits]
+        if any(not is_integer(a.bound.dtype) for a in asked):
+            return None
+        written = assigned((item.body, *head.after))
+        start, setup = self.unchanged(cast(raw, shown), written, head.var, item.span)
+        found = ends(own, start, asked, head.down, step, self.nonnegative)
+        if found is None:
+            return None
+        self.serial += 1
+        counter = Var(f"{base(head.var)}#{self.serial}@", found.dtype, span=item.span)
+        form = counted(counter, found.start, found.limits, head.down, cast(step, found.dtype))
+        if form is None:
+            return None
+        if found.dtype != shown:
+            self.scope.counters.add(form.value)
+            form = replace(form, value=cast(form.value, shown))
+        loop = self.run(item, head, counter, form, directives)
+        if head.declared is not None:
+            return (*setup, loop)
+        last = cast(form.last, own)
+        final = Assign(Var(head.var, last.dtype), last, name=FINAL, span=item.span)
+        return (*setup, loop, final)
+
+    def asked(self, var: str, limit: Limit, shown: str) -> Asked:
+        """What the condition compares, and in which types."""
+        bound = moved = self.exprs.value(limit.bound)
+        side = shown
+        added: int | None = 0
+        for op, e in limit.less:
+            value = self.exprs.value(e)
+            moved = self.exprs.binary("-" if op == "+" else "+", moved, value, e.span)
+            side = converted(side, value.dtype)
+            match value:
+                case Const(int(number)) if added is not None:
+                    added += number if op == "+" else -number
+                case _:
+                    added = None
+        return Asked(var, limit.op, bound, side, added, moved, limit.span)
+
+    def nonnegative(self, e: Expr) -> bool:
+        return e in self.positive or nonnegative(e, self.counters)
+
+    def unchanged(self, start: Expr, written: frozenset[str], var: str, span: Span) -> tuple[Expr, tuple[Stmt, ...]]:
+        """``start``, kept in a variable where the loop writes what it is made of."""
+        names = {n.name if isinstance(n, Var) else n.array for n in walk(start) if isinstance(n, Var | Load)}
+        if not names & written:
+            return start, ()
+        first = self.temporary(f"{base(var)}_first", start, span)
+        return first, (Assign(first, start, span=span),)
+
+    def run(
+        self, item: c_ast.For, head: Header, counter: Var, form: Counted, directives: tuple[Directive, ...]
+    ) -> Loop:
+        """The loop with its body lowered, the user's variable standing for its value in terms of the counter."""
+        scope = self.scope
+        scope.bound[head.var] = form.value
+        if self.nonnegative(form.lo):
+            self.counters.add(counter.name)
+        if form.never_negative:
+            self.positive.add(form.value)
+        fixed = {n.name for n in walk(form.value) if isinstance(n, Var)}
+        added = (fixed - scope.fixed) if constant_only(form.value, fixed) else {counter.name}
+        scope.fixed |= added
+        outside = frozenset(scope.locals)
+        body = self.block((*item.body.items, *head.after))
+        own = tuple(name for name, v in scope.locals.items() if v.shape and name not in outside)
+        scope.fixed -= added
+        del scope.bound[head.var]
+        shown = None if form.value == counter else form.value
+        return Loop(
+            counter.name, form.lo, form.hi, body, form.step,
+            dtype=counter.dtype, directives=directives, shown=shown, own=own, span=item.span,
+            counter=(base(head.var), scope.scalars[head.var]),
+        )  # fmt: skip

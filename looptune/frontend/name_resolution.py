@@ -1,0 +1,186 @@
+"""Names made unique, and what the text says of each: where it is written, and whether once.
+
+A local ``x`` becomes ``x#1``, ``x#2`` … in textual order, so that one name is one variable; parameters and names
+at file scope stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from looptune.frontend import c_ast
+
+TABLE = "#table"
+"""Ends the name of a constant array of the file, which a variable of the function may hide."""
+
+
+def base(name: str) -> str:
+    """The name as the user wrote it.
+
+    >>> base("i#3"), base("i#3@1"), base("n")
+    ('i', 'i', 'n')
+    """
+    return name.partition("#")[0]
+
+
+def resolve(body: c_ast.Block, env: Mapping[str, str]) -> c_ast.Block:
+    """The body with one name per variable; ``env`` renames what is declared around it."""
+    return _Resolver().block(body, dict(env))
+
+
+class _Resolver:
+    def __init__(self) -> None:
+        self.count: dict[str, int] = {}
+
+    def block(self, block: c_ast.Block, env: dict[str, str]) -> c_ast.Block:
+        inner = dict(env)
+        return replace(block, items=tuple(self.node(item, inner) for item in block.items))
+
+    def node(self, node: Any, env: dict[str, str]) -> Any:
+        """``node`` renamed; a declaration adds itself to ``env``."""
+        match node:
+            case c_ast.Name(name):
+                return replace(node, name=env[name]) if name in env else node
+            case c_ast.Block():
+                return self.block(node, env)
+            case c_ast.For():
+                inner = dict(env)
+                return c_ast.mapped(lambda part: self.node(part, inner), node)
+            case c_ast.Declare(name):
+                new = c_ast.mapped(lambda part: self.node(part, env), node)
+                self.count[name] = self.count.get(name, 0) + 1
+                env[name] = f"{name}#{self.count[name]}"
+                return replace(new, name=env[name])
+            case c_ast.Number() | c_ast.Mark():
+                return node
+            case _:
+                return c_ast.mapped(lambda part: self.node(part, env), node)
+
+
+def root(expr: Any) -> str | None:
+    """The variable an lvalue is part of: ``A`` of ``A[i][j]``, ``p`` of ``*(p + 1)``."""
+    match expr:
+        case c_ast.Name(name):
+            return name
+        case c_ast.Index(inner) | c_ast.Unary("*", inner) | c_ast.Convert(_, inner):
+            return root(inner)
+        case c_ast.Binary("+" | "-", lhs, rhs):
+            found = root(lhs)
+            return root(rhs) if found is None else found
+        case _:
+            return None
+
+
+def assigned(nodes: Iterable[Any]) -> frozenset[str]:
+    """Every variable and array the nodes may write, and whatever has its address taken."""
+    found: set[str | None] = set()
+    for top in nodes:
+        for node in c_ast.every(top):
+            match node:
+                case c_ast.Store(_, target) | c_ast.Unary("++" | "--" | "&", target):
+                    found.add(root(target))
+                case c_ast.Declare(name, _, init) if init is not None:
+                    found.add(name)
+    return frozenset(name for name in found if name is not None)
+
+
+def used(nodes: Iterable[Any]) -> frozenset[str]:
+    """Every name in the nodes."""
+    return frozenset(n.name for top in nodes for n in c_ast.every(top) if isinstance(n, c_ast.Name))
+
+
+def plainly_used(nodes: Iterable[Any]) -> frozenset[str]:
+    """Every name in the nodes, but for those inside of what is refused as a whole."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case c_ast.Name(name):
+                found.add(name)
+            case c_ast.Strange():
+                continue
+        found |= plainly_used(c_ast.children(node))
+    return frozenset(found)
+
+
+def always_starred(nodes: Iterable[Any]) -> frozenset[str]:
+    """Names that occur as ``*x`` only: such a pointer is the thing it points to."""
+    starred: set[str] = set()
+    plain: dict[str, int] = {}
+    for top in nodes:
+        for node in c_ast.every(top):
+            match node:
+                case c_ast.Unary("*", c_ast.Name(name)):
+                    starred.add(name)
+                    plain[name] = plain.get(name, 0) - 1
+                case c_ast.Name(name):
+                    plain[name] = plain.get(name, 0) + 1
+    return frozenset(name for name in starred if plain[name] == 0)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Positions in textual order: reads, and writes each with the block it stands in (None: not on its own)."""
+
+    at: int = 0
+    reads: dict[str, list[int]] = field(default_factory=dict)
+    writes: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
+    ends: list[int] = field(default_factory=list)
+
+    def block(self, items: Iterable[Any]) -> None:
+        number = len(self.ends)
+        self.ends.append(0)
+        for item in items:
+            self.item(item, number)
+        self.ends[number] = self.at
+
+    def item(self, item: Any, block: int) -> None:
+        match item:
+            case c_ast.Declare(name, kind, init):
+                self.parts((kind, init))
+                if init is not None:
+                    self.write(name, block)
+            case c_ast.Evaluate(c_ast.Store("", c_ast.Name(name), value)):
+                self.parts((value,))
+                self.write(name, block)
+            case c_ast.Block(items):
+                self.block(items)
+            case c_ast.For(init, cond, step, body):
+                self.block((*init, cond, body, step))
+            case c_ast.While(cond, body) | c_ast.If(cond, body):
+                self.parts((cond,))
+                self.block(body.items)
+                if isinstance(item, c_ast.If):
+                    self.block(item.other.items)
+            case _:
+                self.parts((item,))
+
+    def parts(self, nodes: Iterable[Any]) -> None:
+        """Reads, and writes buried in an expression."""
+        for top in nodes:
+            for node in c_ast.every(top) if top is not None else ():
+                match node:
+                    case c_ast.Store(_, c_ast.Name(name)) | c_ast.Unary("++" | "--" | "&", c_ast.Name(name)):
+                        self.write(name, None)
+                    case c_ast.Name(name):
+                        self.at += 1
+                        self.reads.setdefault(name, []).append(self.at)
+
+    def write(self, name: str, block: int | None) -> None:
+        self.at += 1
+        self.writes.setdefault(name, []).append((self.at, block))
+
+
+def written_once(body: c_ast.Block) -> frozenset[str]:
+    """Variables with one assignment, which comes before each use, in the use's own block or one around it."""
+    walk = _Walk()
+    walk.block(body.items)
+    found: set[str] = set()
+    for name, writes in walk.writes.items():
+        at, block = writes[0]
+        if len(writes) > 1 or block is None:
+            continue
+        if all(at < read <= walk.ends[block] for read in walk.reads.get(name, [])):
+            found.add(name)
+    return frozenset(found)

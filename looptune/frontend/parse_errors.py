@@ -1,0 +1,117 @@
+"""What a C parser's complaint means: the message and place for the user, and what of the text can be left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from looptune.core.errors import ParseError
+from looptune.frontend.preprocess import Preprocessed, Token
+
+
+def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, int]:
+    """pycparser's complaint in words, and the index of the token it stumbled over."""
+    if not source.tokens:
+        return ParseError("the file holds no C"), 0
+    place = re.match(r"(?:.*?:(?P<line>\d+):(?P<col>\d+): |:? ?)(?P<what>.*)", problem, re.DOTALL)
+    assert place is not None, "the pattern matches any text"
+    if last is None and place["line"] is None:
+        end = len(source.tokens) - 1
+        return ParseError("unexpected end of file: a '}' or ';' is missing", source.tokens[end].span), end
+    line, col = (last.lineno, last.column) if place["line"] is None else (int(place["line"]), int(place["col"]))
+    at = source.token_at(line - 1, col)
+    token = source.tokens[at]
+    before = source.tokens[at - 1] if at else None
+    message, stumbled = _message(place["what"], token, before)
+    foreign = _foreign(source.tokens, at)
+    if foreign is not None:
+        message, stumbled = foreign
+    return ParseError(message + _hint(source), stumbled.span), at
+
+
+_GNU_WORDS = {
+    "typeof": ("typeof", "the type"), "__typeof__": ("typeof", "the type"), "__typeof": ("typeof", "the type"),
+    "__auto_type": ("__auto_type", "the type"), "asm": ("inline assembly", "C"), "__asm__": ("inline assembly", "C"),
+    "__asm": ("inline assembly", "C"), "complex": ("a complex number", "its two parts as numbers"),
+    "_Complex": ("a complex number", "its two parts as numbers"),
+}  # fmt: skip
+"""Words of GNU C, and of C that is not read: what each is, and what to write in its place."""
+
+
+def _foreign(tokens: Sequence[Token], at: int) -> tuple[str, Token] | None:
+    """What stands at a token, or before it in its statement, that no standard C is; and the token it begins with."""
+    first = at
+    while first and tokens[first - 1].text not in (";", "{", "}"):
+        first -= 1
+    here = tokens[at].text
+    last = tokens[at - 1].text if at else ""
+    if (last, here) == ("?", ":"):
+        return "`a ?: b` is GNU C: write `a ? a : b`", tokens[at - 1]
+    if (here == "." and last in ("[", "")) or (here == "." and at > 1 and tokens[at - 2].text == "["):
+        return "`[a ... b] =` is GNU C: write the values, or a loop", tokens[at]
+    if here == "{" and last == ")" and any(t.text == "{" for t in tokens[:first]) and _nested(tokens, first, at):
+        return "a function inside a function is GNU C: write it outside", tokens[first]
+    for k in range(max(0, first - 1), min(at + 1, len(tokens))):
+        if tokens[k].text == "{" and k and tokens[k - 1].text == "(":
+            return "`({ … })` is GNU C: write its statements, and its value as an expression", tokens[k - 1]
+        known = _GNU_WORDS.get(tokens[k].text)
+        if known is not None:
+            return f"{known[0]} is not read: write {known[1]} instead", tokens[k]
+    return None
+
+
+def _nested(tokens: Sequence[Token], first: int, at: int) -> bool:
+    """A type, a name and parentheses, which are not those of a condition."""
+    words = [t.text for t in tokens[first:at]]
+    return len(words) > 3 and re.match(r"[A-Za-z_]", words[0]) is not None and words[1] != "(" and (
+        words[0] not in ("else", "do", "return", "for", "while", "if", "switch")
+    )  # fmt: skip
+
+
+def _message(what: str, token: Token, before: Token | None) -> tuple[str, Token]:
+    """The complaint, and the token to point at."""
+    if what == "Invalid declaration" and re.match(r"[A-Za-z_]", token.text):
+        return f"unknown type name {token.text!r}", token
+    if "omments are not supported" in what:
+        return "this comment does not end", token
+    if not what.startswith(("before:", "Invalid")):
+        return what[0].lower() + what[1:], token
+    if before is None or not re.match(r"\w|[)\]]", before.text):
+        return f"syntax error before {token.text!r}", token
+    word = re.match(r"[A-Za-z_]", before.text) is not None
+    if word and before.span.line == token.span.line and re.match(r"[A-Za-z_*]", token.text):
+        return f"unknown type name {before.text!r}", before
+    if re.match(r"\w|}", token.text) and before.text not in ("for", "while", "if"):
+        return f"expected ';' before {token.text!r}", token
+    return f"syntax error before {token.text!r}", token
+
+
+def _hint(source: Preprocessed) -> str:
+    own = [h for h in source.skipped if "/" in h or h == "polybench.h"]
+    return f" (<{own[0]}> was not found: add its folder with -I)" if own else ""
+
+
+def hole(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
+    """The offsets of the function body or declaration around a token, where it can be done without."""
+    depth = 0
+    start, opened, name = 0, None, None
+    for k, token in enumerate(source.tokens):
+        if token.text in "({[":
+            if depth == 0 and token.text == "(" and name is None and k:
+                name = source.tokens[k - 1].text
+            if depth == 0 and token.text == "{" and source.tokens[k - 1].text == ")":
+                opened = k
+            depth += 1
+        depth -= token.text in ")}]"
+        ends = depth == 0 and (token.text == ";" or (token.text == "}" and opened is not None))
+        if ends and start <= at <= k:
+            first = source.tokens[start].offset
+            end = token.offset + len(token.text)
+            if needed(name if opened is not None and name is not None else "", source.text[first:end]):
+                return None
+            inside = opened is not None and at > opened
+            return (source.tokens[opened].offset + 1, token.offset) if inside and opened is not None else (first, end)
+        if ends:
+            start, opened, name = k + 1, None, None
+    return None

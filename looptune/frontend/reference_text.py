@@ -1,0 +1,214 @@
+"""The program's own text with one function more, which runs the codelet on given arrays and scalars.
+
+    void f(int n, double A[n]) { … }            the text as it is, and at its end
+
+    void looptune_entry(void **s, void **a) { f(*(int *)s[0], a[0]); }
+
+A scop becomes a function of its own, in the place of the function around it, whose preprocessor lines stay:
+
+    void f(…) { int i; double A[9]; …           void f(…) { }
+    #pragma scop                                void looptune_entry(…) { double *A = a[0]; int i; …
+      for (i = 0; i < 9; i++) A[i] = 0;    ─▶     for (i = 0; i < 9; i++) A[i] = 0;
+    #pragma endscop … }                         }
+
+What is compared with it is made from the loop IR. Nothing but the names and kinds of parameters is taken from the IR
+here, so that what the front end or a generator gets wrong shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from looptune.core.source import Span
+from looptune.frontend import c_ast
+from looptune.frontend.codelet_selection import Region
+from looptune.frontend.name_resolution import base, used
+from looptune.frontend.preprocess import Preprocessed
+from looptune.ir.c_printer import C_TYPES
+from looptune.ir.nodes import Array, Codelet, Scalar
+
+ENTRY = "looptune_entry"
+
+_IGNORED = r"/\*.*?\*/|//(?:\\\n|[^\n])*"
+_QUOTED = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+_DIRECTIVE = re.compile(
+    r"^[ \t]*#[ \t]*(?:define|undef|if|ifdef|ifndef|elif|else|endif)\b(?:\\\n|[^\n])*", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """``files``: all that was read, by path, the first is compiled, and the entry stands in it or in one it includes;
+    ``macros`` are given with -D. The entry takes the addresses of ``scalars`` and of ``arrays``, in this order.
+
+    ``dtype``: what takes the place of float and double, behind the ``headers`` of the system; ``float_literals``:
+    constants without a suffix are float.
+    """
+
+    files: Mapping[str, str]
+    macros: Mapping[str, str]
+    folders: tuple[str, ...]
+    scalars: tuple[Scalar, ...]
+    arrays: tuple[Array, ...]
+    headers: tuple[str, ...] = ()
+    dtype: str | None = None
+    float_literals: bool = False
+
+    @property
+    def main(self) -> str:
+        return next(iter(self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A function that the codelet is, or a part of it: ``names`` are the whole codelet's of its own parameters, where
+    they differ; ``handed`` those of its scalars that are the first element of an array of the codelet's."""
+
+    function: c_ast.Function
+    codelet: Codelet
+    region: Region | None
+    path: str
+    body: tuple[int, int]
+    names: Mapping[str, str] = field(default_factory=dict)
+    handed: Mapping[str, str] = field(default_factory=dict)
+
+
+def files(
+    source: Preprocessed, globals_: Sequence[c_ast.Declare], runs: Sequence[Run], whole: Codelet
+) -> dict[str, str] | None:
+    """All files with the entry in one of them; None where the text cannot be run with these parameters."""
+    texts = dict(source.sources)
+    main = next(iter(texts))
+    scalars, arrays = parameters(whole)
+    places = {p.name: f"looptune_a[{k}]" for k, p in enumerate(arrays)}
+    places |= {p.name: f"*({C_TYPES[p.dtype]} *)looptune_s[{k}]" for k, p in enumerate(scalars)}
+    region = runs[0].region
+    try:
+        if region is None:
+            texts[main] += "\n" + _entry(line for run in runs for line in _call(run, globals_, places))
+        else:
+            path = runs[0].path
+            texts[path] = _in_place(texts[path], runs[0], _entry(_scop(runs[0], region, texts[path], globals_, places)))
+    except _Unknown:
+        return None
+    return texts
+
+
+class _Unknown(Exception):
+    """A parameter of a function has no place."""
+
+
+def parameters(codelet: Codelet) -> tuple[tuple[Scalar, ...], tuple[Array, ...]]:
+    """In the order in which the entry takes them."""
+    scalars = tuple(p for p in codelet.params if isinstance(p, Scalar))
+    return scalars, tuple(p for p in codelet.params if isinstance(p, Array))
+
+
+def _entry(lines: Iterable[str]) -> str:
+    return f"void {ENTRY}(void *const *looptune_s, void *const *looptune_a)\n{{\n{''.join(lines)}}}\n"
+
+
+def _call(run: Run, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]) -> Iterator[str]:
+    params = {p.name: p for p in run.codelet.params}
+
+    def place(name: str) -> str:
+        if name in run.handed:
+            return f"*({C_TYPES[params[name].dtype]} *){places[run.handed[name]]}"
+        return _place(run.names.get(name, name), places)
+
+    own = [d.name for d in run.function.params]
+    before, after = _file_scope(run.codelet, own, globals_, place)
+    yield from before
+    yield f"  {run.function.name}({', '.join(place(n) if n in params else '0' for n in own)});\n"
+    yield from after
+
+
+def _place(name: str, places: Mapping[str, str]) -> str:
+    if name not in places:
+        raise _Unknown
+    return places[name]
+
+
+def _file_scope(
+    codelet: Codelet, own: Collection[str], globals_: Sequence[c_ast.Declare], place: Callable[[str], str]
+) -> tuple[list[str], list[str]]:
+    """The lines that set the codelet's variables at file scope, and those that fetch what is in its arrays."""
+    before, after = [], []
+    for p in (p for p in codelet.params if p.name not in own):
+        declared = [d for d in globals_ if d.name == p.name]
+        if not declared:
+            raise _Unknown
+        if isinstance(p, Scalar) or any(isinstance(d.type, c_ast.Pointer) for d in declared):
+            before.append(f"  {p.name} = {place(p.name)};\n")
+        else:
+            before.append(f"  __builtin_memcpy({p.name}, {place(p.name)}, sizeof {p.name});\n")
+            after.append(f"  __builtin_memcpy({place(p.name)}, {p.name}, sizeof {p.name});\n")
+    return before, after
+
+
+# -- a scop as a function ---------------------------------------------------------------------------
+
+
+def _scop(
+    run: Run, region: Region, text: str, globals_: Sequence[c_ast.Declare], places: Mapping[str, str]
+) -> Iterator[str]:
+    """The variables around it, each with what is given for it or with its own initial value, and the scop."""
+    params = {p.name: p for p in run.codelet.params}
+    inside = _declared(region)
+    mentioned = {base(name) for name in used((*region.items, *inside))} | params.keys()
+    around = {d.name: d for d in run.function.params if d.name in mentioned} | {base(d.name): d for d in inside}
+    before, after = _file_scope(run.codelet, around, globals_, partial(_place, places=places))
+    yield from before
+    for name, d in around.items():
+        match params.get(name):
+            case Scalar():
+                yield f"  {d.c[0]} = {places[name]};\n"
+            case Array() if isinstance(d.type, c_ast.Basic):
+                # a scalar that the codelet leaves in an array of one element
+                yield f"  {d.c[0]} = *({C_TYPES[d.type.dtype]} *){places[name]};\n"
+                after.append(f"  *({C_TYPES[d.type.dtype]} *){places[name]} = {name};\n")
+            case Array():
+                yield f"  {d.c[0]} = {places[name]};\n"
+            case None:
+                made = d.init is not None and any(
+                    isinstance(n, c_ast.Invoke | c_ast.Strange) for n in c_ast.every(d.init)
+                )
+                yield f"  {d.c[0 if made else 1]};\n"
+    yield "{\n" + text[slice(*run.body)] + "\n}\n"
+    yield from after
+
+
+def _declared(region: Region) -> list[c_ast.Declare]:
+    """What the scop names of the variables around it, and what these are made of."""
+    wanted = set(used(region.items))
+    for d in reversed(region.declared):
+        if d.name in wanted:
+            wanted |= set(used((d,)))
+    return [d for d in region.declared if d.name in wanted]
+
+
+def _in_place(text: str, run: Run, entry: str) -> str:
+    """The text with the entry in the place of the function around the scop."""
+    start, end = run.body
+    opening, closing = _offset(text, run.function.open), _offset(text, run.function.close)
+    types = "".join(f"{t};\n" for t in run.function.types)
+    before, after = directives(text[opening + 1 : start]), directives(text[end:closing])
+    return f"{text[: opening + 1]}\n{before}}}\n{types}{entry}{after}{text[closing + 1 :]}"
+
+
+def _offset(text: str, span: Span) -> int:
+    lines = text.split("\n")
+    return sum(len(line) + 1 for line in lines[: span.line - 1]) + span.col - 1
+
+
+def directives(text: str) -> str:
+    """The lines of a text that define macros, and those that decide which are read.
+
+    >>> directives("int i;\\n#define N 3 /* x */\\n// #undef N\\ni = N;")
+    '#define N 3  \\n'
+    """
+    plain = re.sub(f"({_QUOTED})|{_IGNORED}", lambda m: m[1] or " " + "\n" * m[0].count("\n"), text, flags=re.DOTALL)
+    return "".join(m[0] + "\n" for m in _DIRECTIVE.finditer(plain))

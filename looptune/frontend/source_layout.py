@@ -1,0 +1,261 @@
+"""Where statements stand in the text of a file: what ``transform`` puts in place of some of them, and nothing else.
+
+The tokens of a function's body, after macros, are taken apart into statements; each end of a statement is a place in
+the file where the token there stands in it, or where the macro does that the token comes out of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.core.source import Span
+from looptune.frontend.preprocess import Token
+
+_BLANK = re.compile(r"""\s+|\\\n|//(?:\\\n|[^\n])*|/\*.*?\*/|\#(?:\\\n|/\*.*?\*/|[^\n])*""", re.DOTALL)
+_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_LINE = re.compile(r"""/\*.*?\*/|//(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|
+                       (?P<line>\#(?P<text>(?:\\\n|/\*.*?\*/|[^\n])*))""", re.DOTALL | re.VERBOSE)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A statement: its first and last token, and the statements inside it."""
+
+    first: int
+    last: int
+    blocks: tuple[Pieces, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The statements between two braces, or the one that stands without."""
+
+    pieces: tuple[Piece, ...]
+    braced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Some of the statements of a block, from the first to the last."""
+
+    block: Pieces
+    first: int
+    last: int
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.block.pieces[self.first : self.last + 1]
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        return self.pieces[0].first, self.pieces[-1].last
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A preprocessor's line: ``text[start:end]``, its first word and what follows."""
+
+    start: int
+    end: int
+    word: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A function's body. ``lines`` are the directives of the whole file, ``places`` the tokens by where they stand."""
+
+    path: str
+    text: str
+    tokens: tuple[Token, ...]
+    body: Pieces
+    lines: tuple[Line, ...]
+    places: Mapping[tuple[str, int, int], Sequence[int]]
+
+    def real(self, k: int) -> bool:
+        """The token stands in the file itself, under no macro."""
+        token = self.tokens[k]
+        return token.macro is None and token.place is not None and token.span.file == self.path
+
+    def start(self, k: int) -> int | None:
+        """Where the text of the k-th token begins; None within what one macro makes."""
+        token = self.tokens[k]
+        if self.real(k) and token.place is not None:
+            return token.place[0]
+        if k == 0 or not self.real(k - 1):
+            return None
+        before = self.tokens[k - 1].place
+        assert before is not None, "a token that stands in the file has a place"
+        at = before[1]
+        while (blank := _BLANK.match(self.text, at)) is not None:
+            at = blank.end()
+        return at
+
+    def end(self, k: int) -> int | None:
+        """Where the text of the k-th token ends; None within what one macro makes."""
+        token = self.tokens[k]
+        if self.real(k) and token.place is not None:
+            return token.place[1]
+        if k + 1 >= len(self.tokens) or not self.real(k + 1):
+            return None
+        back = k
+        while back > 0 and not self.real(back):
+            back -= 1
+        before, after = self.tokens[back].place, self.tokens[k + 1].place
+        assert after is not None, "a token that stands in the file has a place"
+        at = last = before[1] if before is not None else 0
+        while at < after[0]:
+            blank = _BLANK.match(self.text, at)
+            quoted = None if blank is not None else _QUOTED.match(self.text, at)
+            at = blank.end() if blank is not None else quoted.end() if quoted is not None else at + 1
+            last = last if blank is not None else at
+        return last
+
+    def find(self, span: Span, words: Sequence[str]) -> int | None:
+        """The token of the body at the place, one of ``words`` where these are given; None where it is not certain."""
+        low, high = self.body.pieces[0].first, self.body.pieces[-1].last
+        at = self.places.get((span.file, span.line, span.col), ())
+        found = [k for k in at if low <= k <= high and (not words or self.tokens[k].text in words)]
+        certain = len(found) == 1 or (found and not words and self.tokens[found[0]].macro is None)
+        return found[0] if certain else None
+
+    def macro(self, span: Span) -> str:
+        """The macro that is named at the place, or what stands for it."""
+        named = [t.macro for t in self.tokens if t.macro is not None and t.span == span]
+        return f"the macro {named[0]}" if named else "a macro"
+
+    def run(self, first: int, last: int) -> Run | None:
+        """The statements of the innermost block that the tokens from ``first`` to ``last`` belong to."""
+        block = self.body
+        while True:
+            ends = [_holds(block.pieces, k) for k in (first, last)]
+            if ends[0] is None or ends[1] is None:
+                return None
+            if ends[0] == ends[1]:
+                inner = next((b for b in block.pieces[ends[0]].blocks if _within(b, first, last)), None)
+                if inner is not None:
+                    block = inner
+                    continue
+            return Run(block, ends[0], ends[1])
+
+
+def _holds(pieces: Sequence[Piece], token: int) -> int | None:
+    return next((k for k, p in enumerate(pieces) if p.first <= token <= p.last), None)
+
+
+def _within(block: Pieces, first: int, last: int) -> bool:
+    return bool(block.pieces) and block.pieces[0].first <= first and last <= block.pieces[-1].last
+
+
+def layout(
+    path: str, text: str, tokens: tuple[Token, ...], brace: Span, within: tuple[int, int] | None = None
+) -> Layout | None:
+    """The layout of the body whose opening brace is at ``brace``, or of the statements in it that stand in
+    ``text[within[0]:within[1]]``; None where its statements cannot be told apart."""
+    opens = [k for k, t in enumerate(tokens) if t.text == "{" and t.span == brace]
+    if len(opens) != 1:
+        return None
+    try:
+        body, _ = _Statements(tokens).block(opens[0])
+    except IndexError:
+        return None
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for k, token in enumerate(tokens):
+        places.setdefault((token.span.file, token.span.line, token.span.col), []).append(k)
+    whole = Layout(path, text, tokens, body, tuple(lines_of(text)), places)
+    part = body if within is None else _part(whole, body, within)
+    return replace(whole, body=part) if part is not None and part.pieces else None
+
+
+def _part(whole: Layout, block: Pieces, within: tuple[int, int]) -> Pieces | None:
+    """The statements of the block, or of one inside it, that the text between two places is."""
+    inside = tuple(p for p in block.pieces if within[0] <= _start(whole, p) < within[1])
+    if inside:
+        return Pieces(inside, True)
+    found = (_part(whole, inner, within) for piece in block.pieces for inner in piece.blocks)
+    return next((part for part in found if part is not None), None)
+
+
+def _start(whole: Layout, piece: Piece) -> int:
+    start = whole.start(piece.first)
+    return -1 if start is None else start
+
+
+def lines_of(text: str) -> Iterator[Line]:
+    """The preprocessor's lines of a file, backslashes at their ends included."""
+    for found in _LINE.finditer(text):
+        if found["line"] is None or text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip():
+            continue
+        said = re.match(r"(?:\\\n|\s)*(\w*)(.*)", found["text"], re.DOTALL)
+        assert said is not None, "the pattern matches any text"
+        yield Line(found.start(), found.end(), said[1], said[2].replace("\\\n", ""))
+
+
+class _Statements:
+    """Takes the tokens of a body apart. IndexError where they end too early."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+
+    def block(self, k: int) -> tuple[Pieces, int]:
+        """The block that opens at k, and the token after it."""
+        found: list[Piece] = []
+        k += 1
+        while self.tokens[k].text != "}":
+            piece, k = self.statement(k)
+            found.append(piece)
+        return Pieces(tuple(found), True), k + 1
+
+    def body(self, k: int) -> tuple[Pieces, int]:
+        if self.tokens[k].text == "{":
+            return self.block(k)
+        piece, after = self.statement(k)
+        return Pieces((piece,), False), after
+
+    def statement(self, k: int) -> tuple[Piece, int]:
+        word, following = self.tokens[k].text, self.tokens[k + 1].text
+        if word == "{":
+            block, after = self.block(k)
+            return Piece(k, after - 1, (block,)), after
+        if word in ("for", "while", "switch"):
+            block, after = self.body(self.closed(k + 1))
+            return Piece(k, after - 1, (block,)), after
+        if word == "_Pragma":
+            after = self.closed(k + 1)
+            return Piece(k, after - 1), after
+        if word == "do":
+            block, after = self.body(k + 1)
+            after = self.closed(after + 1) + 1
+            return Piece(k, after - 1, (block,)), after
+        if word == "if":
+            block, after = self.body(self.closed(k + 1))
+            if self.tokens[after].text != "else":
+                return Piece(k, after - 1, (block,)), after
+            other, after = self.body(after + 1)
+            return Piece(k, after - 1, (block, other)), after
+        if word in ("case", "default") or (following == ":" and re.fullmatch(r"\w+", word)):
+            while self.tokens[k].text != ":":
+                k += 1
+            if self.tokens[k + 1].text == "}":
+                return Piece(k, k), k + 1
+            block, after = self.body(k + 1)
+            return Piece(k, after - 1, (block,)), after
+        return self.plain(k)
+
+    def plain(self, k: int) -> tuple[Piece, int]:
+        first, depth = k, 0
+        while depth or self.tokens[k].text != ";":
+            depth += (self.tokens[k].text in "([{") - (self.tokens[k].text in ")]}")
+            k += 1
+        return Piece(first, k), k + 1
+
+    def closed(self, k: int) -> int:
+        """The token after the parenthesis that closes the one at k."""
+        depth = 0
+        while True:
+            depth += (self.tokens[k].text == "(") - (self.tokens[k].text == ")")
+            k += 1
+            if depth == 0:
+                return k

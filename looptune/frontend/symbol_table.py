@@ -1,0 +1,99 @@
+"""What each name of a codelet stands for while it is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from looptune.core.errors import ParseError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend import c_ast
+from looptune.frontend.name_resolution import base
+from looptune.ir.nodes import Array, Expr, Local, Scalar
+
+
+def refuse(what: str, instead: str, span: Span) -> UnsupportedError:
+    message = f"{what} is not accepted in a codelet"
+    return UnsupportedError(f"{message}: write {instead} instead" if instead else message, span)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    float_literals: bool = False
+    macros: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """An array as the text uses it: ``rank`` indices, of which a ``starred`` one has none written."""
+
+    name: str
+    dtype: str
+    rank: int
+    starred: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """Filled while a codelet is lowered. ``bound`` holds names that stand for an expression: loop variables,
+    variables assigned once, parameters of a function being inlined; ``fixed`` the scalars that never change;
+    ``counters`` what unsigned loop variables are in terms of the counter, before it is converted; ``sizes`` how many
+    operations an expression is, by the expression's id.
+    """
+
+    file: c_ast.File
+    options: Options
+    scalars: dict[str, str] = field(default_factory=dict)
+    arrays: dict[str, Storage] = field(default_factory=dict)
+    bound: dict[str, Expr] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
+    locals: dict[str, Local] = field(default_factory=dict)
+    borrowed: dict[str, Array | Scalar] = field(default_factory=dict)
+    tables: dict[str, c_ast.Declare] = field(default_factory=dict)
+    inlining: tuple[str, ...] = ()
+    counters: set[Expr] = field(default_factory=set)
+    sizes: dict[int, tuple[Expr, int]] = field(default_factory=dict)
+
+    def inner(self, function: str) -> Scope:
+        """The scope of a function that is inlined: nothing of the caller's is visible in it."""
+        return Scope(
+            self.file, self.options, borrowed=self.borrowed, tables=self.tables, fixed=self.fixed,
+            locals=self.locals, inlining=(*self.inlining, function), counters=self.counters, sizes=self.sizes,
+        )  # fmt: skip
+
+    def variable(self, name: str) -> c_ast.Declare | None:
+        """The declaration of ``name`` at file scope, one with an initialiser first."""
+        found = [d for d in self.file.globals if d.name == name]
+        return next((d for d in found if d.init is not None), found[0] if found else None)
+
+    def function(self, name: str) -> c_ast.Function | None:
+        return next((f for f in self.file.functions if f.name == name), None)
+
+    def undeclared(self, name: c_ast.Name) -> ParseError:
+        text = "" if name.macro is None else self.options.macros.get(name.macro, "")
+        if name.macro is not None and text.strip() == name.name:
+            return ParseError(f"{name.macro} is defined as {text}, which is no number and no variable", name.span)
+        hint = f": give its value with -D {name.name}=…" if name.name.isupper() else ""
+        return ParseError(f"{base(name.name)} is not declared{hint}", name.span)
+
+
+def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Expr | None, ...]]:
+    """Element type and extents, outermost first; a pointer's own extent is None. Scalars have none."""
+    match kind:
+        case c_ast.Basic("void"):
+            raise refuse(f"void {name}", "a number type", span)
+        case c_ast.Basic(dtype):
+            return dtype, ()
+        case c_ast.Pointer(to):
+            dtype, rest = layout(to, name, span)
+            extent: c_ast.Expr | None = None
+        case c_ast.ArrayOf(of, extent):
+            dtype, rest = layout(of, name, span)
+        case c_ast.Other("a struct"):
+            raise refuse(f"a struct ({name})", "one parameter per field", span)
+        case c_ast.Other(what):
+            shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"
+            raise refuse(shown, "float, double or an integer type", span)
+    if rest and rest[0] is None:
+        raise refuse(f"{name}, an array of pointers,", f"an array with all its extents, such as {name}[n][m],", span)
+    return dtype, (extent, *rest)

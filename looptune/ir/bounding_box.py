@@ -1,0 +1,64 @@
+"""The hull of a loop: all values it has in any iteration of a loop around it, each asked whether it is one of this one.
+
+for i in 0..n: for j in i..m: S(j)    ==>    for i in 0..n: for j in 0..m: if (j >= i) S(j)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Bin, Cast, Const, Expr, If, Loop, Var
+from looptune.ir.simplify import div, fold, mul, sub, widens
+
+
+def hull(loop: Loop, outer: Loop) -> Loop | None:
+    """The loop with bounds that do not depend on ``outer``; None where it has no such bounds."""
+    found = bounds(loop, (outer,))
+    return None if found is None else between(loop, *found)
+
+
+def bounds(loop: Loop, around: Sequence[Loop]) -> tuple[Expr, Expr] | None:
+    """Of the hull, in any iteration of the loops ``around``, outermost first; None where they are not known."""
+    lo, hi = loop.lo, loop.hi
+    for outer in reversed(around):
+        if loop.step > 1 and outer.var in names_in(lo):
+            return None
+        least, most = _extreme(lo, outer, greatest=False), _extreme(hi, outer, greatest=True)
+        if least is None or most is None:
+            return None
+        lo, hi = least, most
+    return lo, hi
+
+
+def between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
+    """The loop from ``lo`` to ``hi``, which are not inside its own bounds; its body asks for these."""
+    var = Var(loop.var, loop.dtype)
+    asked = [Bin(">=", var, loop.lo)] if lo != loop.lo else []
+    asked += [Bin("<", var, loop.hi)] if hi != loop.hi else []
+    body = (If(reduce(lambda a, b: Bin("&&", a, b), asked), loop.body),) if asked else loop.body
+    return replace(loop, lo=lo, hi=hi, body=body)
+
+
+def _extreme(e: Expr, outer: Loop, *, greatest: bool) -> Expr | None:
+    """A bound of what ``e`` is in any iteration of ``outer``; None where it may rise and fall."""
+    match e:
+        case _ if outer.var not in names_in(e):
+            return e
+        case Var():
+            return sub(outer.hi, Const(1, outer.dtype)) if greatest else outer.lo
+        case Cast(dtype, arg) if widens(dtype, arg.dtype):
+            at = _extreme(arg, outer, greatest=greatest)
+            return None if at is None else fold(Cast(dtype, at))
+        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+            at = _extreme(x, outer, greatest=greatest == (k >= 0))
+            return None if at is None else mul(Const(k, e.dtype), at)
+        case Bin("/", x, Const(int(k)) as per) if k > 0:
+            at = _extreme(x, outer, greatest=greatest)
+            return None if at is None else div(at, per)
+        case Bin("+" | "-" | "min" | "max" as op, lhs, rhs):
+            a, b = _extreme(lhs, outer, greatest=greatest), _extreme(rhs, outer, greatest=greatest != (op == "-"))
+            return None if a is None or b is None else fold(Bin(op, a, b))
+    return None

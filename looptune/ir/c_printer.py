@@ -1,0 +1,285 @@
+"""IR to C that gcc compiles: this is the source-to-source compiler behind ``looptune transform``.
+
+Casts that C inserts by itself are left out, ``x = x op e`` is printed ``x op= e``, a local is declared in the
+smallest block that owns it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from looptune.ir.def_use import declared
+from looptune.ir.nodes import (
+    Array,
+    Assign,
+    Bin,
+    Call,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+    While,
+)
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+
+C_TYPES = {
+    "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
+    "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long", "bool": "_Bool",
+}  # fmt: skip
+
+_RANK = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+
+_LEVEL = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+}  # fmt: skip
+_UNARY, _ATOM = 11, 12
+_COMPARED = ("<", "<=", ">", ">=", "==", "!=")
+
+
+def converted(a: str, b: str) -> str:
+    """The type C computes ``a op b`` in: the usual arithmetic conversions.
+
+    >>> converted("float32", "int32"), converted("int8", "int8"), converted("uint32", "int64")
+    ('float32', 'int32', 'int64')
+    """
+    return _RANK[max(_RANK.index(a), _RANK.index(b), _RANK.index("int32"))]
+
+
+def show(e: Expr, level: int = 0) -> str:
+    """``e`` as C text, parenthesised where its place binds tighter than ``level``."""
+    text, own = _expr(e)
+    return f"({text})" if own < level else text
+
+
+def _expr(e: Expr) -> tuple[str, int]:
+    match e:
+        case Const():
+            return constant(e), (_UNARY if opens_with_minus(e) else _ATOM)
+        case Var(name):
+            return name, _ATOM
+        case Load(array, index):
+            return array + "".join(f"[{show(i)}]" for i in index), _ATOM
+        case Bin("min" | "max" as op, lhs, rhs):
+            compare = f"{show(lhs, 8)} {'<' if op == 'min' else '>'} {show(rhs, 8)}"
+            return f"({compare} ? {show(lhs)} : {show(rhs)})", _ATOM
+        case Bin(op, lhs, rhs):
+            a, b = (_promoted(lhs), _promoted(rhs)) if op in ("<<", ">>") else implicit(lhs, rhs)
+            own = _LEVEL[op]
+            # Where C's precedence is clear to a compiler and seldom to a reader.
+            clear = _UNARY if op in ("<<", ">>", "&", "|", "^") else _LEVEL["<<"] if op in _COMPARED else 0
+            return f"{show(a, max(own, clear))} {op} {show(b, max(own + 1, clear))}", own
+        case Un(op, arg):
+            return f"{op}{show(arg, _ATOM)}", _UNARY
+        case Call(fn, args, dtype):
+            suffix = "f" if dtype == "float32" and fn != "abs" else ""
+            name = "labs" if (fn, dtype) == ("abs", "int64") else f"{fn}{suffix}"
+            return f"{name}({', '.join(show(a) for a in args)})", _ATOM
+        case Select(cond, then, other):
+            return f"({show(cond, 1)} ? {show(then, 1)} : {show(other, 1)})", _ATOM
+        case Cast(dtype, arg):
+            return f"({C_TYPES[dtype]}){show(arg, _UNARY)}", _UNARY
+
+
+LEAST = (-(2**31), -(2**63))
+"""C has no constants of these values: they are written as a difference, in parentheses."""
+
+
+def opens_with_minus(c: Const) -> bool:
+    """The constant is written as the negative of another."""
+    return math.copysign(1, c.value) < 0 and not (is_integer(c.dtype) and c.value in LEAST)
+
+
+def constant(c: Const) -> str:
+    if is_integer(c.dtype):
+        if c.value in LEAST:
+            return f"({int(c.value) + 1}{'L' if c.dtype == 'int64' else ''} - 1)"
+        return f"{c.value}{ {'int64': 'L', 'uint32': 'u', 'uint64': 'ul'}.get(c.dtype, '') }"
+    value = float(c.value)
+    if math.isnan(value) or math.isinf(value):
+        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+    return decimal(c) + ("f" if c.dtype == "float32" else "")
+
+
+def decimal(c: Const) -> str:
+    """The shortest decimal that is read as the value of a float type, in one step or by way of a double.
+
+    >>> decimal(Const(0.1, "float32")), decimal(Const(0.1, "float64"))
+    ('0.1', '0.1')
+    """
+    value = np.dtype(c.dtype).type(c.value)
+    text = str(value)
+    return text if np.dtype(c.dtype).type(float(text)) == value else repr(float(value))
+
+
+def implicit(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+    """The operands without the casts that C's usual arithmetic conversions would insert again."""
+    a, b = _uncast(lhs), _uncast(rhs)
+    for x, y in ((a, b), (a, rhs), (lhs, b)):
+        if converted(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
+            return x, y
+    return lhs, rhs
+
+
+def _promoted(e: Expr) -> Expr:
+    """Without the cast that an operand of a shift is given by C."""
+    inner = _uncast(e)
+    return inner if converted(inner.dtype, inner.dtype) == e.dtype else e
+
+
+def _uncast(e: Expr) -> Expr:
+    return e.arg if isinstance(e, Cast) else e
+
+
+def assignment(target: Var | Load, value: Expr) -> str:
+    plain = _uncast(value)
+    match plain:
+        case Bin("+" | "-" | "*" | "/" as op, lhs, rhs) if _uncast(lhs) == target:
+            _, rest = implicit(lhs, rhs)
+            if converted(target.dtype, rest.dtype) == plain.dtype:
+                return f"{show(target)} {op}= {show(rest)};"
+    return f"{show(target)} = {show(plain)};"
+
+
+Marks = Callable[[Loop, Mapping[str, Local]], str]
+"""A line to stand before a loop, "" for none, given the locals that are declared inside it."""
+
+
+Covered = tuple[tuple[int, ...], int, int, bool, int, bool]
+"""What directives say of a loop and of those inside: the thread block, registers, launch bounds, vectors, the order of
+blocks, and whether idle ones are left out."""
+
+
+def statements(
+    block: tuple[Stmt, ...],
+    locals_: dict[str, Local],
+    indent: str = "  ",
+    pragmas: bool = False,
+    around: Covered = ((), 0, 0, False, 0, False),
+    marks: Marks | None = None,
+) -> str:
+    """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
+
+    ``pragmas``: loops say how they run, and what covers them where it is not that of the loop ``around``; ``marks``:
+    what else stands before a loop.
+    """
+    here = declared(block, set(locals_))
+    lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
+    inner = {n: v for n, v in locals_.items() if n not in here}
+    for stmt in block:
+        mine = {n: v for n, v in inner.items() if any(_names(x) == n for x in walk(stmt))}
+        lines.append(_statement(stmt, mine, indent, pragmas, around, marks))
+    return "\n".join(lines)
+
+
+def _covered(stmt: Stmt, around: Covered) -> Covered:
+    if not isinstance(stmt, Loop):
+        return around
+    block, registers, bounds, vectors, raster, packs = around
+    given = stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
+    return *given, stmt.raster or raster, stmt.packs or packs
+
+
+def _names(node: object) -> str:
+    match node:
+        case Var(name) | Load(name):
+            return name
+    return ""
+
+
+def _statement(
+    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: Covered, marks: Marks | None
+) -> str:
+    inside = _covered(stmt, around)
+
+    def block(body: tuple[Stmt, ...]) -> str:
+        held = {n: v for n, v in mine.items() if any(_names(x) == n for x in walk(body))}
+        return statements(body, held, indent + "  ", pragmas, inside, marks)
+
+    match stmt:
+        case Assign(target, value):
+            return indent + assignment(target, value)
+        case Loop(var, lo, hi, body, step, mode):
+            by = f"{var}++" if step == 1 else f"{var} += {step}"
+            word = {"parallel": "parallel", "sequential": "noParallel", "thread": "noParallel"}.get(mode, "")
+            inner = [f for f in walk(body) if isinstance(f, Loop)] if stmt.axis else []
+            other = next((f.var for f in inner if f.axis in ("x", "y")), "")
+            if mode == "parallel" and stmt.axis == "team":
+                word += ", team"
+            if stmt.axis == "z":
+                word = f"gridify({', '.join([var, *[f.var for f in inner if f.mode == 'parallel'][:2]])})"
+            elif other:
+                word = f"gridify({f'{var}, {other}' if stmt.axis == 'y' else f'{other}, {var}'})"
+            elif stmt.reduces and mode == "parallel":
+                sums = dict.fromkeys(f"{r.op}:{_names(r.target)}" for r in stmt.reduces)
+                word += f", reduce({', '.join(sums)})"
+            pragma = f"{indent}#pragma hmppcg {word}\n" if pragmas and word else ""
+            if pragmas and stmt.parts > 1:
+                pragma += f"{indent}#pragma looptune split {stmt.parts}\n"
+            if pragmas and stmt.staged:
+                ahead = f", buffers {stmt.buffers}" if stmt.buffers > 1 else ""
+                ahead += f", turned({', '.join(stmt.turned)})" if stmt.turned else ""
+                ahead += f", unroll {stmt.copies}" if stmt.copies else ""
+                pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
+            if pragmas and stmt.overlap:
+                steps, rows = stmt.overlap
+                pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
+            if pragmas and stmt.persistent:
+                pragma += f"{indent}#pragma looptune persistent {stmt.persistent}\n"
+            if pragmas and inside[0] != around[0]:
+                size = "x".join(str(n) for n in stmt.block)
+                pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
+            if pragmas and inside[1] != around[1]:
+                pragma += f"{indent}#pragma looptune maxregs {stmt.registers}\n"
+            if pragmas and inside[2] != around[2]:
+                pragma += f"{indent}#pragma looptune launchbounds {stmt.bounds if stmt.bounds > 0 else 'off'}\n"
+            if pragmas and inside[3] and not around[3]:
+                pragma += f"{indent}#pragma looptune vectorize\n"
+            if pragmas and inside[4] != around[4]:
+                pragma += f"{indent}#pragma looptune raster {stmt.raster}\n"
+            if pragmas and inside[5] and not around[5]:
+                pragma += f"{indent}#pragma looptune pack\n"
+            mark = marks(stmt, mine) if marks is not None else ""
+            pragma += f"{indent}{mark}\n" if mark else ""
+            head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"
+            return f"{pragma}{head}\n{block(body)}\n{indent}}}"
+        case While(cond, body):
+            return f"{indent}while ({show(cond)}) {{\n{block(body)}\n{indent}}}"
+        case If(cond, then, other):
+            text = f"{indent}if ({show(cond)}) {{\n{block(then)}\n{indent}}}"
+            return text + (f" else {{\n{block(other)}\n{indent}}}" if other else "")
+
+
+def declaration(variable: Array | Scalar | Local) -> str:
+    """``float A[n][m]``: a parameter or local as C declares it."""
+    ctype = C_TYPES[variable.dtype]
+    match variable:
+        case Scalar(name):
+            return f"{ctype} {name}"
+        case Array(name, _, shape) | Local(name, _, shape):
+            return f"{ctype} {name}" + "".join("[]" if n is None else f"[{show(n)}]" for n in shape)
+
+
+def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False, marks: Marks | None = None) -> str:
+    """The codelet's statements with its locals declared, without the braces around them."""
+    return statements(codelet.body, {v.name: v for v in codelet.locals}, indent, pragmas, marks=marks)
+
+
+def function(codelet: Codelet, pragmas: bool = False, marks: Marks | None = None) -> str:
+    """The codelet as one C function."""
+    params = ", ".join(declaration(p) for p in codelet.params)
+    return f"void {codelet.name}({params})\n{{\n{body(codelet, pragmas=pragmas, marks=marks)}\n}}\n"

@@ -1,0 +1,208 @@
+"""Where a local lives: the smallest block that writes it before reading it on every pass; an array in the body of the
+innermost loop around all its uses each iteration of which has its own.
+
+A local declared in such a block is private to each iteration of the loops around it, and to each thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir.rewrite import walk, walk_stmts
+
+
+def names(stmts: Iterable[Stmt]) -> set[str]:
+    """Every scalar and array named in the statements, loop variables included."""
+    found: set[str] = set()
+    for node in walk(tuple(stmts)):
+        match node:
+            case Var(name) | Load(name):
+                found.add(name)
+            case Loop(var):
+                found.add(var)
+    return found
+
+
+def written(stmts: Iterable[Stmt]) -> set[str]:
+    """The scalars and arrays the statements assign."""
+    return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+
+
+def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """Neighbours under one condition, which none of them changes, as one statement.
+
+    if (n > 0) x[0] = 1;  if (n > 0) x[1] = 1;     ==>     if (n > 0) { x[0] = 1; x[1] = 1; }
+    """
+    out: list[Stmt] = []
+    for stmt in stmts:
+        match stmt, out[-1:]:
+            case If(cond, then, ()), [If(before, first, ()) as one] if cond == before and _lasts(cond, first):
+                out[-1] = replace(one, then=share_conditions((*first, *then)))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def _lasts(cond: Expr, body: Sequence[Stmt]) -> bool:
+    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written(body)
+
+
+def assigned(stmts: Iterable[Stmt]) -> set[Var | Load]:
+    """The scalars and elements that the statements assign, as they are written."""
+    return {n.target for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+
+
+def reducing(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+    """The loop with less of its body, and of what it reduces only what is assigned there."""
+    made = assigned(body)
+    return replace(loop, body=body, reduces=tuple(r for r in loop.reduces if r.target in made))
+
+
+def read(stmts: Iterable[Stmt]) -> set[str]:
+    """The scalars and arrays whose value the statements use."""
+    found: set[str] = set()
+    for node in walk(tuple(stmts)):
+        match node:
+            case Assign(Var(_), value):
+                found |= names_in(value)
+            case Assign(Load(_, index), value):
+                found |= names_in(value) | names_in(index)
+            case Loop(_, lo, hi):
+                found |= names_in((lo, hi))
+            case If(cond) | While(cond):
+                found |= names_in(cond)
+    return found
+
+
+def names_in(expr: object) -> set[str]:
+    return {n.name if isinstance(n, Var) else n.array for n in walk(expr) if isinstance(n, (Var, Load))}
+
+
+def _target(assign: Assign) -> str:
+    return assign.target.name if isinstance(assign.target, Var) else assign.target.array
+
+
+MOST_OWN_BYTES = 4096
+"""Of a local array that every thread has for itself: so much memory times all the threads a GPU runs is 1 GB."""
+
+
+def own_bytes(local: Local) -> int | None:
+    """The size of a local array, None where it is not constant.
+
+    >>> own_bytes(Local("h", "float32", (Const(3), Const(5))))
+    60
+    """
+    total = 1 if local.dtype == "bool" else int(local.dtype.lstrip("uintfloa")) // 8
+    for extent in local.shape:
+        if not isinstance(extent, Const):
+            return None
+        total *= int(extent.value)
+    return total
+
+
+def ownable(local: Local) -> bool:
+    """A local array of which every thread can have its own."""
+    size = own_bytes(local) if local.shape else None
+    return size is not None and size <= MOST_OWN_BYTES
+
+
+def owned(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
+    """Of the ``arrays``, those that are used in ``body`` only inside loops which own them; ``around`` are owned by one
+    of the loops around."""
+    left = set(arrays) & names(body)
+    return left - (_outside_owners(tuple(body)) - set(around)) if left else left
+
+
+def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
+    """What is named outside loops that own it."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case Loop(_, lo, hi, inner):
+                found |= names_in((lo, hi)) | (_outside_owners(inner) - set(stmt.own))
+            case While(cond, inner):
+                found |= names_in(cond) | _outside_owners(inner)
+            case If(cond, then, other):
+                found |= names_in(cond) | _outside_owners((*then, *other))
+            case Assign():
+                found |= names((stmt,))
+    return found
+
+
+def idle(assign: Assign, loop: Loop) -> bool:
+    """Of all iterations of ``loop`` only the last leaves anything of ``assign``, and none of them uses it.
+
+    >>> from looptune.ir.nodes.nodes import Bin, Const
+    >>> i, t, s = Var("i"), Var("t"), Var("s")
+    >>> last, total = Assign(t, i), Assign(s, Bin("+", s, i))
+    >>> idle(last, Loop("i", Const(0), Var("n"), (last,))), idle(total, Loop("i", Const(0), Var("n"), (total,)))
+    (True, False)
+    """
+    changed = {loop.var} | written(loop.body)
+    index = assign.target.index if isinstance(assign.target, Load) else ()
+    return not names_in(index) & changed and _target(assign) not in read(loop.body)
+
+
+def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
+    """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
+
+    >>> from looptune.ir.nodes.nodes import Const
+    >>> t, n = Var("t"), Var("n")
+    >>> maybe = Loop("i", Const(0), n, (Assign(t, Const(1)),))
+    >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")
+    (True, False)
+    """
+    return name not in read_first(block) and name in names(block)
+
+
+def read_first(block: tuple[Stmt, ...]) -> set[str]:
+    """The names that some pass over ``block`` may read before it is sure to have assigned them."""
+    return _first_uses(block)[0]
+
+
+def _first_uses(block: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
+    """What may be read first, and what is surely written first."""
+    first_read: set[str] = set()
+    first_written: set[str] = set()
+    for stmt in block:
+        match stmt:
+            case Assign(target, value):
+                index = target.index if isinstance(target, Load) else ()
+                first_read |= names_in((value, index)) - first_written
+                if isinstance(target, Var) and target.name not in first_read:
+                    first_written.add(target.name)
+            case Loop(_, lo, hi, body):
+                first_read |= (names_in((lo, hi)) | read_first(body)) - first_written
+            case If(cond, then, other):
+                (a, yes), (b, no) = _first_uses(then), _first_uses(other)
+                first_read |= (names_in(cond) | a | b) - first_written
+                first_written |= (yes & no) - first_read
+            case While():
+                first_read |= names((stmt,)) - first_written
+    return first_read, first_written
+
+
+def declared(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
+    """Of the ``candidates``, all private to ``block``, those whose smallest block is this one, not one inside."""
+    inside = [(s, names((s,))) for s in block] if candidates else []
+    users = {name: [s for s, used in inside if name in used] for name in candidates}
+    return {name for name, where in users.items() if len(where) != 1 or not _fits(where, name)}
+
+
+def _fits(users: list[Stmt], name: str) -> bool:
+    match users[0]:
+        case Loop(_, lo, hi, body):
+            return name not in names_in((lo, hi)) and (begins_with_write(body, name) or bool(owned(users, {name})))
+        case If(cond, then, other):
+            inside = [b for b in (then, other) if name in names(b)]
+            private = all(begins_with_write(b, name) or bool(owned(b, {name})) for b in inside)
+            return name not in names_in(cond) and private
+        case _:
+            return False
+
+
+def extent_names(array: Array | Local) -> set[str]:
+    """The parameters that the strides of an array are computed from: every extent but the first."""
+    return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}

@@ -1,0 +1,284 @@
+"""Bounds that are known from the ranges of the loops around, where sizes are constants.
+
+    for o in 0..64: for k in 16*o .. min(16*o + 16, 1024)     ==>     for k in 16*o .. 16*o + 16
+    for i in 0..8: if (i < 8) S                               ==>     for i in 0..8: S
+
+An expression lies between the least and the greatest value of its terms, each loop variable between its bounds. Of
+sizes that are no constants it is told whether a loop runs:
+
+    for o in 0..(n + 15) / 16: for k in 16*o .. min(16*o + 16, n)      o <= (n + 15) / 16 - 1, so that n - 16*o >= 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from math import inf
+from typing import Any
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.rewrite import rewrite, walk, walk_stmts
+from looptune.ir.simplify import fits, fold, keeps_index, truth
+
+Range = tuple[int, int]
+"""The least and the greatest value."""
+
+
+Terms = tuple[dict[Expr, int], int]
+
+
+def linear(e: Expr) -> Terms:
+    """``e`` as a sum of integer multiples of atoms, and a constant.
+
+    >>> linear(Bin("+", Bin("*", Const(2), Var("i")), Const(1)))
+    ({Var(name='i', dtype='int32'): 2}, 1)
+    """
+    match e:
+        case Const(int(value)):
+            return {}, value
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
+            return linear(arg)
+        case Bin("+" | "-" as op, lhs, rhs):
+            (a, c), (b, d) = linear(lhs), linear(rhs)
+            sign = 1 if op == "+" else -1
+            total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
+            return {t: k for t, k in total.items() if k}, c + sign * d
+        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+            terms, constant = linear(x)
+            return {t: k * v for t, v in terms.items() if k * v}, k * constant
+    return {e: 1}, 0
+
+
+def apart(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Indices of one array that are never the same: a subscript of one is that of the other and a constant."""
+    differences = (linear(Bin("-", x, y)) for x, y in zip(a, b, strict=True))
+    return any(constant and not terms for terms, constant in differences)
+
+
+def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
+    """``known`` are the ranges of variables around."""
+    env = {} if known is None else known
+    return tuple(_statement(s, env) for s in body)
+
+
+def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
+    match stmt:
+        case Loop(_, lo, hi, body):
+            loop = replace(stmt, lo=_decided(lo, env), hi=_decided(hi, env))
+            inner = inside(loop, env)
+            return _in_step(loop, narrowed(body, inner))
+        case If(cond, then, other):
+            return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
+        case While(_, body):
+            inner = {k: v for k, v in env.items() if k not in written(body)}
+            return replace(stmt, body=narrowed(body, inner))
+        case Assign(target, value):
+            return replace(stmt, target=_decided(target, env), value=_decided(value, env))
+
+
+def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+    """The loop with ``body``, whose statements are those of its own one by one, and what it reduces then."""
+    now: dict[Var | Load, list[Var | Load]] = {}
+    if loop.reduces:
+        for before, after in zip(walk_stmts(loop.body), walk_stmts(body), strict=True):
+            if isinstance(before, Assign) and isinstance(after, Assign):
+                now.setdefault(before.target, []).append(after.target)
+    reduces = (replace(r, target=target) for r in loop.reduces for target in now[r.target])
+    return replace(loop, body=body, reduces=tuple(dict.fromkeys(reduces)))
+
+
+def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
+    """The ranges in the loop's body."""
+    inner = {k: v for k, v in env.items() if k != loop.var and k not in written(loop.body)}
+    first, last = between(loop.lo, env), between(loop.hi, env)
+    if first is not None and last is not None and first[0] < last[1]:
+        inner[loop.var] = (first[0], last[1] - 1)
+    return inner
+
+
+def runs(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
+    """It has an iteration whenever it is reached. ``around``: the ``steady`` loops that it is in, outermost first."""
+    return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
+
+
+def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
+    """The condition that it has one; None where it always does in the loops ``around``, outermost first."""
+    known = [f for f in around if steady(f)]
+    if runs(loop, reduce(lambda env, f: inside(f, env), known, {}), known):
+        return None
+    match loop.lo, loop.hi:
+        case Const(lo), Const(hi):
+            return Const(int(lo < hi))
+    return Bin("<", loop.lo, loop.hi)
+
+
+def harmless(e: Expr) -> bool:
+    """It has a value whatever its variables are."""
+    divisors = (n.rhs for n in walk(e) if isinstance(n, Bin) and n.op in ("/", "%"))
+    return all(isinstance(d, Const) and d.value not in (0, -1) for d in divisors)
+
+
+def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]) -> bool:
+    if not (never_wraps(hi) and never_wraps(lo)):
+        return False
+    apart = difference(hi, lo, env)
+    return (apart is not None and apart[0] >= 1) or _lowest(_differing(hi, lo), around) >= 1
+
+
+def _ends(e: Expr, op: str) -> Iterator[Expr]:
+    """What ``e`` is the least of, for ``min``, or the greatest."""
+    match e:
+        case Bin(made, lhs, rhs) if made == op:
+            yield from _ends(lhs, op)
+            yield from _ends(rhs, op)
+        case _:
+            yield e
+
+
+def steady(loop: Loop) -> bool:
+    """Its variable and its bounds are in the whole body what they are at its begin."""
+    named = {loop.var} | names_in((loop.lo, loop.hi))
+    loads = any(isinstance(n, Load) for bound in (loop.lo, loop.hi) for n in walk(bound))
+    return not loads and not named & written(loop.body)
+
+
+def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
+    """What a sum is at least in any iteration of these loops, whatever the sizes are; -inf where that is not known.
+
+    From the innermost loop to the outermost its variable gives way to one of its bounds.
+    """
+    terms, constant = sum_of
+    if not terms:
+        return constant
+    if not around:
+        return -inf
+    *outer, loop = around
+    of = next((t for t in terms if isinstance(t, Var) and t.name == loop.var), None)
+    if of is None:
+        return _lowest(sum_of, outer)
+    rest = {t: k for t, k in terms.items() if t != of}, constant
+    limits = _from_below(loop) if terms[of] > 0 else _from_above(loop, outer, -terms[of])
+    return max((_lowest(_plus(rest, limit, terms[of]), outer) for limit in limits), default=-inf)
+
+
+def _from_below(loop: Loop) -> Iterator[tuple[Terms, int]]:
+    """What the variable is not less than, and divided by what."""
+    yield from ((linear(lo), 1) for lo in _ends(loop.lo, "max") if never_wraps(lo))
+
+
+def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tuple[Terms, int]]:
+    """What the variable is not more than, and divided by what: a divisor of ``factor``, so that nothing is rounded."""
+    for hi in _ends(loop.hi, "min"):
+        match _bare(hi):
+            case Bin("/", x, Const(int(d))) if d > 0 and factor % d == 0 and never_wraps(x):
+                # Of a loop from 0 or more that runs, x / d is 1 at least, and rounded down.
+                if _lowest(linear(loop.lo), outer) >= 0:
+                    terms, constant = linear(x)
+                    yield (terms, constant - d), d
+            case end if never_wraps(end):
+                terms, constant = linear(end)
+                yield (terms, constant - 1), 1
+
+
+def _bare(e: Expr) -> Expr:
+    match e:
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype) and never_wraps(e):
+            return _bare(arg)
+    return e
+
+
+def _plus(a: Terms, limit: tuple[Terms, int], factor: int) -> Terms:
+    """``a`` and ``factor`` times a limit."""
+    (p, c), ((q, d), divisor) = a, limit
+    total = {t: p.get(t, 0) + factor // divisor * q.get(t, 0) for t in (*p, *q)}
+    return {t: k for t, k in total.items() if k}, c + factor // divisor * d
+
+
+def _decided(e: Any, env: Mapping[str, Range]) -> Any:
+    """``e`` without choices that the ranges make."""
+
+    def rule(n: Any) -> Any:
+        match n:
+            case Bin("min" | "max" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
+                apart = difference(lhs, rhs, env)
+                if apart is not None and (apart[1] <= 0 or apart[0] >= 0):
+                    return lhs if (apart[1] <= 0) == (op == "min") else rhs
+            case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
+                return _compared(op, difference(lhs, rhs, env), n)
+            case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
+                return truth(rest) if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
+            case Var(name, dtype) if name in env and env[name][0] == env[name][1]:
+                return Const(env[name][0], dtype)
+            case Bin() | Un() | Cast():
+                return fold(n)
+        return None
+
+    return rewrite(rule, e) if env else e
+
+
+def never_wraps(e: Expr) -> bool:
+    """Nothing in it wraps around, and no conversion in it changes a value."""
+    return all(
+        n.dtype in ("int32", "int64") and not (isinstance(n, Cast) and (n.dtype, n.arg.dtype) == ("int32", "int64"))
+        for n in walk(e)
+        if isinstance(n, (Var, Const, Bin, Cast, Load, Un))
+    )
+
+
+def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
+    """1 or 0 where the difference of the two sides says so."""
+    if apart is None:
+        return None
+    least, most = apart
+    always = {"<": most < 0, "<=": most <= 0, ">": least > 0, ">=": least >= 0}[op]
+    never = {"<": least >= 0, "<=": least > 0, ">": most <= 0, ">=": most < 0}[op]
+    return Const(int(always), n.dtype) if always or never else None
+
+
+def difference(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
+    """The range of ``a - b``; None where it is not known."""
+    return _sum(*_differing(a, b), env)
+
+
+def _differing(a: Expr, b: Expr) -> Terms:
+    """``a - b``."""
+    return _plus(linear(a), (linear(b), 1), -1)
+
+
+def between(e: Expr, env: Mapping[str, Range]) -> Range | None:
+    """The range of ``e``; None where it is not known."""
+    match e:
+        case Const(int(value)):
+            return value, value
+        case Var(name):
+            return env.get(name)
+        case Cast(_, arg) if never_wraps(e):
+            return between(arg, env)
+        case Bin("min" | "max" as op, lhs, rhs):
+            return _either(min if op == "min" else max, between(lhs, env), between(rhs, env))
+        case Bin("/", x, Const(int(k))) if k > 0:
+            inside = between(x, env)
+            return None if inside is None or inside[0] < 0 else (inside[0] // k, inside[1] // k)
+        case Bin("+" | "-" | "*"):
+            terms, constant = linear(e)
+            found = None if terms == {e: 1} else _sum(terms, constant, env)
+            wrapped = found is not None and not never_wraps(e) and not all(fits(end, e.dtype) for end in found)
+            return None if wrapped else found
+    return None
+
+
+def _either(of: Any, a: Range | None, b: Range | None) -> Range | None:
+    return None if a is None or b is None else (of(a[0], b[0]), of(a[1], b[1]))
+
+
+def _sum(terms: Mapping[Expr, int], constant: int, env: Mapping[str, Range]) -> Range | None:
+    least = most = constant
+    for term, factor in terms.items():
+        inside = between(term, env)
+        if inside is None:
+            return None
+        ends = sorted(factor * end for end in inside)
+        least, most = least + ends[0], most + ends[1]
+    return least, most

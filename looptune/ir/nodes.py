@@ -1,0 +1,272 @@
+"""The loop IR: one immutable tree for C loop nests over dense arrays.
+
+    Codelet = parameters (Array | Scalar), locals, body, directives
+    Stmt    = Assign | Loop | While | If
+    Expr    = Const | Var | Load | Bin | Un | Call | Select | Cast
+
+Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic
+conversions are explicit ``Cast`` nodes: both operands of a ``Bin`` have one dtype, an ``Assign``'s
+value has its target's. Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on
+integers truncate, as in C; signed integers wrap. A ``Cast`` to "bool" asks whether its operand is not zero.
+
+``Loop`` is half open: ``var = lo, lo + step, ... < hi`` with ``step >= 1``; no loop rebinds a name
+bound around it. Scalars are ``Var``: loop variables, scalar parameters and locals, distinct names.
+Equality is structural and ignores spans, so ``before == after`` is a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from looptune.core.source import NOWHERE, Span
+
+Mode = Literal["auto", "parallel", "sequential", "thread"]
+"""auto: the analysis decides · parallel: run by threads · sequential: one iteration after the other ·
+thread: parallel, but kept inside the thread (the strips of a tiled parallel loop)."""
+
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
+
+BLOCK = (32, 8)
+"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    value: int | float
+    dtype: str = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    name: str
+    dtype: str = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Node):
+    """``array[index]...``: one element; as an ``Assign`` target, the element written."""
+
+    array: str
+    index: tuple[Expr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bin(Node):
+    """op: ``+ - * / % & | ^ << >> min max`` and the COMPARISONS."""
+
+    op: str
+    lhs: Expr
+    rhs: Expr
+
+    @property
+    def dtype(self) -> str:
+        return "int32" if self.op in COMPARISONS else self.lhs.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Un(Node):
+    """op: ``- ! ~``."""
+
+    op: str
+    arg: Expr
+
+    @property
+    def dtype(self) -> str:
+        return "int32" if self.op == "!" else self.arg.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A math.h function by its double name (``sqrt``, ``pow``, ``fabs``, ...); dtype says which variant."""
+
+    fn: str
+    args: tuple[Expr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """``cond ? then : other``. ``smooth``: no NaN is compared, so that it may be computed as a minimum or a maximum."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+    smooth: bool = field(default=False, kw_only=True, compare=False)
+
+    @property
+    def dtype(self) -> str:
+        return self.then.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    dtype: str
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Arg(Node):
+    """One argument of a directive: ``split`` is key, ``4`` is values, ``i:4`` and ``reduce(+:S)`` are both."""
+
+    key: str
+    values: tuple[int | str | Arg, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Directive(Node):
+    """``#pragma hmppcg NAME ARGS``, as written; transforms give it its meaning."""
+
+    name: str
+    args: tuple[Arg, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """``target = value``; ``x op= e`` is ``x = x op e``.
+
+    ``name`` is the original statement and ``at`` its original iteration vector as expressions of the
+    loop variables around it: rewriting substitutes into both, so any tree says which instance it runs.
+    ``directives`` are the ``cut``s before it, as on an ``If``.
+    """
+
+    target: Var | Load
+    value: Expr
+    name: str = field(default="", kw_only=True, compare=False)
+    at: tuple[Expr, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced(Node):
+    """``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
+
+    op: str
+    target: Var | Load
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """``number`` is its place in the codelet's text, from 1; 0 for a loop a transform made.
+
+    Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
+
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its
+    threads takes at most so many; 0: as many as the compiler likes. ``bounds``: what it is told of the block, see
+    ``plans.Kernel``. ``vectors``: they access neighbours at once. ``raster``: its blocks take strips of so many rows of
+    the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
+    ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
+    where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
+
+    ``reduces`` is what the iterations of a parallel loop accumulate into together; nothing else in them touches it.
+    ``axis`` is the dimension of the grid that the loop was asked to have, "" where the nest decides; along z a block
+    has one iteration, and so it has of the "parts" of sums; those of a "team" loop are shared by the threads of one
+    block. ``parts``: so many blocks share the iterations of a loop that reduces, each making a part of the sums.
+    ``staged`` are the arrays whose tiles a block copies to shared memory before it runs the loop, ``buffers`` how many
+    of each there are: all but one are filled for later iterations of the loop around. In tiles of ``turned`` arrays
+    columns lie side by side; ``copies`` of its iterations are written out in one, 0: as many as one load reads.
+    ``own`` are the local arrays of which each iteration has one of its own: nothing they hold goes from one iteration
+    to another.
+    ``overlap``: of a sequential loop so many iterations are one launch on a GPU, each block of which takes a tile of
+    the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
+    ``persistent``: of a sequential loop all launches are one on a GPU, so many blocks a multiprocessor, which wait for
+    each other after each; 0: the host launches them.
+    ``regroups``: the terms of the sums in it may be added up in other groups, see ``transforms.regrouped``.
+    """
+
+    var: str
+    lo: Expr
+    hi: Expr
+    body: tuple[Stmt, ...]
+    step: int = 1
+    mode: Mode = "auto"
+    number: int = field(default=0, kw_only=True, compare=False)
+    piece: int = field(default=0, kw_only=True, compare=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    dtype: str = field(default="int32", kw_only=True)
+    block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
+    registers: int = field(default=0, kw_only=True, compare=False)
+    bounds: int = field(default=0, kw_only=True, compare=False)
+    vectors: bool = field(default=False, kw_only=True, compare=False)
+    raster: int = field(default=0, kw_only=True, compare=False)
+    packs: bool = field(default=False, kw_only=True, compare=False)
+    shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
+    counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
+    reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
+    axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
+    parts: int = field(default=1, kw_only=True)
+    staged: tuple[str, ...] = field(default=(), kw_only=True)
+    buffers: int = field(default=1, kw_only=True)
+    turned: tuple[str, ...] = field(default=(), kw_only=True)
+    copies: int = field(default=0, kw_only=True)
+    own: tuple[str, ...] = field(default=(), kw_only=True)
+    overlap: tuple[int, ...] = field(default=(), kw_only=True)
+    regroups: bool = field(default=False, kw_only=True)
+    persistent: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class While(Node):
+    cond: Expr
+    body: tuple[Stmt, ...]
+    number: int = field(default=0, kw_only=True, compare=False)
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    cond: Expr
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...] = ()
+    directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Node):
+    """A parameter of dense, row-major storage. An extent of None (first only) is not declared (``double *x``)."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr | None, ...]
+    io: Literal["in", "out", "inout"] = "inout"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Node):
+    """A parameter passed by value."""
+
+    name: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local(Node):
+    """A variable of the codelet's own: a scalar where ``shape`` is empty. Initialisers are ``Assign``s.
+
+    An array declared inside a loop is here as well, and in the ``own`` of the loop.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Codelet(Node):
+    name: str
+    params: tuple[Array | Scalar, ...]
+    locals: tuple[Local, ...]
+    body: tuple[Stmt, ...]
+    label: str = ""
+    directives: tuple[Directive, ...] = field(default=(), compare=False, repr=False)
+
+
+Expr = Const | Var | Load | Bin | Un | Call | Select | Cast
+Stmt = Assign | Loop | While | If

@@ -1,0 +1,221 @@
+"""How many floating-point operations a codelet does at given sizes: what GFLOP/s are counted from.
+
+Additions, subtractions, multiplications, divisions and math functions of the original loops, one each. In a sum
+``x += a * e`` a factor that no loop around changes can be taken out of the sum and is not counted, so that
+``C += alpha * A * B`` counts two, as everyone counts it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Select, Stmt, Un, Var, While
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+
+LARGEST = 2_000_000
+"""Iterations looked at side by side, where inner bounds or conditions depend on them, before giving up."""
+
+EXACT = 2.0**62
+"""Products beyond this are not made in 64 bits."""
+
+Cost = Callable[[Assign], int]
+
+
+def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
+    """The operations of one run, None where it depends on data or takes too long to count."""
+    changed = written(body)
+    try:
+        return _run(body, sizes, lambda assign: operations(assign, changed))
+    except (OfData, _TooMany):
+        return None
+
+
+def statements(body: Sequence[Stmt], sizes: Mapping[str, int], limit: int) -> int | None:
+    """The assignments of one run, or ``limit`` where there are more to look at; None where it depends on data."""
+    try:
+        return min(limit, _run(body, sizes, lambda _: 1))
+    except _TooMany:
+        return limit
+    except OfData:
+        return None
+
+
+class OfData(Exception):
+    """A value depends on data."""
+
+
+class _TooMany(Exception):
+    """More iterations than are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Places in the nest, each with the values of names there and how many times a run comes by: arrays of one length.
+    Those that inner bounds and conditions cannot tell apart are one."""
+
+    env: Mapping[str, np.ndarray]
+    times: np.ndarray
+
+    def at(self, places: np.ndarray, **more: np.ndarray) -> _Points:
+        """Some of them, by number or by whether."""
+        return _Points({name: values[places] for name, values in self.env.items()} | more, self.times[places])
+
+    def alike(self, names: Collection[str]) -> _Points:
+        """One for all that have the same values of these."""
+        env = {name: values for name, values in self.env.items() if name in names}
+        key, spans = np.zeros(len(self.times), np.int64), 1.0
+        for values in env.values():
+            least, span = values.min(), int(values.max() - values.min()) + 1
+            spans *= span
+            key = key * span + (values - least)
+        if spans > EXACT:
+            return _Points(env, self.times)
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        times = np.zeros(len(first), self.times.dtype)
+        np.add.at(times, which, self.times)
+        return _Points({name: values[first] for name, values in env.items()}, times)
+
+
+def _run(body: Sequence[Stmt], sizes: Mapping[str, int], cost: Cost) -> int:
+    once = _Points({name: np.array([size], np.int64) for name, size in sizes.items()}, np.array([1], np.int64))
+    return _block(body, once, cost)
+
+
+def _block(body: Sequence[Stmt], points: _Points, cost: Cost) -> int:
+    if not points.times.size:
+        return 0
+    apart = points.alike(_asked(body))
+    return sum(_stmt(s, apart, cost) for s in body)
+
+
+def _stmt(stmt: Stmt, points: _Points, cost: Cost) -> int:
+    match stmt:
+        case Assign():
+            return cost(stmt) * int(points.times.sum())
+        case Loop(var, lo, hi, body, step):
+            first, last = _values(lo, points), _values(hi, points)
+            trips = np.maximum(-((first - last) // step), 0)
+            if var not in _asked(body):
+                runs = points.at(trips > 0)
+                return _block(body, _Points(runs.env, _product(runs.times, trips[trips > 0])), cost)
+            if trips.sum() > LARGEST:
+                raise _TooMany
+            which = np.repeat(np.arange(trips.size), trips)
+            number = np.arange(which.size) - np.repeat(np.cumsum(trips) - trips, trips)
+            return _block(body, points.at(which, **{var: first[which] + step * number}), cost)
+        case If(cond, then, other):
+            holds = _values(cond, points) != 0
+            return _block(then, points.at(holds), cost) + _block(other, points.at(~holds), cost)
+        case While():
+            raise OfData
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.size and float(a.max()) * float(b.max()) > EXACT:
+        return a.astype(object) * b.astype(object)
+    return a * b
+
+
+def _asked(body: Sequence[Stmt]) -> set[str]:
+    """The names in bounds and conditions: what the number of operations depends on."""
+    found: set[str] = set()
+    for node in walk(tuple(body)):
+        match node:
+            case Loop(_, lo, hi):
+                found |= names_in((lo, hi))
+            case If(cond):
+                found |= names_in(cond)
+    return found
+
+
+def _values(e: Expr, points: _Points) -> np.ndarray:
+    """An integer expression at each of the points."""
+    return np.broadcast_to(evaluate(e, points.env), points.times.shape)
+
+
+def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An integer expression of names that have many values at once; shapes are broadcast. OfData where it is none."""
+    match e:
+        case Const(v):
+            return np.asarray(int(v), np.int64)
+        case Var(name) if name in env:
+            return env[name]
+        case Cast(_, arg):
+            return evaluate(arg, env)
+        case Un(op, arg) if op in ("-", "!", "~"):
+            of = evaluate(arg, env)
+            return -of if op == "-" else ~of if op == "~" else (of == 0).astype(np.int64)
+        case Select(cond, then, other):
+            return np.where(evaluate(cond, env) != 0, evaluate(then, env), evaluate(other, env))
+        case Bin(op, lhs, rhs) if op in _OPERATIONS:
+            return np.asarray(_OPERATIONS[op](evaluate(lhs, env), evaluate(rhs, env))).astype(np.int64)
+    raise OfData
+
+
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """C's, toward zero."""
+    if not b.all():
+        raise OfData
+    return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+
+
+_OPERATIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<<": operator.lshift, ">>": operator.rshift, "min": np.minimum, "max": np.maximum, "&&": np.logical_and,
+    "||": np.logical_or, "/": _quotient, "%": lambda a, b: a - b * _quotient(a, b),
+}  # fmt: skip
+
+
+def operations(assign: Assign, changed: Collection[str]) -> int:
+    """``changed``: what loops set, which is no factor to be taken out."""
+    total = sum(_costs(n) for n in walk(assign.value))
+    match _plain(assign.value):
+        case Bin("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
+            return total - _factors(_plain(rhs), changed)
+    return total
+
+
+def is_operation(n: object) -> bool:
+    return _costs(n) > 0
+
+
+def _costs(n: object) -> int:
+    match n:
+        case Bin("+" | "-" | "*" | "/", lhs):
+            return int(not is_integer(lhs.dtype))
+        case Call(_, _, dtype):
+            return int(not is_integer(dtype))
+    return 0
+
+
+def _factors(e: Expr, changed: Collection[str]) -> int:
+    """The constant factors of a product."""
+    match e:
+        case Bin("*", lhs, rhs):
+            return sum(_is_factor(x, changed) + _factors(x, changed) for x in (_plain(lhs), _plain(rhs)))
+    return 0
+
+
+def _is_factor(e: Expr, changed: Collection[str]) -> bool:
+    match e:
+        case Var(name):
+            return name not in changed and not is_integer(e.dtype)
+        case Const():
+            return not is_integer(e.dtype)
+    return False
+
+
+def _plain(e: Expr) -> Expr:
+    match e:
+        case Cast(_, arg):
+            return _plain(arg)
+        case Un("-", arg):
+            return _plain(arg)
+    return e

@@ -1,0 +1,180 @@
+"""The one way to change a tree: a rule, applied bottom up, that returns None to keep a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Un, Var, While
+from looptune.ir.simplify import fold
+
+Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
+N = TypeVar("N", bound=Node)
+
+
+@cache
+def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
+    """The fields of a node class that can hold nodes, and whether each is a tuple; spans and directives are kept."""
+    plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str")
+    held = (f for f in fields(cls) if f.name not in ("span", "directives") and not str(f.type).startswith(plain))
+    return tuple((f.name, str(f.type).startswith("tuple")) for f in held)
+
+
+def map_children(rule: Callable[[Node], Any], node: N) -> N:
+    """``node`` with ``rule`` applied to each child; the same object when nothing changed.
+
+    Where a child sits in a tuple, ``rule`` may return a tuple, which is spliced in.
+    """
+    changed: dict[str, Any] = {}
+    kind: Any = type(node)
+    for name, many in _children(kind):
+        old = getattr(node, name)
+        new: Any = _mapped(rule, old) if many else old if old is None else rule(old)
+        if new is not old:
+            changed[name] = new
+    return replace(node, **changed) if changed else node
+
+
+def _mapped(rule: Callable[[Any], Any], old: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``rule`` applied to each node of a tuple; the same object when nothing changed."""
+    out: list[Any] = []
+    same = True
+    for child in old:
+        new = child if child is None else rule(child)
+        same = same and new is child
+        if isinstance(new, tuple):
+            out.extend(new)
+        else:
+            out.append(new)
+    return old if same else tuple(out)
+
+
+def map_blocks(rule: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]], stmt: Stmt) -> Stmt:
+    """The statement with ``rule`` applied to each block it holds, in textual order; the same where nothing changed."""
+    match stmt:
+        case Loop(body=body) | While(body=body):
+            new = rule(body)
+            return stmt if _same(new, body) else replace(stmt, body=new)
+        case If(_, then, other):
+            yes, no = rule(then), rule(other)
+            return stmt if _same((*yes, *no), (*then, *other)) else replace(stmt, then=yes, other=no)
+        case Assign():
+            return stmt
+
+
+def _same(new: tuple[Node, ...], old: tuple[Node, ...]) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
+
+
+def rewrite(rule: Rule, node: Any) -> Any:
+    """Apply ``rule`` once to every node, children first. ``node`` may be a tuple of nodes.
+
+    The rule returns None (keep), a node (replace) or a tuple (splice); untouched subtrees stay the same object.
+    """
+
+    def visit(n: Node) -> Any:
+        whole = map_children(visit, n)
+        new = rule(whole)
+        return whole if new is None else new
+
+    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+
+
+def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``rewrite`` for a rule that leaves expressions alone, which are most of a tree."""
+
+    def visit(stmt: Stmt) -> Any:
+        whole = map_blocks(lambda block: _mapped(visit, block), stmt)
+        new = rule(whole)
+        return whole if new is None else new
+
+    return _mapped(visit, body)
+
+
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """What all has to hold for the condition to hold, in the order in which C asks for it."""
+    match cond:
+        case Bin("&&", lhs, rhs):
+            return (*conjuncts(lhs), *conjuncts(rhs))
+    return (cond,)
+
+
+def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
+    """Replace each ``Var`` named in ``env``, folding the constants this makes.
+
+    >>> substitute(Bin("+", Var("i"), Const(1)), {"i": Const(2)})
+    Const(value=3, dtype='int32')
+    """
+
+    def visit(n: Node) -> Any:
+        match n:
+            case Const():
+                return n
+            case Var(name):
+                return env.get(name, n)
+            case Bin(op, lhs, rhs):
+                a, b = visit(lhs), visit(rhs)
+                return n if a is lhs and b is rhs else fold(Bin(op, a, b, span=n.span))
+            case Load(array, index, dtype):
+                at = tuple(map(visit, index))
+                return n if _same(at, index) else Load(array, at, dtype, span=n.span)
+            case Un() | Cast():
+                return fold(map_children(visit, n))
+        return map_children(visit, n)
+
+    if not env:
+        return node
+    return _mapped(visit, node) if isinstance(node, tuple) else visit(node)
+
+
+@cache
+def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What ``walk`` goes through, the last field first: not ``at``, ``shown`` and ``reduces``."""
+    found = [name for name, _ in reversed(_children(cls)) if name not in ("at", "shown", "reduces")]
+    if len(found) == 1:
+        only = attrgetter(*found)
+        return lambda node: (only(node),)
+    return attrgetter(*found) if found else None
+
+
+def walk(node: Any) -> Iterator[Node]:
+    """Every node of a tree (or tuple of trees), parents first, in textual order; directives are not part of it."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, tuple):
+            stack.extend(reversed(here))
+        elif here is not None:
+            yield here
+            kind: Any = type(here)
+            parts = _parts(kind)
+            if parts is not None:
+                stack.extend(parts(here))
+
+
+def walk_stmts(body: Stmt | tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements among what ``walk`` gives, without going through their expressions."""
+    stack: list[Stmt | tuple[Stmt, ...]] = [body]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, tuple):
+            stack.extend(reversed(here))
+            continue
+        yield here
+        match here:
+            case Loop(body=inner) | While(body=inner):
+                stack.append(inner)
+            case If(_, then, other):
+                stack += (other, then)
+
+
+def directly(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements that are in no loop inside."""
+    for stmt in body:
+        yield stmt
+        match stmt:
+            case If(_, then, other):
+                yield from directly((*then, *other))

@@ -1,0 +1,238 @@
+"""Integer expressions made small: constants folded, ``x + 0``, ``x * 1``, ``(x + 1) + 1`` removed.
+
+Only integers are touched: a float expression keeps every operation, because rounding is part of its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from looptune.ir.nodes import COMPARISONS, Bin, Cast, Const, Expr, Select, Un
+
+_BITS = {
+    "bool": 1, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64,
+}  # fmt: skip
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype in _BITS
+
+
+def wrap(value: int, dtype: str) -> int:
+    """``value`` as C stores it in ``dtype``: two's complement, and in a bool whether it is not zero.
+
+    >>> wrap(2**31, "int32"), wrap(-1, "uint8"), wrap(256, "bool")
+    (-2147483648, 255, 1)
+    """
+    if dtype == "bool":
+        return int(value != 0)
+    if -128 <= value <= 127 and (value >= 0 or dtype.startswith("i")):
+        return value
+    bits = _BITS[dtype]
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.startswith("i") and value >> (bits - 1) else value
+
+
+def fits(value: int, dtype: str) -> bool:
+    """``value`` is one of the integer type.
+
+    >>> fits(255, "uint8"), fits(2**31, "int32")
+    (True, False)
+    """
+    return wrap(value, dtype) == value
+
+
+def overflows_never(dtype: str) -> bool:
+    """A sum or a product of the integer type is that of the numbers: of a signed type, whose overflow C leaves
+    undefined, while those of unsigned ones wrap. Of types narrower than int, C has none."""
+    return dtype in ("int32", "int64")
+
+
+def truth(e: Expr) -> Expr:
+    """1 where ``e`` is not zero, else 0."""
+    match e:
+        case Bin(op) if op in COMPARISONS:
+            return e
+        case Un("!"):
+            return e
+        case Const(value, dtype) if is_integer(dtype):
+            return Const(int(value != 0), span=e.span)
+    return Bin("!=", e, Const(0, e.dtype), span=e.span)
+
+
+def widens(dtype: str, of: str) -> bool:
+    """Every value of the integer type ``of`` is one of the integer type ``dtype``."""
+    if not (is_integer(dtype) and is_integer(of)):
+        return False
+    if "bool" in (dtype, of):
+        return of == "bool"
+    bits, of_bits = int(dtype.lstrip("uint")), int(of.lstrip("uint"))
+    return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
+
+
+def keeps_index(to: str, of: str) -> bool:
+    """A cast of an index or a bound from the type ``of`` changes no value: of 32 bits or more because ints hold the
+    places that they are used for, of fewer only where every value fits.
+
+    >>> keeps_index("int64", "int32"), keeps_index("int32", "int64"), keeps_index("uint8", "int32")
+    (True, True, False)
+    """
+    if not (is_integer(to) and is_integer(of)):
+        return False
+    same = to.startswith("u") == of.startswith("u")
+    return _BITS[to] >= 32 or (_BITS[to] >= _BITS[of] if same else of.startswith("u") and _BITS[to] > _BITS[of])
+
+
+def truncdiv(a: int, b: int) -> int:
+    """C's integer division: toward zero.
+
+    >>> truncdiv(-7, 2), truncdiv(7, -2)
+    (-3, -3)
+    """
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def evaluate(op: str, a: int, b: int) -> int | None:
+    """``a op b`` on C integers, None where C leaves it undefined."""
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return truncdiv(a, b) if b else None
+        case "%":
+            return a - b * truncdiv(a, b) if b else None
+        case "min":
+            return min(a, b)
+        case "max":
+            return max(a, b)
+        case "<":
+            return int(a < b)
+        case "<=":
+            return int(a <= b)
+        case ">":
+            return int(a > b)
+        case ">=":
+            return int(a >= b)
+        case "==":
+            return int(a == b)
+        case "!=":
+            return int(a != b)
+        case "&&":
+            return int(bool(a and b))
+        case "||":
+            return int(bool(a or b))
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case "<<":
+            return a << b if 0 <= b < 64 else None
+        case ">>":
+            return a >> b if 0 <= b < 64 else None
+    raise AssertionError(f"unknown operator {op}")
+
+
+def fold(e: Expr) -> Expr:
+    """One node simplified, its children being simple already; the same object when nothing applies."""
+    match e:
+        case Bin(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
+            return e
+        case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
+            value = evaluate(op, int(a), int(b))
+            return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
+        case Bin("==", Bin("+", Bin("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c))) if (
+            a and (c - b) % a and overflows_never(total.dtype)
+        ):
+            return Const(0, span=e.span)
+        case Bin("==", Bin("*", Const(int(a)), x), Const(0)) if a and overflows_never(x.dtype):
+            return replace(e, lhs=x)
+        case Bin("&&", Const(0), _) | Bin("&&", _, Const(0)):
+            return Const(0, span=e.span)
+        case Bin(op, lhs, rhs) if is_integer(lhs.dtype):
+            return _fold_identity(e, op, lhs, rhs)
+        case Un("-", Const(int(a), dtype)) if is_integer(dtype):
+            return Const(wrap(-a, dtype), dtype, span=e.span)
+        case Cast(dtype, Const(int(a), of)) if is_integer(dtype) and is_integer(of):
+            return Const(wrap(a, dtype), dtype, span=e.span)
+        case Cast(dtype, arg) if arg.dtype == dtype:
+            return arg
+    return e
+
+
+def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
+    match op, lhs, rhs:
+        case ("+", Const(0), x) | ("+" | "-", x, Const(0)) | ("*", Const(1), x) | ("*" | "/", x, Const(1)):
+            return x
+        case ("*", Const(0), _) | ("*", _, Const(0)):
+            return Const(0, e.dtype)
+        case ("-", a, b) | ("min" | "max", a, b) if a == b:
+            return Const(0, e.dtype) if op == "-" else a
+        case "+", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
+            return fold(replace(e, op="-", rhs=Const(-b, rhs.dtype)))
+        case "-", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
+            return fold(replace(e, op="+", rhs=Const(-b, rhs.dtype)))
+        case "+" | "-", Bin("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
+            total = (a if inner == "+" else -a) + (b if op == "+" else -b)
+            if e.dtype.startswith("u"):  # a sum wraps, whatever its order
+                total = wrap(total, e.dtype)
+                total -= (1 << _BITS[e.dtype]) if total >> (_BITS[e.dtype] - 1) else 0
+            return add(x, Const(total, e.dtype)) if fits(abs(total), e.dtype) else e
+        case "/" | "%", Bin("*", Const(int(a)), x) | Bin("*", x, Const(int(a))), Const(int(b)) if (
+            b and a % b == 0 and overflows_never(e.dtype) and fits(a // b, e.dtype)
+        ):
+            return mul(x, Const(a // b, e.dtype)) if op == "/" else Const(0, e.dtype)
+        case "-", Bin("+", x, y), z if y == z:
+            return x
+        case "-", Bin("+", x, y), z if x == z:
+            return y
+    return e
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("+", a, b))
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("-", a, b))
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("*", a, b))
+
+
+def div(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("/", a, b))
+
+
+def mod(a: Expr, b: Expr) -> Expr:
+    if b == Const(1, b.dtype):
+        return Const(0, b.dtype)
+    return fold(Bin("%", a, b))
+
+
+def smallest(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("min", a, b))
+
+
+def largest(a: Expr, b: Expr) -> Expr:
+    return fold(Bin("max", a, b))
+
+
+def extreme(e: Select) -> tuple[str, Expr, Expr] | None:
+    """Of which two floats it is the "min" or the "max", where it chooses between two that it compares.
+
+    >>> a, b = Const(1.0, "float32"), Const(2.0, "float32")
+    >>> extreme(Select(Bin(">", a, b), b, a))[0]
+    'min'
+    """
+    match e.cond:
+        case Bin("<" | "<=" | ">" | ">=" as op, a, b) if a.dtype == b.dtype and not is_integer(a.dtype):
+            if (e.then, e.other) in ((a, b), (b, a)):
+                return ("min" if (e.then == a) == op.startswith("<") else "max"), a, b
+    return None

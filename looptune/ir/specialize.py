@@ -1,0 +1,43 @@
+"""Sizes that are known, written into the codelet as constants, and what can then no longer run removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from looptune.ir.conditions import decided
+from looptune.ir.def_use import reducing, written
+from looptune.ir.intervals import narrowed
+from looptune.ir.nodes import Codelet, Const, If, Loop, Scalar, Stmt
+from looptune.ir.rewrite import rewrite_stmts, substitute
+from looptune.ir.simplify import is_integer
+
+
+def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
+    """The codelet with the integer parameters in ``values`` as constants, and what can no longer run removed.
+
+    The parameters stay in the signature, so that a caller need not know.
+    """
+    known = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in values}
+    known -= written(codelet.body)
+    env = {p.name: Const(int(values[p.name]), p.dtype) for p in codelet.params if p.name in known}
+    baked = substitute(codelet, env)
+    return prune(replace(baked, body=decided(narrowed(baked.body))))
+
+
+def prune(codelet: Codelet) -> Codelet:
+    """Without loops that never run and branches never taken."""
+
+    def rule(n: Stmt) -> tuple[Stmt, ...] | None:
+        match n:
+            case Loop(_, Const(lo), Const(hi)) if lo >= hi:
+                return ()
+            case Loop(_, _, _, ()):
+                return ()
+            case Loop(reduces=(_, *_)):
+                return (reducing(n, n.body),)
+            case If(Const(value), then, other):
+                return then if value else other
+        return None
+
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))

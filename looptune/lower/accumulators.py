@@ -1,0 +1,84 @@
+"""What a lane of a team, or a block, accumulates in for a sum, a product or an extreme that several of them make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from looptune.ir.nodes import Assign, Bin, Call, Const, Expr, If, Load, Loop, Select, Stmt, Var
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.ir.simplify import is_integer
+
+_BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """The local ``own`` in which a lane accumulates for ``target``; ``other`` holds a partner's value meanwhile.
+
+    ``quiet``: written as ``fmin`` or ``fmax``, which pass over a NaN on either side. ``first``: a value to begin with
+    in place of the target's own.
+    """
+
+    op: str
+    target: Var | Load
+    own: Var
+    other: Var
+    quiet: bool
+    first: Const | None = None
+
+    @property
+    def identity(self) -> Const:
+        """What changes nothing that it is accumulated into.
+
+        >>> x = Var("x", "int32")
+        >>> Accumulator("min", x, x, x, False).identity
+        Const(value=2147483647, dtype='int32')
+        """
+        dtype = self.own.dtype
+        match self.op:
+            case "+" | "*":
+                unit = int(self.op == "*")
+                return Const(unit if is_integer(dtype) else float(unit), dtype)
+            case "min" | "max" if is_integer(dtype):
+                most = 2 ** _BITS[dtype] - 1
+                least = 0 if dtype.startswith("u") else -most - 1
+                return Const(most if self.op == "min" else least, dtype)
+        return Const(math.nan if self.quiet else math.inf if self.op == "min" else -math.inf, dtype)
+
+    @property
+    def update(self) -> Stmt:
+        """``target op= own``. An element into which nothing was accumulated is left alone: there may be none such."""
+        return self.where_some(self.updated(self.target))
+
+    @property
+    def fetched(self) -> Stmt:
+        """``other = target``, for ``updated``."""
+        return self.where_some(Assign(self.other, self.target))
+
+    def updated(self, before: Expr) -> Assign:
+        return Assign(self.target, self.joined(before if self.first is None else self.first, self.own))
+
+    def where_some(self, stmt: Stmt) -> Stmt:
+        """Under the condition that something was accumulated, where that counts."""
+        if isinstance(self.target, Var) or self.first is not None:
+            return stmt
+        nothing = self.identity
+        some = Bin("==", self.own, self.own) if nothing.value != nothing.value else Bin("!=", self.own, nothing)
+        return If(some, (stmt,))
+
+    def joined(self, a: Expr, b: Expr) -> Expr:
+        """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
+        match self.op:
+            case "+" | "*":
+                return Bin(self.op, a, b)
+        if self.quiet:
+            return Call(f"f{self.op}", (a, b), a.dtype)
+        return Select(Bin("<" if self.op == "min" else ">", b, a), b, a)
+
+
+def quiet(loop: Loop, target: Var | Load) -> bool:
+    """Every accumulation into ``target`` is a call, of ``fmin`` or ``fmax``, with the target among its arguments."""
+    values = [n.value for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target == target]
+    calls = [[n for n in walk(v) if isinstance(n, Call) and any(x == target for x in walk(n.args))] for v in values]
+    return all(calls)

@@ -1,0 +1,63 @@
+"""Fixed points of a plan's outermost host loop: where two versions with the same host loop have done the same work.
+
+    S0; for k (host) in 0..2048: S1, S2        marks after 32, 128, 256, 512, 1024 and 2048 iterations
+
+Of several host loops it is the one that makes the most launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from looptune.ir.nodes import Assign, Const
+from looptune.ir.rewrite import walk
+from looptune.lower.plan import HostIf, HostLoop, Plan, Step, count, value
+
+PARTS = (64, 16, 8, 4, 2, 1)
+"""A mark stands where one in so many of the iterations is made, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """``loop``: the host loop's variable, bounds and step, the statements in it and those before it; plans for which it
+    is the same have done the same at each mark. ``after``: how many launches a plan makes until each of the PARTS."""
+
+    loop: str
+    after: tuple[int, ...]
+
+
+def course(plan: Plan, sizes: Mapping[str, int]) -> Course | None:
+    """None where no host loop has an iteration."""
+    steps = tuple(_taken(plan.steps, sizes))
+    loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.persistent}
+    made = {k: count((loop,), sizes) if len(loops) > 1 else 1 for k, loop in loops.items()}
+    longest = max(made, key=lambda k: made[k], default=None)
+    if longest is None:
+        return None
+    before, loop = steps[:longest], loops[longest]
+    trips = range(value(loop.lo, sizes), value(loop.hi, sizes), loop.step)
+    reached = [trips.start + loop.step * -(-len(trips) // part) for part in PARTS]
+    parts = (replace(loop, lo=Const(lo), hi=Const(hi)) for lo, hi in pairwise((trips.start, *reached)))
+    first, *after = accumulate((count(before, sizes), *(count((part,), sizes) for part in parts)))
+    if after[-1] == first:
+        return None
+    done, inside = (_named(replace(plan, steps=part)) for part in (before, (loop,)))
+    return Course(f"{loop.var} in {trips}: {inside}, after {done}", tuple(after))
+
+
+def _taken(steps: Sequence[Step], sizes: Mapping[str, int]) -> Iterator[Step]:
+    """The steps at the top, with the branch that is taken for a condition."""
+    for step in steps:
+        match step:
+            case HostIf(cond, then, other):
+                yield from _taken(then if value(cond, sizes) else other, sizes)
+            case _:
+                yield step
+
+
+def _named(plan: Plan) -> str:
+    """The original statements that a plan runs, in the order of their names."""
+    assigns = (n for kernel in plan.kernels for n in walk(kernel.body) if isinstance(n, Assign))
+    return " ".join(sorted({n.name for n in assigns if n.name})) or "nothing"

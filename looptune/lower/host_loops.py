@@ -1,0 +1,48 @@
+"""Loops of which a directive asks that the host runs them: found with what they stand in, and whether it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from looptune.core.errors import Unfit
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Call, Expr, If, Load, Loop, Stmt, While
+from looptune.ir.rewrite import walk
+
+
+def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
+    """Unfit where the host does not run the loop, which stands in ``around``."""
+    if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
+        raise Unfit(loop, "a loop around it is run by threads")
+    if loop.mode != "sequential":
+        raise Unfit(loop, "its iterations do not need each other: threads run them")
+    if any(_of_data(s, changed) for s in (*around, loop)):
+        raise Unfit(loop, "data say whether it runs, or how often, which the host has to know")
+
+
+Found = Iterator[tuple[Loop, tuple[Stmt, ...]]]
+"""Loops, each with what it stands in."""
+
+
+def asked(body: Iterable[Stmt], rule: Callable[[Loop], bool], around: tuple[Stmt, ...] = ()) -> Found:
+    """The outermost loops for which the rule holds."""
+    for stmt in body:
+        match stmt:
+            case Loop() if rule(stmt):
+                yield stmt, around
+            case Loop(body=inner) | While(body=inner):
+                yield from asked(inner, rule, (*around, stmt))
+            case If(_, then, other):
+                yield from asked((*then, *other), rule, (*around, stmt))
+
+
+def _of_data(stmt: Stmt, changed: Collection[str]) -> bool:
+    """Whether, or how often, what is in the statement runs depends on elements of arrays, or on what is computed."""
+    match stmt:
+        case Loop(lo=lo, hi=hi):
+            decides: tuple[Expr, ...] = (lo, hi)
+        case If(cond):
+            decides = (cond,)
+        case _:
+            return True
+    return bool(names_in(decides) & set(changed)) or any(isinstance(n, (Load, Call)) for n in walk(decides))

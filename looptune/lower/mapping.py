@@ -1,0 +1,416 @@
+"""Parallel loops to grid and block, the rest to thread or host: a Codelet becomes a Plan.
+
+    sequential loop around a parallel one    ─▶ host loop, a launch per iteration; where that is asked for one in all
+    parallel loop                            ─▶ kernel; with the parallel loop directly inside: y and x of the grid;
+                                                where three are asked for: z, y and x
+    sequential loop, several steps a launch  ─▶ host loop of two launches, from arrays to their spares and back; of
+                                                one, in place, without blocks of threads
+    loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
+    loop for a team                          ─▶ likewise; what is beside it and for one block is the same kernel
+    anything else, in runs of statements     ─▶ kernel of one thread; of the block that reduces beside it, the first
+
+The outermost two nested parallel loops form the grid where the inner one's bounds do not depend on the outer one;
+one parallel loop alone is linearised over the whole block. Copies that unrolling made of the inner one, a remainder
+too, become kernels of their own, so that each has its partner. The strips of a tiled parallel loop (mode "thread") move
+into the thread. A local that more than one kernel needs lives in device memory.
+
+A loop that reduces may be one of the two, or the only one:
+
+    for i: for j (reduces): y[i] += …        i on y, a block has as many rows as it is high; j on x, its threads a team
+    for i (reduces): for j: s[j] += …        j on x, the grid's; i on y
+    for i (reduces): s += …                  one block, all of whose threads are a team
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from looptune.core.errors import DirectiveError, Unfit, UnsupportedError
+from looptune.ir.bounding_box import hull
+from looptune.ir.def_use import extent_names, names, names_in, owned, read, read_first, written
+from looptune.ir.nodes import (
+    BLOCK,
+    Array,
+    Bin,
+    Call,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+)
+from looptune.ir.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.ir.simplify import add, is_integer, smallest
+from looptune.lower.passes.grid_compaction import Packed, packed
+from looptune.lower.passes.scalar_replacement import told
+from looptune.lower.passes.split_reduction import dealt
+from looptune.lower.passes.temporal_tiling import Overlap, block, overlap, with_spares
+from looptune.lower.plan import (
+    ARRIVED,
+    HostIf,
+    HostLoop,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    device_arrays,
+    host_loops,
+    kernels_in,
+    with_kernels,
+)
+from looptune.lower.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
+from looptune.schedule.directives.reduction_simplification import Regrouped, regrouped, regrouping
+
+FROM = "__from"
+"""What the name of a host loop's variable ends with whose launches take several steps."""
+
+
+MADE = (
+    "__tile", "__first", "__thread", "__buffer", "__ahead", "__next", "__turn", "__number", "__band", "__all", "__pack",
+    "__point", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
+)  # fmt: skip
+"""What the names of variables end with that are made from here on, numbers apart, but for those that ``backends.text``
+tells from the program's own."""
+
+
+def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
+    """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
+    which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
+    beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
+    _check_names(codelet)
+    sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
+    whole = dealt(codelet if blocks else _without_teams(codelet), rows=blocks)
+    ready = with_spares(whole.codelet) if blocks else whole.codelet
+    steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
+    done = _finish(ready, steps, note, whole.sums)
+    return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
+
+
+def _check_names(codelet: Codelet) -> None:
+    """UnsupportedError where one of the program's variables might be taken for one that is made here."""
+    loops = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
+    named = [*((v.name, v.span) for v in (*codelet.params, *codelet.locals)), *((f.var, f.span) for f in loops)]
+    for name, span in named:
+        ending = next((e for e in MADE if name.rstrip("0123456789").endswith(e)), None)
+        if ending is not None:
+            raise UnsupportedError(f"{name}: names that end in {ending} are those of looptune's kernels: write "
+                                   "another one", span)  # fmt: skip
+
+
+def _without_teams(codelet: Codelet) -> Codelet:
+    """Loops that were given to a team are parallel ones."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        return replace(stmt, axis="") if isinstance(stmt, Loop) and stmt.axis == "team" else None
+
+    return replace(codelet, body=rewrite_stmts(rule, codelet.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stepping:
+    """``gathering``: statements join the block that shares a loop beside them."""
+
+    gathering: bool
+    codelet: Codelet
+
+    def steps(self, body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
+        """``known`` are the names the host can compute with."""
+        out: list[Step] = []
+        alone: list[Stmt] = []
+        team: list[Loop] = []
+
+        def flush() -> None:
+            if alone:
+                out.append(Launch(_bare((), block(team[0]) if team else BLOCK, tuple(alone), _whole(team))))
+                alone.clear()
+                team.clear()
+
+        for stmt in body:
+            if not _launchable(stmt, known):
+                alone.append(stmt)
+                continue
+            kernel = _kernel(stmt, known) if isinstance(stmt, Loop) else None
+            if self.gathering and isinstance(stmt, Loop) and kernel is not None and _one_block(kernel):
+                if team and block(team[0]) != block(stmt):
+                    flush()
+                alone.append(stmt)
+                team.append(stmt)
+                continue
+            flush()
+            out.append(self.step(stmt, kernel, known))
+        flush()
+        return tuple(out)
+
+    def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
+        match stmt:
+            case Loop(overlap=(_, *_)) if stmt.mode == "sequential":
+                return self.tiled(stmt)
+            case Loop(var, lo, hi, inner, step):
+                if kernel is not None:
+                    return Launch(kernel)
+                blocks = stmt.persistent if self.gathering else 0
+                return HostLoop(var, lo, hi, step, self.steps(inner, known | {var}), blocks)
+            case If(cond, then, other):
+                return HostIf(cond, self.steps(then, known), self.steps(other, known))
+        raise AssertionError("only loops and conditions are launched")
+
+    def tiled(self, loop: Loop) -> HostLoop:
+        """Two launches of so many steps, the second one from the spare arrays back to those of the codelet; without
+        blocks of threads one, in place."""
+        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), loop.overlap[0] * loop.step
+        launches = []
+        for back in (False, True) if self.gathering else (False,):
+            lo = add(first, Const(steps * back, loop.dtype))
+            some = replace(loop, lo=lo, hi=smallest(add(lo, Const(steps, loop.dtype)), loop.hi))
+            try:
+                tiles = replace(overlap(some, self.codelet, tiles=self.gathering), back=back)
+            except Unfit as no:
+                raise DirectiveError(f"overlap {loop.overlap[0]} of loop {loop.var}: {no}", loop.span) from None
+            launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
+        blocks = loop.persistent if self.gathering else 0
+        return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
+
+
+def _one_block(kernel: Kernel) -> bool:
+    """All that it does is one loop, shared by the threads of a block."""
+    return kernel.team is not None and not kernel.loops and not nested(kernel.body)
+
+
+def _whole(team: Sequence[Loop]) -> Team | None:
+    return Team("xy") if team else None
+
+
+def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
+    """The statement is, or holds at the host's reach, a loop whose iterations are threads."""
+    match stmt:
+        case Loop() if asked(stmt):
+            return True
+        case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
+            return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
+        case If(cond, then, other) if _on_host((cond,), known):
+            return any(_launchable(s, known) for s in (*then, *other))
+    return False
+
+
+def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
+    return all(
+        node.name in known if isinstance(node, Var) else is_integer(node.dtype) and not isinstance(node, (Load, Call))
+        for node in walk(exprs)
+        if isinstance(node, (Var, Load, Call, Const, Bin, Un, Cast, Select))
+    )
+
+
+def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """The kernel of a perfect chain of parallel and thread loops: its first two parallel ones are the grid."""
+    if loop.axis in ("z", "parts") and loop.mode == "parallel":
+        return _deep(loop, known)
+    shared = _shared(loop, known)
+    if shared is not None:
+        return shared
+    axes: list[Loop] = []
+    inside: list[Loop] = []
+    body: tuple[Stmt, ...] = (loop,)
+    while len(axes) < 2 and (here := _only_loop(body)) is not None and here.mode in ("parallel", "thread"):
+        if here.mode == "parallel":
+            boxed = hull(here, axes[0]) if axes and not inside and here.axis else None
+            here = here if boxed is None else boxed
+            if here.reduces or asked(here) or not _on_host((here.lo, here.hi), known):
+                break
+            axes.append(here)
+        else:
+            inside.append(here)
+        body = here.body
+    if not axes:
+        return None
+    while inside and not _encloses(inside[-1], axes[-1]):
+        body = (replace(inside.pop(), body=body),)
+    for thread in reversed(inside):
+        body = (replace(thread, body=body),)
+    turned = len(axes) == 2 and axes[0].axis == "x"
+    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block(loop), body)
+
+
+def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
+    """The loop that the body is; of one under a condition each iteration asks for it."""
+    match body:
+        case (Loop() as loop,):
+            return loop
+        case (If(cond, (Loop(mode="parallel") as loop,), ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+            return None if names_in(cond) & written(loop.body) else replace(loop, body=(If(cond, loop.body),))
+    return None
+
+
+def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """A grid, or one block, for each iteration of the loop."""
+    inner = _only_loop(loop.body)
+    kernel = None if inner is None else _kernel(inner, known)
+    if loop.axis == "z" and (kernel is None or kernel.team is not None):
+        return _kernel(replace(loop, axis=""), known)
+    if inner is None:
+        shares = teamed(loop.body) and sharing(loop)
+        kernel = _bare((), block(loop), loop.body, Team("xy")) if shares else None
+    alone = replace(loop, body=())
+    return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
+
+
+def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """The kernel in which teams of threads share a loop, at ``loop`` or in it, that reduces or was given to them."""
+    if asked(loop):
+        return _bare((), block(loop), (loop,), Team("xy"))
+    if loop.mode != "parallel" or not sharing(loop):
+        return None
+    inner = _inner_axis(loop, known)
+    if not loop.reduces:
+        if inner is not None or not teamed(loop.body):
+            return None
+        return _bare((loop,), block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
+    if inner is not None and told_apart(loop, inner):
+        team = Team("x" if loop.axis == "x" else "y", outer=True)
+        return _bare((inner,), block(loop), (replace(loop, body=inner.body),), team)
+    return _bare((), block(loop), (loop,), Team("xy")) if shareable(loop) else None
+
+
+def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
+    """The parallel loop that is all of the loop's body, where the two can be a grid."""
+    match loop.body:
+        case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
+            return None if asked(inner) else inner
+    return None
+
+
+def _encloses(outer: Loop, inner: Loop) -> bool:
+    return any(n is inner for n in walk(outer.body))
+
+
+def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
+    """A kernel whose parameters are not known yet."""
+    x, y = threads
+    dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and nested(body) else 1)
+    shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
+    return Kernel("", axes, shape, body, (), (), (), team)
+
+
+def _tiled(whole: Overlap) -> Kernel:
+    """The kernel of a launch; its axes go from core to core."""
+    axes = [
+        Loop(f"{whole.loop.var}__core{d}", Const(0), extent, (), step)
+        for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
+    ]
+    deep = axes.pop(0) if len(axes) > 2 else None
+    return replace(_bare(tuple(axes), block(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
+
+
+def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[Regrouped, ...]) -> Plan:
+    """``parted``: sums of which blocks make parts."""
+    kernels = list(kernels_in(steps))
+    own = [_private(k, kernels, codelet) for k in kernels]
+    shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
+    shared |= {spare for k in kernels if k.overlap is not None for _, spare in k.overlap.spares}
+    resident = tuple(v for v in codelet.locals if v.name in shared)
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    called = codelet.name
+    while any(f"{called}_{i}" in taken for i in range(len(kernels))):
+        called += "_"
+    done = {
+        id(k): _complete(k, f"{called}_{i}", codelet, resident, mine, parted)
+        for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
+    }
+    made = with_kernels(steps, lambda k: done[id(k)])
+    counter = (Local(ARRIVED, "int64"),) if any(loop.persistent for loop in host_loops(made)) else ()
+    return Plan(codelet, made, (*resident, *counter), note)
+
+
+def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
+    """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel; and the
+    arrays that each iteration of a loop around all their uses has its own of."""
+    used = names(kernel.body) & written(kernel.body)
+    arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
+    around = {a for f in kernel.loops for a in f.own}
+    kept = owned(kernel.body, arrays, around)
+    late = read_first(kernel.body)
+    mine = {v.name for v in codelet.locals if not v.shape and v.name in used - late}
+    if kernel.loops:
+        return mine | kept
+    elsewhere = [read(k.body) & read_first(k.body) for k in kernels if k is not kernel]
+    return mine.difference(*elsewhere) | kept
+
+
+def _complete(
+    kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str],
+    parted: tuple[Regrouped, ...],
+) -> Kernel:  # fmt: skip
+    scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(v) if v in scalars:
+                return Load(v, (Const(0),), scalars[v])
+        return None
+
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    whole, team = rewrite(rule, kernel.body), kernel.team
+    own = tuple(v for v in codelet.locals if v.name in mine)
+    body, holding, sums = regrouped(whole, regrouping(kernel.loops, whole), taken) if team is None else (whole, (), ())
+    sums += tuple(s for s in parted if s.own in mine)
+    own, taken = own + holding, taken | {v.name for v in holding}
+    made: tuple[Local, ...] = ()
+    if team is not None:
+        together, known = told(whole, taken, kernel.axes)
+        shared, made = phases(together, own + known, taken, kernel.axes)
+        team, made = replace(team, phases=shared), known + made
+    tiles = kernel.overlap
+    if tiles is not None:
+        tiles = replace(overlap(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
+        made = tiles.registers(codelet)
+    elif team is None or team.along != "xy":
+        body, more = promoted(body, taken, kernel.axes, within=team is not None and team.outer)
+        made += more
+    kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
+    used = kept | names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
+    inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
+    private = own + made
+    arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
+    arrays = [a for a in arrays if a in used - mine]
+    tiled = {a for f in (*kernel.loops, *walk(body)) if isinstance(f, Loop) for a in f.staged}
+    tiled |= kept
+    extents = {
+        n
+        for a in device_arrays(codelet, resident)
+        if a.name in arrays
+        for n in (names_in(a.shape) if a.name in tiled else extent_names(a))
+    }
+    given = {p.name for p in codelet.params if isinstance(p, Scalar)}
+    free = (used | extents) - inner - {v.name for v in private} - set(arrays)
+    order = [p.name for p in codelet.params if p.name in free & given]
+    loops = [f for f in (*kernel.loops, *walk_stmts(whole)) if isinstance(f, Loop)]
+    return replace(
+        kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
+        team=team, overlap=tiles, sums=sums, packing=_packing(kernel, body, loops), **_asked(loops),
+    )  # fmt: skip
+
+
+def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> Packed | None:
+    """Of a kernel whose threads are on their own, or share tiles."""
+    if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not any(f.packs for f in loops):
+        return None
+    y, x = kernel.axes
+    return packed(x, y, (kernel.threads("x"), kernel.threads("y")), body)
+
+
+def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
+    """How the kernel is to be compiled: of registers the first loop counts that says a number, from the outside."""
+    registers = next((f.registers for f in loops if f.registers), 0)
+    bounds = next((f.bounds for f in loops if f.bounds), 0)
+    raster = next((f.raster for f in loops if f.raster), 0)
+    return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster}

@@ -1,0 +1,1 @@
+"""Rewritings of a codelet, of a kernel or of its statements on the way to a target's source text."""

@@ -1,0 +1,103 @@
+"""The sums and products that a CPU's compiler may take in any order: those of innermost loops, into one place.
+
+    for j: y[i] = y[i] + A[i][j] * x[j]     ==>     for j: y[i] = plus_in_any_order(y[i], A[i][j] * x[j])
+
+A loop accumulates into a place where every statement of it that mentions the place adds to it, or every one multiplies
+it, and the place is the same in all iterations: nothing can see a value that another order would change but the last.
+What is compensated (``t = s + y; c = (t - s) - y; s = t``), undone (``(x + m) - m``), or read meanwhile is no such sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Assign, Bin, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
+from looptune.ir.simplify import is_integer
+from looptune.lower.passes.cpu_time_bands import with_bands
+from looptune.lower.plan import Plan
+from looptune.poly.access import written_as
+from looptune.poly.reassociation import Sum
+from looptune.poly.reduction import accumulation
+
+IN_ANY_ORDER = {"+": "plus_in_any_order", "-": "minus_in_any_order", "*": "times_in_any_order"}
+"""By C's operator, the functions of ``anyorder``."""
+
+
+def accumulating(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """``body`` with these operations as calls of ``IN_ANY_ORDER``."""
+    return tuple(marked(s) if isinstance(s, Loop) else map_blocks(accumulating, s) for s in body)
+
+
+def vectorised(codelet: Codelet, plan: Plan) -> tuple[Sum, ...]:
+    """The sums of ``codelet`` that a CPU's compiler may take in any order in ``plan``, which is made of it."""
+    kernels = with_bands(plan).kernels
+    bodies = (reduce(lambda body, axis: (replace(axis, body=body),), reversed(k.loops), k.body) for k in kernels)
+    loops = (s for body in bodies for s in walk_stmts(body) if isinstance(s, Loop) and _is_innermost(s))
+    mine = {a.name for loop in loops for a in _sums(loop)}
+    own = (s for s in walk_stmts(codelet.body) if isinstance(s, Assign) and s.name in mine)
+    return tuple(dict.fromkeys(_named(s, found.op) for s in own if (found := accumulation(s)) is not None))
+
+
+def _named(s: Assign, op: str) -> Sum:
+    return Sum(op, written_as(s.target), s.target.span if s.target.span.line else s.span)
+
+
+def _is_innermost(loop: Loop) -> bool:
+    return not any(isinstance(n, Loop | While) for n in walk(loop.body))
+
+
+def marked(loop: Loop) -> Loop:
+    """``accumulating`` of one loop."""
+    if not _is_innermost(loop):
+        return replace(loop, body=accumulating(loop.body))
+    found = set(map(id, _sums(loop)))
+
+    def rule(n: Stmt) -> Stmt | None:
+        match n:
+            case Assign(target, value) if id(n) in found:
+                return replace(n, value=_in_any_order(value, target))
+        return None
+
+    return replace(loop, body=rewrite_stmts(rule, loop.body)) if found else loop
+
+
+def _sums(loop: Loop) -> Iterator[Assign]:
+    changing = written(loop.body) | {loop.var}
+    mentioned = Counter(_name(n) for n in walk(loop.body) if isinstance(n, Load | Var))
+    found: dict[str, list[tuple[str, Assign]]] = {}
+    for s in (s for s in walk_stmts(loop.body) if isinstance(s, Assign)):
+        op = _op(s)
+        if op and not (isinstance(s.target, Load) and names_in(s.target.index) & changing):
+            found.setdefault(_name(s.target), []).append((op, s))
+    for name, own in found.items():
+        # Each is mentioned twice: where it is read and where it is written.
+        if len({op for op, _ in own}) == 1 and mentioned[name] == 2 * len(own):
+            yield from (s for _, s in own)
+
+
+def _name(n: Load | Var) -> str:
+    return n.array if isinstance(n, Load) else n.name
+
+
+def _op(s: Assign) -> str:
+    """How a float is accumulated into, by operations of its own type; "" where it is not."""
+    found = None if is_integer(s.target.dtype) else accumulation(s)
+    plain = found is not None and found.op in ("+", "*") and _in_any_order(s.value, s.target) != s.value
+    return found.op if found is not None and plain else ""
+
+
+def _in_any_order(value: Expr, x: Node) -> Expr:
+    """The operations between ``x`` and the whole; as it was where a conversion is among them."""
+    match value:
+        case Bin(op, lhs, rhs) if op in IN_ANY_ORDER:
+            left = any(n == x for n in walk(lhs))
+            inner = lhs if left else rhs
+            made = inner if inner == x else _in_any_order(inner, x)
+            if inner == x or made is not inner:
+                return Call(IN_ANY_ORDER[op], (made, rhs) if left else (lhs, made), value.dtype)
+    return value

@@ -1,0 +1,139 @@
+"""Grids of which a part has nothing to do, packed: the blocks that have something, two rows side by side.
+
+    for i: for j >= i        x x x x      row 0, then row 3:    x x x x x
+                               x x x      row 1, then row 2:    x x x x x
+                                 x x
+                                   x
+
+    block (p, q) of the launch ─▶ (first of row q) + p in row q, or what is left of p in the last row but q
+
+A block has something to do where the condition of the kernel's body, which is linear in the variables of the grid, can
+hold for one of its threads; that is linear in the block's own numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Bin, Const, Expr, If, Loop, Stmt, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import add, mul
+
+WORTH = 0.1
+"""Of the blocks so many have to be idle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Block (x, y) of ``columns`` and ``rows`` has something to do where ``a x + b y + c >= 0``; ``a`` is not 0."""
+
+    a: int
+    b: int
+    c: int
+    columns: int
+    rows: int
+
+    def row(self, y: int) -> range:
+        """The blocks of a row that have something to do."""
+        most = self.b * y + self.c
+        first, end = (-(most // self.a), self.columns) if self.a > 0 else (0, most // -self.a + 1)
+        first, end = max(0, first), min(self.columns, end)
+        return range(first, max(first, end))
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Of the launch, along x and y."""
+        half = (self.rows + 1) // 2
+        return max(self._both(q) for q in range(half)), half
+
+    @property
+    def exact(self) -> bool:
+        """No block of the launch is idle."""
+        width, half = self.blocks
+        return all(self._both(q) == width for q in range(half))
+
+    def _both(self, q: int) -> int:
+        other = self.rows - 1 - q
+        return len(self.row(q)) + (len(self.row(other)) if other != q else 0)
+
+
+def launched(packing: Packed, x: Expr, y: Expr) -> Expr:
+    """Whether block (x, y) is."""
+    terms = add(add(mul(Const(packing.a), x), mul(Const(packing.b), y)), Const(packing.c))
+    return Bin(">=", terms, Const(0))
+
+
+def packed(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> Packed | None:
+    """Of a grid of the loops ``x`` and ``y`` with so many iterations of each in a block; None where its extents are not
+    constants, or too few blocks are idle."""
+    match x.lo, x.hi, y.lo, y.hi:
+        case Const(int(left)), Const(int(right)), Const(int(top)), Const(int(bottom)):
+            wide, high = x.step * per[0], y.step * per[1]
+            columns, rows = -(-(right - left) // wide), -(-(bottom - top) // high)
+            needed = (_of_blocks(*terms, (left, wide, x.step), (top, high, y.step)) for terms in _needed(body, x, y))
+            found = [Packed(*terms, columns, rows) for terms in needed]
+            best = min(found, key=_launched, default=None)
+            return best if best is not None and _launched(best) <= (1 - WORTH) * columns * rows else None
+    return None
+
+
+def _launched(packing: Packed) -> int:
+    width, height = packing.blocks
+    return width * height
+
+
+Terms = tuple[int, int, int]
+"""Factors of the two variables, and what is added."""
+
+
+def _needed(body: tuple[Stmt, ...], x: Loop, y: Loop) -> list[Terms]:
+    """What holds, as ``a x + b y + c >= 0``, wherever one of the statements does something."""
+    every: list[dict[tuple[int, int], int]] = []
+    for stmt in body:
+        match stmt:
+            case If(cond, then, ()):
+                terms = [*_linear(cond, x, y), *_needed(then, x, y)]
+            case Loop(body=inner):
+                terms = _needed(inner, x, y)
+            case _:
+                return []
+        strict: dict[tuple[int, int], int] = {}
+        for a, b, c in terms:
+            strict[a, b] = min(c, strict.get((a, b), c))
+        every.append(strict)
+    common = set.intersection(*(set(strict) for strict in every)) if every else set()
+    return [(a, b, max(strict[a, b] for strict in every)) for a, b in sorted(common)]
+
+
+def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
+    """The conjuncts that are ``a x + b y + c >= 0``."""
+    match cond:
+        case Bin("&&", lhs, rhs):
+            yield from (*_linear(lhs, x, y), *_linear(rhs, x, y))
+        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if not any(_unsigned(n) for n in walk(cond)):
+            more, less = (lhs, rhs) if op in (">", ">=") else (rhs, lhs)
+            terms, constant = linear(Bin("-", more, less))
+            own = {x.var: 0, y.var: 0}
+            if all(isinstance(t, Var) and t.name in own for t in terms):
+                own |= {t.name: k for t, k in terms.items() if isinstance(t, Var)}
+                if own[x.var]:
+                    yield own[x.var], own[y.var], constant - (op in ("<", ">"))
+
+
+def _unsigned(n: object) -> bool:
+    """What wraps at zero is not linear."""
+    return str(getattr(n, "dtype", "")).startswith("uint")
+
+
+def _of_blocks(a: int, b: int, c: int, x: Terms, y: Terms) -> Terms:
+    """The same of the numbers of blocks: where it can hold for one of their iterations, which are ``start``, so many
+    iterations' width on from each other, with a step."""
+    most = c
+    for k, (start, width, step) in ((a, x), (b, y)):
+        most += k * start + max(0, k * (width - step))
+    a, b = a * x[1], b * y[1]
+    shared = gcd(a, b)
+    return a // shared, b // shared, most // shared

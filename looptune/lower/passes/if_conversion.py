@@ -1,0 +1,185 @@
+"""Accumulations under a condition that the loop does not change, without it: the register counts only where it holds.
+
+    if (j >= i) r = C[i][j]                          r = 0; if (j >= i) r = C[i][j]
+    for k: if (j >= i) r += A[i][k] * B[k][j]  ==>   for k: r += A[i][k] * B[k][j]
+    if (j >= i) C[i][j] = r                          if (j >= i) C[i][j] = r
+
+A tile of a triangle would else ask for each of its elements in every iteration, and blocks on the diagonal are few.
+Done where every use of the register stands under the condition, and what is read in the loop can be read anyway: it is
+in shared memory, or inside its array whatever the condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import Range, between, difference, inside
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import conjuncts, walk
+from looptune.ir.simplify import is_integer
+from looptune.lower.plan import Kernel, Plan
+
+Given = tuple[Expr, ...]
+
+
+def speculated(kernel: Kernel, plan: Plan) -> Kernel:
+    """The kernel with such accumulations made in any case."""
+    if not any(isinstance(n, If) for n in walk(kernel.body)):
+        return kernel
+    uses: dict[str, set[Given]] = {}
+    for name, given in _uses(kernel.body, ()):
+        uses.setdefault(name, set()).add(given)
+    scalars = (v for v in kernel.locals if not v.shape)
+    only = {v.name: _common(uses[v.name]) for v in scalars if v.name in uses}
+    staged = frozenset(a for f in kernel.loops for a in f.staged)
+    env: dict[str, Range] = {}
+    for axis in kernel.loops:
+        env = inside(replace(axis, body=()), env)
+    made = _Speculation(plan, {name: given for name, given in only.items() if given}, frozenset(written(kernel.body)))
+    body = made.block(kernel.body, (), env, staged, ())
+    free = {v.name: (v, only[v.name]) for v in kernel.locals if v.name in made.free}
+    return replace(kernel, body=_cleared(body, free, ()))
+
+
+def _common(some: Collection[Given]) -> Given:
+    """What all of them begin with."""
+    rows = takewhile(lambda row: len(set(row)) == 1, zip(*some, strict=False))
+    return tuple(row[0] for row in rows)
+
+
+def _uses(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[str, Given]]:
+    """The variables used, and what is asked before; a constant that one is set to is no use of it."""
+    for stmt in body:
+        match stmt:
+            case Assign(Var(), Const()):
+                continue
+            case If(cond, then, other):
+                yield from _named(cond, given)
+                yield from _uses(then, (*given, *conjuncts(cond)))
+                yield from _uses(other, (*given, Const(0)))
+            case Loop(_, lo, hi, inner):
+                yield from (*_named((lo, hi), given), *_uses(inner, given))
+            case While(cond, inner):
+                yield from (*_named(cond, given), *_uses(inner, given))
+            case Assign():
+                yield from _named(stmt, given)
+
+
+def _named(node: object, given: Given) -> Iterator[tuple[str, Given]]:
+    return ((n.name, given) for n in walk(node) if isinstance(n, Var))
+
+
+@dataclass(slots=True)
+class _Speculation:
+    """``only``: the conditions under which alone each local is used. ``changed``: what the kernel assigns. ``free``:
+    those locals that are used in any case."""
+
+    plan: Plan
+    only: Mapping[str, Given]
+    changed: frozenset[str]
+    free: frozenset[str] = frozenset()
+
+    def block(
+        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str],
+        around: tuple[Loop, ...],
+    ) -> tuple[Stmt, ...]:  # fmt: skip
+        out: list[Stmt] = []
+        for stmt in body:
+            match stmt:
+                case If(cond, then, ()) if around and self.harmless(
+                    then, (*given, *conjuncts(cond)), env, staged, around
+                ):
+                    out += then
+                    here = (*given, *conjuncts(cond))
+                    self.free |= {name for name in names_in(then) if self.only.get(name) == here}
+                case If(cond, then, other):
+                    yes = self.block(then, (*given, *conjuncts(cond)), env, staged, around)
+                    no = self.block(other, (*given, Const(0)), env, staged, around)
+                    out.append(replace(stmt, then=yes, other=no))
+                case Loop(body=inner):
+                    tiled = staged | frozenset(stmt.staged)
+                    made = self.block(inner, given, inside(stmt, env), tiled, (*around, stmt))
+                    out.append(replace(stmt, body=made))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    def harmless(
+        self, body: tuple[Stmt, ...], given: Given, env: Mapping[str, Range], staged: frozenset[str],
+        around: tuple[Loop, ...],
+    ) -> bool:  # fmt: skip
+        return not names_in(given) & self.changed and all(
+            isinstance(s, Assign)
+            and isinstance(s.target, Var)
+            and self.only.get(s.target.name) == given
+            and all(_anew(loop, s.target.name, given) for loop in around)
+            and all(self.readable(n, env, staged) for n in walk(s.value))
+            for s in body
+        )
+
+    def readable(self, n: Node, env: Mapping[str, Range], staged: frozenset[str]) -> bool:
+        match n:
+            case Load(array) if array in staged:
+                return True
+            case Load(array, index):
+                shape = self.plan.array(array).shape
+                if not shape:  # a scalar in memory is one element
+                    return True
+                inside = (e is not None and _within(i, e, env) for i, e in zip(index, shape, strict=False))
+                return len(index) == len(shape) and all(inside)
+            case Bin("/" | "%", _, rhs) if is_integer(n.dtype):
+                return isinstance(rhs, Const)
+        return True
+
+
+def _within(subscript: Expr, extent: Expr, env: Mapping[str, Range]) -> bool:
+    above, below = difference(subscript, extent, env), between(subscript, env)
+    return above is not None and above[1] < 0 and below is not None and below[0] >= 0
+
+
+def _anew(loop: Loop, name: str, given: Given) -> bool:
+    """An iteration of the loop asks what the one before asked, or begins with another value of the local."""
+    return loop.var not in names_in(given) or _set_first(loop.body, name, given)
+
+
+def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
+    """The local has a new value before it is used, wherever ``given`` holds."""
+    first = next((s for s in body if name in names_in(s) or name in written((s,))), None)
+    match first:
+        case Assign(Var(target), value):
+            return target == name and name not in names_in(value)
+        case If(cond, then, ()) if all(part in given for part in conjuncts(cond)):
+            return _set_first(then, name, given)
+    return False
+
+
+def _loaded_first(body: tuple[Stmt, ...], name: str) -> bool:
+    """The local has a new value before anything there uses it: what it was is not needed."""
+    match next(s for s in body if name in names_in(s) or name in written((s,))):
+        case Assign(Var(target), value):
+            return target == name and name not in names_in(value)
+    return False
+
+
+def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], given: Given) -> tuple[Stmt, ...]:
+    """``body``, those that are ``free`` being 0 before they are loaded under their own condition."""
+    if not free:
+        return body
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case If(cond, then, ()):
+                here = (*given, *conjuncts(cond))
+                loaded = [name for name in written(then) if _loaded_first(then, name)]
+                added = written(s for s in then if isinstance(s, Loop))
+                mine = (free[name][0] for name in loaded if name in free and name not in added)
+                out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v in mine if free[v.name][1] == here)
+                out.append(replace(stmt, then=_cleared(then, free, here)))
+            case Loop():
+                out.append(replace(stmt, body=_cleared(stmt.body, free, given)))
+            case _:
+                out.append(stmt)
+    return tuple(out)

@@ -1,0 +1,75 @@
+"""First values that are assigned to what a team reduces right afterwards: where the sums are joined instead.
+
+    y = 0                                       y_own = 0; for j (shared): y_own += ...
+    y_own = 0; for j (shared): y_own += ... ==> y = 0 + the lanes' y_own
+    y = y + the lanes' y_own
+
+Not where something else uses the element before the sum is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from looptune.ir.def_use import names, written
+from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Stmt, Var
+from looptune.lower.accumulators import Accumulator
+from looptune.lower.passes.scalar_replacement import distinct
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Tree, called
+
+
+def begun(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
+    """The phases with such assignments in the trees that follow them."""
+    match phases:
+        case (Alone() as alone, Tree() as tree, *later):
+            left, tree = _moved(alone, tree)
+            return (*([left] if left.body else []), tree, *begun(tuple(later)))
+        case (first, *later):
+            return (_inside(first), *begun(tuple(later)))
+    return ()
+
+
+def _inside(phase: Phase) -> Phase:
+    match phase:
+        case Repeat(_, body):
+            return replace(phase, body=begun(body))
+        case Branch(_, then, other):
+            return replace(phase, then=begun(then), other=begun(other))
+    return phase
+
+
+def _moved(alone: Alone, tree: Tree) -> tuple[Alone, Tree]:
+    if not apart(tree.into):
+        return alone, tree
+    left: list[Stmt] = []
+    first: dict[Var | Load, Const] = {}
+    targets = {a.target for a in tree.into}
+    for stmt in reversed(alone.body):
+        match stmt:
+            case Assign(target, value) if target in targets - first.keys():
+                begins = _constant(value, target.dtype)
+                if begins is not None and called(target) not in names(left):
+                    first[target] = begins
+                    continue
+        left.insert(0, stmt)
+    kept = replace(alone, body=tuple(left), known=tuple(v for v in alone.known if v.name in written(left)))
+    return kept, replace(tree, into=tuple(replace(a, first=first.get(a.target)) for a in tree.into))
+
+
+def _constant(value: Expr, dtype: str) -> Const | None:
+    """The value as a constant of the type; None where it is no number of that."""
+    match value:
+        case Cast(to, Const(number)) | Const(number, to) if to == dtype or isinstance(value, Const):
+            same = np.array(number).astype(dtype).item()
+            return Const(same, dtype) if same == number else None
+    return None
+
+
+def apart(into: Iterable[Accumulator]) -> bool:
+    """No two of the elements are one."""
+    elements = [a.target for a in into if isinstance(a.target, Load)]
+    return all(a.array != b.array or distinct(a.index, b.index, frozenset()) for a, b in combinations(elements, 2))

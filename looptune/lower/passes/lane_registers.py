@@ -1,0 +1,221 @@
+"""Loops that a team shares, by the turns of a lane; what it uses of an array in one after the other, in its registers.
+
+    for j (shared): P[p][j] = 0                 lane + 32 t is the lane's j in its turn t:  for t in 0..4: k[t] = 0
+    for i: y_own = ...                          for i: y_own = ...
+      for j (shared): P[p][j] += A[i][j]   ==>    for t in 0..4: k[t] += A[i][lane + 32 t]
+                                                for t in 0..4: P[p][lane + 32 t] = k[t]
+
+Turns are counted where every lane has the same constant number of them, so that a compiler can unroll them all, and
+where an element is kept. That is done for an array that the team touches in such loops alone: with the same constant
+bounds, so that an iteration is always the same lane's, and only at the one element that an iteration has for itself.
+The first of the loops assigns them all, and one of them is in another loop: there they would be loaded and stored again
+and again. Where the turns are unrolled, the registers have names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from looptune.ir.def_use import names, names_in, written
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Var
+from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.init_fusion import begun
+from looptune.lower.plan import Kernel
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree, own_element
+
+MOST_BYTES = 128
+"""Of the registers of a thread, which has up to 1020 and 128 where an SM is full of threads."""
+LANE = "lane__number"
+"""The variable that says which lane of its team a thread is."""
+TURN = "__turn"
+"""What the names of variables end in that count a lane's turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The element of an iteration of ``loop``, held in the array ``own`` by its turn."""
+
+    element: Load
+    loop: Loop
+    own: Local
+
+
+def kept(kernel: Kernel, lane: Var) -> Kernel:
+    """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
+    where sums are joined (``begun``); ``lane`` is the variable that says which lane a thread is."""
+    team = kernel.team
+    if team is None or kernel.lanes == 1:
+        return kernel
+    before = begun(team.phases)
+    found = _found(kernel, before)
+    phases: list[Phase] = []
+    made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)
+    for k, phase in enumerate(before):
+        phases.append(made.phase(phase))
+        later = _used(before[k + 1 :])
+        phases += [made.store(f) for f in found if f.element.array in _used((phase,)) - later]
+    return replace(kernel, team=replace(team, phases=tuple(phases)), locals=(*kernel.locals, *(k.own for k in found)))
+
+
+def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
+    """What to keep, as much as there is room for."""
+    loops, elsewhere = list(_shared(phases)), _elsewhere(phases)
+    changing = written(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
+    taken = _names(kernel)
+    found: list[_Kept] = []
+    room = MOST_BYTES
+    for array in sorted(kernel.writes & set(kernel.arrays) - elsewhere):
+        mine = [f for f in loops if array in names((f,))]
+        element = _element(array, mine, changing)
+        if element is None or not _begins(array, phases) or array not in _used(_repeated(phases)):
+            continue
+        turns = _turns(mine[0], kernel.lanes)
+        room -= turns * np.dtype(element.dtype).itemsize
+        if room < 0:
+            return found
+        name = f"{array}_kept" + "_" * (f"{array}_kept" in taken)
+        found.append(_Kept(element, mine[0], Local(name, element.dtype, (Const(turns),))))
+    return found
+
+
+def _names(kernel: Kernel) -> set[str]:
+    used = names((*kernel.loops, *kernel.body)) | {v.name for v in kernel.locals}
+    return used | {*kernel.arrays, *kernel.scalars}
+
+
+def _trips(loop: Loop) -> int | None:
+    """None where the bounds are not constant, or the variable may be negative, which places are not."""
+    match loop.lo, loop.hi:
+        case Const(int(lo)), Const(int(hi)) if lo >= 0:
+            return max(0, -(-(hi - lo) // loop.step))
+    return None
+
+
+def _turns(loop: Loop, lanes: int) -> int:
+    """How many a lane has at most."""
+    trips = _trips(loop)
+    assert trips is not None, "the bounds are constant"
+    return -(-trips // lanes)
+
+
+def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
+    """The one that each iteration of all the loops uses, in terms of the first one's variable."""
+    first = loops[0]
+    same = all((f.lo, f.hi, f.step) == (first.lo, first.hi, first.step) for f in loops)
+    if not same or not _trips(first):
+        return None
+    var = Var(first.var, first.dtype)
+    found = {
+        substitute(n, {f.var: var})
+        for f in loops for n in walk(f.body) if isinstance(n, Load) and n.array == array
+    }  # fmt: skip
+    element = found.pop()
+    return None if found or not own_element(first, element.index, changing) else element
+
+
+def _begins(array: str, phases: tuple[Phase, ...]) -> bool:
+    """The first phase that touches the array assigns the element of each iteration before it reads any."""
+    first = next(p for p in phases if array in _used((p,)))
+    match first:
+        case Spread(Loop(body=body)):
+            touching = next(s for s in body if array in names((s,)))
+            match touching:
+                case Assign(Load(name), value):
+                    return name == array and array not in names_in(value)
+    return False
+
+
+def _shared(phases: Iterable[Phase]) -> Iterator[Loop]:
+    """The loops that lanes share, one iteration in so many each."""
+    for phase in phases:
+        match phase:
+            case Spread(loop) | Tree(loop, _, False):
+                yield replace(loop, reduces=())
+            case Repeat(_, body):
+                yield from _shared(body)
+            case Branch(_, then, other):
+                yield from _shared((*then, *other))
+
+
+def _elsewhere(phases: Iterable[Phase]) -> set[str]:
+    """What is named outside of these."""
+    found: set[str] = set()
+    for phase in phases:
+        match phase:
+            case Alone(body):
+                found |= names(body)
+            case Tree(loop, into, deep):
+                found |= names_in((*(a.target for a in into), loop.lo, loop.hi)) | (names((loop,)) if deep else set())
+            case Spread(loop):
+                found |= names_in((loop.lo, loop.hi))
+            case Repeat(loop, body):
+                found |= names_in((loop.lo, loop.hi)) | _elsewhere(body)
+            case Branch(cond, then, other):
+                found |= names_in(cond) | _elsewhere((*then, *other))
+    return found
+
+
+def _used(phases: Iterable[Phase]) -> set[str]:
+    return names(_shared(phases))
+
+
+def _repeated(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+    """Those that a loop repeats."""
+    return tuple(p for p in phases if isinstance(p, Repeat))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Loops over the turns of a lane in place of those that lanes share; ``kept`` by the array's name."""
+
+    kept: dict[str, _Kept]
+    lanes: int
+    lane: Var
+
+    def phase(self, phase: Phase) -> Phase:
+        match phase:
+            case Spread(loop) if self.concerns(loop):
+                return Spread(self.turns(loop))
+            case Tree(loop, _, False) if self.concerns(loop):
+                return replace(phase, loop=self.turns(loop))
+            case Repeat(_, body):
+                return replace(phase, body=tuple(map(self.phase, body)))
+            case Branch(_, then, other):
+                return replace(phase, then=tuple(map(self.phase, then)), other=tuple(map(self.phase, other)))
+        return phase
+
+    def concerns(self, loop: Loop) -> bool:
+        trips = _trips(loop)
+        even = trips is not None and trips > 0 and trips % self.lanes == 0
+        return even or bool(names(loop.body) & self.kept.keys())
+
+    def store(self, k: _Kept) -> Spread:
+        held = Load(k.own.name, (_turn(k.loop),), k.own.dtype)
+        return Spread(self.over(k.loop, (Assign(k.element, held),)))
+
+    def turns(self, loop: Loop) -> Loop:
+        def rule(n: Node) -> Node | None:
+            if isinstance(n, Load) and n.array in self.kept:
+                return Load(self.kept[n.array].own.name, (_turn(loop),), n.dtype)
+            return None
+
+        return self.over(loop, rewrite(rule, loop.body))
+
+    def over(self, loop: Loop, body: tuple[Assign | If | Loop, ...]) -> Loop:
+        turn = _turn(loop)
+        trip = add(self.lane, mul(Const(self.lanes), turn))
+        place: Expr = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
+        inside = substitute(body, {loop.var: place})
+        turns = _turns(loop, self.lanes)
+        if _trips(loop) != turns * self.lanes:
+            inside = (If(Bin("<", place, loop.hi), inside),)
+        count = Const(turns)
+        return replace(loop, var=turn.name, lo=Const(0), hi=count, step=1, body=inside, mode="sequential", reduces=())
+
+
+def _turn(loop: Loop) -> Var:
+    return Var(loop.var + TURN)

@@ -1,0 +1,230 @@
+"""What a run of assignments computes several times, computed once: places in arrays, and values.
+
+    C[4*i*n + j]     = C[4*i*n + j] * b                   p = 4*i*n + j;   C[p] = C[p] * b
+    C[4*i*n + j + 1] = C[4*i*n + j + 1] * b      ==>                       C[p + 1] = C[p + 1] * b
+
+    s0 = s0 + a * x[i]; s1 = s1 + a * x[i] * y   ==>      v = a * x[i];    s0 = s0 + v; s1 = s1 + v * y
+
+    s[j] = s[j] + a; s[j] = s[j] + b             ==>      v = s[j] + a;    s[j] = v + b
+
+    y[j] = x[j] / a; y[k] = x[k] / a             ==>      v = x[k];        y[j] = x[j] / a; y[k] = v / a
+
+A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to what
+is written. Values and places only of what no assignment of the run changes. An element is stored once where it is
+updated several times in turn: what is read in between might be the same element for all that a compiler knows. A
+division, or a function, is a branch to a compiler for GPUs: what is loaded after it, before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from looptune.backends.codegen.python import may_wrap
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.address_split import lowest
+
+PLACE, VALUE = "__at", "__once"
+"""What the names of the variables end with."""
+STRAIGHT = frozenset({"abs", "fabs", "fmin", "fmax", "floor", "ceil"})
+"""The functions that are an instruction or two."""
+
+Flat = Callable[[Load], Expr]
+"""The place of an element in its array, in elements."""
+
+
+def once(
+    body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str],
+    least: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Stmt]:  # fmt: skip
+    """The run with its variables, each set just before its first use; ``fresh`` makes a name that ends so. What is not
+    a run of assignments stays as it is. ``nonnegative``: the variables that are known not to be negative; ``least``:
+    what some of these are at least.
+
+    A load whose place is held has one subscript: the place.
+    """
+    run = tuple(s for s in body if isinstance(s, Assign))
+    if len(run) < len(body):
+        yield from body
+        return
+    changed = written(run)
+    made: set[str] = set()
+
+    def new(suffix: str) -> str:
+        name = fresh(suffix)
+        made.add(name)
+        return name
+
+    places = {n: _split(flat(n), nonnegative, least) for n in walk(run) if isinstance(n, Load)}
+    placed = tuple(_placed(run, changed, places, new))
+    valued = tuple(_valued(placed, changed, new))
+    yield from _loaded_before(tuple(_stored_once(valued, new)), changed, new, made)
+
+
+def _placed(
+    body: tuple[Assign, ...], changed: set[str], places: Mapping[Load, tuple[Expr, int]], fresh: Callable[[str], str]
+) -> Iterator[Assign]:
+    often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
+    held: dict[Expr, Var] = {}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Load() if n in places and places[n][0] in held:
+                base, constant = places[n]
+                return replace(n, index=(add(held[base], Const(constant)),))
+        return None
+
+    for stmt in body:
+        for n in walk((stmt.target, stmt.value)):
+            base = places[n][0] if isinstance(n, Load) else Const(0)
+            if often[base] > 1 and base not in held and _place(base, changed):
+                held[base] = Var(fresh(PLACE), "uint32")
+                yield Assign(held[base], base, span=stmt.span)
+        yield Assign(rewrite(rule, stmt.target), rewrite(rule, stmt.value), span=stmt.span)
+
+
+def _place(e: Expr, changed: set[str]) -> bool:
+    """It is worth a variable, and no assignment changes it."""
+    loads = any(isinstance(n, Load) for n in walk(e))
+    return not isinstance(e, (Const, Var)) and not loads and not names_in(e) & changed
+
+
+def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> tuple[Expr, int]:
+    """What varies, and what is added to it: nothing where a term may be negative, as the variable of a loop from -1 or
+    a remainder, or the sum wraps by C's rules: 32 bits would wrap before 64 bits are added to them."""
+    if may_wrap(e, nonnegative):
+        return e, 0
+    terms, constant = linear(e)
+    below = ((at := lowest(term, nonnegative, least)) is None or at < 0 for term in terms)
+    if any(factor < 0 for factor in terms.values()) or any(below):
+        return e, 0
+    base: Expr = Const(0)
+    for term, factor in terms.items():
+        base = add(base, mul(Const(factor), term))
+    return base, constant
+
+
+def _valued(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    often = Counter(e for s in body for e in walk(s.value) if _apart(e, changed))
+    held: dict[Node, Var] = {}
+    for stmt in body:
+        for e in _largest(stmt.value, often):
+            if e not in held:
+                held[e] = Var(fresh(VALUE), e.dtype)
+                yield Assign(held[e], e, span=stmt.span)
+        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+
+
+def _apart(e: Node, changed: set[str]) -> bool:
+    return isinstance(e, (Bin, Un, Cast, Load)) and not names_in(e) & changed
+
+
+def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
+    """The largest expressions that occur several times, of those that are computed whatever the values are."""
+    if often[e] > 1:
+        return [e]
+    match e:
+        case Bin("&&" | "||"):
+            return []
+        case Bin(_, lhs, rhs):
+            return [*_largest(lhs, often), *_largest(rhs, often)]
+        case Un(_, arg) | Cast(_, arg):
+            return _largest(arg, often)
+    return []
+
+
+def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    """Elements that are updated several times in turn are variables until the last time."""
+    at = 0
+    while at < len(body):
+        last = _last_update(body, at)
+        if last == at:
+            yield body[at]
+        else:
+            element = body[at].target
+            env: dict[Node, Var] = {}
+            for k in range(at, last + 1):
+                stmt = body[k]
+                value = rewrite(env.get, stmt.value)
+                if stmt.target == element and k < last:
+                    env = {element: Var(fresh(VALUE), element.dtype)}
+                yield Assign(
+                    env[element] if stmt.target == element and k < last else stmt.target, value, span=stmt.span
+                )
+        at = last + 1
+
+
+def _last_update(body: tuple[Assign, ...], at: int) -> int:
+    """The last of the updates of one element that begin there; between them only variables are set."""
+    element, last = body[at].target, at
+    if not isinstance(element, Load) or not element.dtype.startswith("float"):
+        return at
+    for k in range(at, len(body)):
+        stmt = body[k]
+        others = (n for n in walk((stmt.value, element.index)) if isinstance(n, Load) and n != element)
+        if any(n.array == element.array for n in others):
+            break
+        if stmt.target == element:
+            if k > at and all(n != element for n in walk(stmt.value)):
+                break
+            last = k
+        elif isinstance(stmt.target, Load) or stmt.target.name in names_in(element.index):
+            break
+    return last
+
+
+def _loaded_before(
+    body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str], made: Collection[str]
+) -> Iterator[Assign]:
+    """Before the first division or function, what assignments after it load of arrays that the run does not change.
+    ``made``: the variables set once, before all their uses."""
+    first = next((k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))), len(body))
+    early: list[Assign] = []
+    rest: list[Assign] = []
+    later = set(changed)
+    for stmt in body[first:]:
+        if (
+            isinstance(stmt.target, Var)
+            and stmt.target.name in made
+            and not names_in(stmt.value) & later
+            and not any(map(_branches, walk(stmt.value)))
+        ):
+            early.append(stmt)
+            continue
+        rest.append(stmt)
+        later |= {stmt.target.name} if isinstance(stmt.target, Var) else set()
+    loads = (n for s in rest[1:] for n in _surely(s.value) if not names_in(n) & later)
+    held: dict[Node, Var] = {n: Var(fresh(VALUE), n.dtype) for n in dict.fromkeys(loads)}
+    yield from (*body[:first], *early, *(Assign(v, n) for n, v in held.items() if isinstance(n, Load)), *rest[:1])
+    for stmt in rest[1:]:
+        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+
+
+def _branches(e: Node) -> bool:
+    match e:
+        case Bin("/", dtype=dtype):
+            return dtype.startswith("float")
+        case Call(fn):
+            return fn not in STRAIGHT
+    return False
+
+
+def _surely(e: Expr) -> Iterator[Load]:
+    """What is loaded whatever the values are."""
+    match e:
+        case Load():
+            yield e
+        case Bin("&&" | "||"):
+            return
+        case Bin(_, lhs, rhs):
+            yield from (*_surely(lhs), *_surely(rhs))
+        case Un(_, arg) | Cast(_, arg):
+            yield from _surely(arg)
+        case Call(_, args):
+            yield from (n for arg in args for n in _surely(arg))

@@ -1,0 +1,146 @@
+"""Statements of one iteration that have nothing to do with each other: by the rows of what they change.
+
+    for i: for j:                                    for row in 0..2 (blocks): for i: for j:
+      C[2*i][j]     += parts of it      ==>            if (row < 1) C[2*i][j]     += parts of it
+      C[2*i + 1][j] += parts of it                     else         C[2*i + 1][j] += parts of it
+
+Little is done for each element there, and what a thread waits for is the memory: more threads wait at once. The
+elements of one row stay together, for those a memory delivers together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import combinations, islice
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.poly.iteration_footprint import Elements, Touch
+
+Body = tuple[Stmt, ...]
+
+
+def by_rows(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) -> list[Body]:
+    """The ``body`` of the nest ``chain``, which adds up the parts that loops over ``part`` run through where ``given``
+    holds, as several, none of which touches what another one changes; [body] where it is of one row."""
+    pieces = [p for s in body for p in _pieces(s, part)]
+    changing = written(pieces)
+    inner = {s.var for s in walk_stmts(body) if isinstance(s, Loop)}
+    touches = [[t for t in _touches((p,)) if _called(t.at) in changing] for p in pieces]
+    groups = _Groups(len(pieces))
+    groups.join_alike([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
+    groups.join_alike(_rows(groups, touches))
+    elements = Elements(chain, given, changing | inner)
+    whole = [(g[0], elements.of([t for k in g for t in touches[k]])) for g in groups.all()]
+    for (first, a), (second, b) in combinations(whole, 2):
+        if a.meets(b):
+            groups.join(first, second)
+    adding = [any(isinstance(s, Loop) and s.var == part for s in walk_stmts((p,))) for p in pieces]
+    groups.join_rest(lambda g: any(adding[k] for k in g))
+    made = [reduce(partial(_joined, part=part), (pieces[k] for k in g), Body()) for g in groups.all()]
+    return made if len(made) > 1 else [body]
+
+
+def _rows(groups: _Groups, touches: Sequence[Sequence[Touch]]) -> list[list[object]]:
+    """For the first piece of each group the row of the first element that the group changes."""
+    rows: list[list[object]] = [[] for _ in touches]
+    for g in groups.all():
+        changed = (t.at for k in g for t in touches[k] if t.writes and isinstance(t.at, Load))
+        rows[g[0]] = [_row(at) for at in islice(changed, 1)]
+    return rows
+
+
+def chosen(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
+    """The one of the ``rows`` whose number, from ``first``, is ``row``."""
+    half = len(rows) // 2
+    if not half:
+        return rows[0]
+    below = Bin("<", row, Const(first + half, row.dtype))
+    return (If(below, chosen(row, rows[:half], first), chosen(row, rows[half:], first + half)),)
+
+
+def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:
+    """A statement as several that do the same, as far as none of them is asked for by what another one changes."""
+    match stmt:
+        case If(cond, then, ()) if not names_in(cond) & written(then):
+            yield from (replace(stmt, then=(p,)) for s in then for p in _pieces(s, part))
+        case Loop(var, body=(_, _, *_) as body) if var == part:
+            yield from (replace(stmt, body=(s,)) for s in body)
+        case _:
+            yield stmt
+
+
+def _joined(body: Body, stmt: Stmt, part: str) -> Body:
+    """``body`` with another of its pieces, in one statement with the last one as before."""
+    match body, stmt:
+        case (*before, If(cond, then, ()) as last), If(asked, (s,), ()) if cond == asked and not names_in(
+            cond
+        ) & written(then):
+            return *before, replace(last, then=_joined(then, s, part))
+        case (*before, Loop(var, body=parts) as last), Loop(name, body=more) if var == name == part:
+            return *before, replace(last, body=(*parts, *more))
+    return *body, stmt
+
+
+def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[Touch]:
+    for stmt in body:
+        match stmt:
+            case Assign(target, value):
+                yield Touch(target, True, given)
+                yield from _named((value, target.index if isinstance(target, Load) else ()), given)
+            case If(cond, then, other):
+                yield from _named(cond, given)
+                yield from _touches(then, (*given, cond))
+                yield from _touches(other, (*given, Un("!", cond)))
+            case Loop(_, lo, hi, inner):
+                yield from _named((lo, hi), given)
+                yield from _touches(inner, given)
+            case While(cond, inner):
+                yield from _named(cond, given)
+                yield from _touches(inner, given)
+
+
+def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[Touch]:
+    return (Touch(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
+
+
+def _called(at: Load | Var) -> str:
+    return at.array if isinstance(at, Load) else at.name
+
+
+def _row(element: Load) -> object:
+    """The same for elements whose subscripts differ in the last one only."""
+    sums = (linear(e) for e in element.index[:-1])
+    return element.array, tuple((frozenset(terms.items()), constant) for terms, constant in sums)
+
+
+class _Groups:
+    def __init__(self, count: int) -> None:
+        self._of = list(range(count))
+
+    def join(self, a: int, b: int) -> None:
+        new, old = sorted((self._of[a], self._of[b]))
+        self._of = [new if g == old else g for g in self._of]
+
+    def join_alike(self, keys: Sequence[Sequence[object]]) -> None:
+        """Those that share one of their ``keys``."""
+        first: dict[object, int] = {}
+        for k, mine in enumerate(keys):
+            for key in mine:
+                self.join(first.setdefault(key, k), k)
+
+    def join_rest(self, alone: Callable[[tuple[int, ...]], bool]) -> None:
+        """The groups that may not stand ``alone`` with the first that may."""
+        every = self.all()
+        first = next(filter(alone, every), every[0])
+        for g in every:
+            if not alone(g):
+                self.join(first[0], g[0])
+
+    def all(self) -> list[tuple[int, ...]]:
+        """Those in each, in their order."""
+        return [tuple(k for k, g in enumerate(self._of) if g == group) for group in dict.fromkeys(self._of)]

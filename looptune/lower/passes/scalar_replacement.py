@@ -1,0 +1,298 @@
+"""Accumulators in registers: an array element that a sequential loop keeps using lives in a local meanwhile.
+
+    for k: C[i][j] += A[i][k] * B[k][j]    ==>    C_r = C[i][j]; for k: C_r += A[i][k] * B[k][j]; C[i][j] = C_r
+
+Done for an element whose index does not change in the loop, that every iteration uses, and that no other access in
+the loop can touch: parameters do not alias, and two indices of one array are distinct where they differ by a
+constant, or by a multiple of a bound some loop variable stays below and a constant that is less than the multiple. A
+loop that may not run at all gets its loads and stores under ``if (lo < hi)``. An element that is used under one
+condition alone, which the loop does not change, is loaded and stored under that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import Range, inside, linear, runs, steady
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
+from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
+
+Given = tuple[Expr, ...]
+"""Conditions around a statement, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """``nonnegative``: loop variables that are 0 or more; ``positive``: what such a variable stays below."""
+
+    positive: frozenset[Expr] = frozenset()
+    nonnegative: frozenset[str] = frozenset()
+
+    def inside(self, loop: Loop) -> _Signs:
+        if not self.never_negative(loop.lo):
+            return self
+        return _Signs(self.positive | {loop.hi}, self.nonnegative | {loop.var})
+
+    def never_negative(self, e: Expr) -> bool:
+        match e:
+            case Const(value):
+                return value >= 0
+            case Var(name):
+                return name in self.nonnegative
+            case Bin("*" | "+", lhs, rhs):
+                return self.never_negative(lhs) and self.never_negative(rhs)
+        return False
+
+
+def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
+    """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero.
+
+    >>> n, j = Var("n", "int32"), Var("j", "int32")
+    >>> at = lambda k: (Bin("+", j, Const(k, "int32")),)
+    >>> far = (Bin("+", j, Bin("*", Const(4, "int32"), n)),)
+    >>> [distinct(far, at(k), frozenset({n})) for k in (0, 3, 4)]
+    [True, True, False]
+    """
+    for x, y in zip(a, b, strict=True):
+        (p, c), (q, d) = linear(x), linear(y)
+        terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
+        # A positive term is 1 at least: this is how near zero the difference comes, from above or from below.
+        near = sum(terms.values()) + c - d
+        sign = 1 if near > 0 else -1
+        if near and terms.keys() <= positive and all(sign * k > 0 for k in terms.values()):
+            return True
+    return False
+
+
+def promote(
+    body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """The statements of one thread with every such element in a local, and these locals.
+
+    ``taken`` are names in use (extended); ``around`` are loops that ``body`` stands in, outermost first.
+    """
+    made: list[Local] = []
+    return _block(body, taken, reduce(_Signs.inside, around, _Signs()), made, {}, ()), tuple(made)
+
+
+def told(
+    body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """The statements of a team with every element in a local that an original one of them assigns and a loop or a
+    condition after it uses, if nothing uses it before; and these locals. It is stored once it has its last value.
+
+        mean[j] = 0; for i: mean[j] += data[i][j]    ==>    mean_r = 0; for i: mean_r += data[i][j]; mean[j] = mean_r
+
+    Arguments as for ``promote``.
+    """
+    changed = written(body)
+    changing = changed | {f.var for f in walk(body) if isinstance(f, Loop)}
+    used = dict.fromkeys(n for n in walk(body) if isinstance(n, Load))
+    positive = reduce(_Signs.inside, around, _Signs()).positive
+    made: dict[Load, Local] = {}
+    seen: set[Load] = set()
+    for k, stmt in enumerate(body):
+        before = seen | ({n for n in walk(stmt.value) if isinstance(n, Load)} if isinstance(stmt, Assign) else set())
+        seen |= {n for n in walk(stmt) if isinstance(n, Load)}
+        match stmt:
+            case Assign(Load() as e, name=name) if (
+                name
+                and e not in before
+                and _stays(e, changing)
+                and _apart(e, used, positive)
+                and any(n == e for s in body[k:] if not isinstance(s, Assign) for n in walk(s))
+            ):
+                made[e] = Local(_fresh(f"{e.array}_r", taken), e.dtype)
+    same: dict[Node, Var] = {e: Var(v.name, v.dtype) for e, v in made.items()}
+    out: list[Stmt] = []
+    for k, stmt in enumerate(body):
+        later = _targets(body[k + 1 :])
+        out.append(rewrite(same.get, stmt))
+        out += (Assign(e, same[e]) for e in made if e in _targets((stmt,)) and e not in later)
+    return tuple(out), tuple(made.values())
+
+
+def _block(
+    body: tuple[Stmt, ...],
+    taken: set[str],
+    signs: _Signs,
+    made: list[Local],
+    env: Mapping[str, Range],
+    around: tuple[Loop, ...],
+) -> tuple[Stmt, ...]:
+    """``env``: the ranges of the loops ``around``, as far as they are known."""
+    out: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner):
+                here = signs.inside(stmt)
+                within = (*around, stmt) if steady(stmt) else around
+                loop = replace(stmt, body=_block(inner, taken, here, made, inside(stmt, env), within))
+                out.extend(_loop(loop, taken, here.positive, made, runs(stmt, env, around)))
+            case If(_, then, other):
+                yes, no = (_block(b, taken, signs, made, env, around) for b in (then, other))
+                out.append(replace(stmt, then=yes, other=no))
+            case While(_, inner):
+                out.append(replace(stmt, body=_block(inner, taken, signs, made, {}, ())))
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Local], sure: bool) -> tuple[Stmt, ...]:
+    """``sure``: it runs whenever it is reached."""
+    chosen = _candidates(loop, positive)
+    if not chosen:
+        return (loop,)
+    env: dict[Load, Var] = {}
+    same: dict[Node, Var] = {}
+    of_inner = _of_inner_loops(loop.body, made)
+    for element, _ in chosen:
+        inner = of_inner.get(element, [])
+        if not inner:
+            made.append(Local(_fresh(f"{element.array}_r", taken), element.dtype))
+        env[element], *others = inner or [Var(made[-1].name, element.dtype)]
+        same[element] = env[element]
+        same |= dict.fromkeys(others, env[element])
+    gone = {v.name for v in same if isinstance(v, Var)}
+    made[:] = [local for local in made if local.name not in gone]
+    targets = _targets(loop.body)
+    inside_loop = _without_idle(rewrite(same.get, loop.body))
+    loads = _under((Assign(env[e], e), given) for e, given in chosen)
+    stores = _under((Assign(e, env[e]), given) for e, given in chosen if e in targets)
+    around: tuple[Stmt, ...] = (*loads, replace(loop, body=inside_loop), *stores)
+    if sure:
+        return around
+    return (If(Bin("<", loop.lo, loop.hi), around),)
+
+
+def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
+    """Each where what it is ``given`` with holds; those of one condition together."""
+    found: dict[Given, list[Stmt]] = {}
+    for move, given in moves:
+        found.setdefault(given, []).append(move)
+    return tuple(
+        s for given, mine in found.items()
+        for s in ((If(reduce(lambda a, b: Bin("&&", a, b), given), tuple(mine)),) if given else mine)
+    )  # fmt: skip
+
+
+def _of_inner_loops(body: tuple[Stmt, ...], made: Sequence[Local]) -> dict[Load, list[Var]]:
+    """The registers that loops in ``body`` keep an element in: outside of these they have its value, or none."""
+    mine = {local.name for local in made}
+    found: dict[Load, dict[Var, None]] = {}
+    for n in walk_stmts(body):
+        match n:
+            case Assign(Var(name) as register, Load() as element) if name in mine:
+                found.setdefault(element, {})[register] = None
+    return {element: list(registers) for element, registers in found.items()}
+
+
+def _without_idle(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Without moves of a register to itself; what the C assigns to itself stays, for the proof misses it else."""
+    busy = (s for s in body if not (isinstance(s, Assign) and not s.name and s.target == s.value))
+    cleared = (map_blocks(_without_idle, s) for s in busy)
+    return tuple(s for s in cleared if not (isinstance(s, If) and not s.then and not s.other))
+
+
+def _targets(body: tuple[Stmt, ...]) -> set[Load]:
+    return {n.target for n in walk_stmts(body) if isinstance(n, Assign) and isinstance(n.target, Load)}
+
+
+def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:
+    """The elements to keep in registers, in the order of their first use, and the conditions under which they are
+    used, none for always."""
+    changed = written(loop.body)
+    changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
+    targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
+    sometimes = _conditional(loop.body, changing)
+    chosen = []
+    for element in used:
+        always = element in certain and (element not in targets or element in stored)
+        if not always and element not in sometimes:
+            continue
+        if _stays(element, changing) and (element.array not in changed or _apart(element, used, positive)):
+            chosen.append((element, () if always else sometimes[element]))
+    return chosen
+
+
+def _stays(element: Load, changing: set[str]) -> bool:
+    """It is one and the same all the time."""
+    return not names_in(element.index) & changing and not any(isinstance(n, Load) for n in walk(element.index))
+
+
+def _apart(element: Load, used: Iterable[Load], positive: frozenset[Expr]) -> bool:
+    """None of the others is it."""
+    others = (o for o in used if o.array == element.array and o.index != element.index)
+    return all(distinct(element.index, o.index, positive) for o in others)
+
+
+def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:
+    """The elements that are used under the same conditions wherever they are, which stay as they are."""
+    found: dict[Load, set[Given]] = {}
+    certain: set[Load] = set()
+    for element, given, sure in _used(body, ()):
+        found.setdefault(element, set()).add(given)
+        certain |= {element} if sure else set()
+    same = {e: next(iter(mine)) for e, mine in found.items() if len(mine) == 1 and e in certain}
+    return {e: given for e, given in same.items() if given and not _changes(given, changing)}
+
+
+def _changes(given: Given, changing: set[str]) -> bool:
+    return bool(names_in(given) & changing) or any(isinstance(n, Load) for n in walk(given))
+
+
+def _used(body: tuple[Stmt, ...], given: Given) -> Iterator[tuple[Load, Given, bool]]:
+    """Each use of an element, the conditions it stands under, and whether it surely is used where they hold; in loops
+    and under conditions that have an ``else``, as if it always were used."""
+    for stmt in body:
+        match stmt:
+            case If(cond, then, ()):
+                yield from ((n, (), False) for n in walk(cond) if isinstance(n, Load))
+                yield from _used(then, (*given, cond))
+            case Assign():
+                sure = _uses(stmt)
+                yield from ((n, given, n in sure) for n in walk(stmt) if isinstance(n, Load))
+            case _:
+                yield from ((n, (), False) for n in walk(stmt) if isinstance(n, Load))
+
+
+def _certain(body: tuple[Stmt, ...], of: Callable[[Assign], set[Load]]) -> set[Load]:
+    """The elements every iteration uses (or stores): those of no inner loop, and of both branches of a condition."""
+    found: set[Load] = set()
+    for stmt in body:
+        match stmt:
+            case Assign():
+                found |= of(stmt)
+            case If(_, then, other):
+                found |= _certain(then, of) & _certain(other, of)
+    return found
+
+
+def _uses(assign: Assign) -> set[Load]:
+    lazy = {id(x) for n in walk(assign) for b in _branches(n) for x in walk(b)}
+    return {n for n in walk(assign) if isinstance(n, Load) and id(n) not in lazy}
+
+
+def _stores(assign: Assign) -> set[Load]:
+    return {assign.target} if isinstance(assign.target, Load) else set()
+
+
+def _branches(n: Node) -> tuple[Expr, ...]:
+    """The parts of an expression that may not be evaluated."""
+    match n:
+        case Bin("&&" | "||", _, rhs):
+            return (rhs,)
+        case Select(_, then, other):
+            return then, other
+    return ()
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    free = next(c for k in range(len(taken) + 2) if (c := f"{name}{k}" if k else name) not in taken)
+    taken.add(free)
+    return free

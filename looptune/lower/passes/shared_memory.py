@@ -1,0 +1,396 @@
+"""Tiles: what a block reads of an array in a loop, to be copied to shared memory before it runs the loop.
+
+    A[3*i + r][k - 1], r in 0..3, of i in i0 .. i0 + 8, k in k0 .. k0 + 16
+        tile     origin (3*i0, k0 - 1), 24 x 16 elements
+        access   A_tile[3*(i - i0) + r][k - k0]
+
+A subscript is a sum of multiples of the grid's variables, whose values in a block follow its threads; of the variables
+of the loop and of those inside, whose ranges have to be known; and of what is the same for all threads of the block.
+Accesses that differ by constants share a tile where their tiles would overlap or touch. Loops in a staged one count
+from 0, so that an access is a multiple of what they count. A tile whose rows begin and end at multiples of 16 bytes, in
+the array as in the tile, is copied 16 bytes at a time; a loop along its rows has as many iterations written out. Where
+a thread reads rows side by side and its neighbour the next ones, or where it is asked for, the tile is turned: columns
+lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import gcd, prod
+
+import numpy as np
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import directly, rewrite, walk
+from looptune.ir.simplify import add, mul, sub
+from looptune.lower.passes.loop_normalization import counted, most_iterations, written_out
+from looptune.lower.plan import Kernel, Plan
+
+FIRST, THREAD = "__first", "__thread"
+"""What names end with: the value of a grid's variable in the first thread of the block, and the thread's distance."""
+BUFFER, AHEAD = "__buffer", "__ahead"
+"""The same: which buffer of its tiles an iteration reads, and the iteration whose tiles are filled."""
+WIDE = 16
+"""Bytes of the widest load that a thread makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """``origin``: the subscripts of its first element, the same for all threads; ``shape`` in elements, rows ``pitch``
+    apart, or columns where it is ``turned``; ``vector``: so many elements are copied at once, and where one of them is
+    in the array all are. Of several ``buffers`` the loop reads the one that ``ahead``, the loop around, says."""
+
+    name: str
+    array: str
+    dtype: str
+    origin: tuple[Expr, ...]
+    shape: tuple[int, ...]
+    pitch: int
+    vector: int = 1
+    buffers: int = 1
+    ahead: str = ""
+    turned: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the last dimension it has."""
+        return prod(self.shape[:-1])
+
+    @property
+    def size(self) -> int:
+        """Elements of shared memory, of one buffer."""
+        return (self.shape[-1] if self.turned else self.rows) * self.pitch
+
+    @property
+    def together(self) -> int:
+        """So many of its elements are read at once."""
+        return WIDE // np.dtype(self.dtype).itemsize if self.turned else self.vector
+
+    def place(self, inside: Sequence[Expr]) -> Expr:
+        """Where one element is, by its subscripts in the tile."""
+        row: Expr = Const(0)
+        for e, n in zip(inside[:-1], self.shape[:-1], strict=True):
+            row = add(mul(row, Const(n)), e)
+        major, minor = (inside[-1], row) if self.turned else (row, inside[-1])
+        return add(mul(major, Const(self.pitch)), minor)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity; ``all`` those of the kernel's
+    own loops, to be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle."""
+
+    body: tuple[Stmt, ...]
+    at: Mapping[int, tuple[Tile, ...]]
+    all: tuple[Tile, ...]
+    when: Expr | None = None
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        return (*self.all, *(t for tiles in self.at.values() for t in tiles))
+
+
+def staged(kernel: Kernel, plan: Plan) -> Staged | None:
+    """None where nothing is staged; DirectiveError where it cannot be."""
+    asked = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop) and f.staged]
+    if asked and kernel.team is not None:
+        raise _refused(asked[0], asked[0].staged, "a team of threads shares a loop that reduces in this kernel")
+    return _Stager(kernel, plan).run() if asked else None
+
+
+def wide(plan: Plan) -> tuple[str, ...]:
+    """The arrays that tiles are filled from 16 bytes at a time."""
+    tiles = [t for kernel in plan.kernels if (s := staged(kernel, plan)) is not None for t in s.tiles]
+    return tuple(sorted({t.array for t in tiles if t.vector > 1}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A subscript: ``axes`` and ``inner`` are multiples of variables, ``rest`` of what the block's threads share."""
+
+    axes: tuple[tuple[str, int], ...]
+    inner: tuple[tuple[str, int], ...]
+    rest: frozenset[tuple[Expr, int]]
+    constant: int
+
+
+@dataclass(slots=True)
+class _Stager:
+    kernel: Kernel
+    plan: Plan
+    at: dict[int, tuple[Tile, ...]] = field(default_factory=dict)
+    made: int = 0
+    whole: tuple[str, ...] = ()
+    around: tuple[Loop, ...] = ()
+    buffers: int = 1
+    ahead: str = ""
+    across: tuple[str, ...] = ()
+
+    def run(self) -> Staged:
+        self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
+        when, body = _asked(self.kernel.body)
+        body = self.block(body, True)
+        tiles: tuple[Tile, ...] = ()
+        several = next((f for f in self.kernel.loops if f.staged and f.buffers > 1), None)
+        if several is not None:
+            raise _refused(several, several.staged, _alone(several))
+        if self.whole:
+            self.across = tuple(a for f in self.kernel.loops for a in f.turned)
+            nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
+            done, tiles = self.tiled(nest, self.whole)
+            body = done.body
+        return Staged(body, self.at, tiles, reduce(lambda a, b: Bin("&&", a, b), when) if when else None)
+
+    def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
+        """``together``: all threads of the block come here."""
+        return tuple(self.statement(s, together) for s in body)
+
+    def statement(self, stmt: Stmt, together: bool) -> Stmt:
+        match stmt:
+            case Loop() if self.mine(stmt):
+                arrays = self.mine(stmt)
+                if not together or not self.same((stmt.lo, stmt.hi)):
+                    raise _refused(stmt, arrays, "threads of a block do not come to it together")
+                self.buffers, self.ahead = stmt.buffers, self.filled_again(stmt, arrays) if stmt.buffers > 1 else ""
+                self.across = stmt.turned
+                done, tiles = self.tiled(stmt, arrays)
+                self.buffers, self.ahead, self.across = 1, "", ()
+                self.at[id(done)] = tiles
+                return done
+            case Loop(body=body):
+                self.around, around = (*self.around, stmt), self.around
+                done = replace(stmt, body=self.block(body, together and self.same((stmt.lo, stmt.hi))))
+                self.around = around
+                return done
+            case If(cond, then, other):
+                here = together and self.same((cond,))
+                return replace(stmt, then=self.block(then, here), other=self.block(other, here))
+        return stmt
+
+    def filled_again(self, loop: Loop, arrays: Sequence[str]) -> str:
+        """The variable of the loop directly around, in each of whose iterations the tiles are others."""
+        if not self.around or all(s is not loop for s in directly(self.around[-1].body)):
+            raise _refused(loop, arrays, _alone(loop))
+        return self.around[-1].var
+
+    def mine(self, loop: Loop) -> tuple[str, ...]:
+        """The arrays staged at the loop itself: neither for the whole kernel nor at a loop inside."""
+        inside = {a for n in walk(loop.body) if isinstance(n, Loop) for a in n.staged}
+        return tuple(a for a in loop.staged if a not in self.whole and a not in inside)
+
+    def same(self, exprs: tuple[Expr, ...]) -> bool:
+        """They have one value in all threads of the block."""
+        own = {a.var for a in self.kernel.loops if a is not self.kernel.deep} | {v.name for v in self.kernel.locals}
+        return not names_in(exprs) & own and not any(isinstance(n, Load) for n in walk(exprs))
+
+    def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
+        """The loop reading tiles of the arrays."""
+        loop = counted(loop)
+        ranges = self.ranges(loop)
+        tiles: list[Tile] = []
+        env: dict[Load, Load] = {}
+        for array in arrays:
+            if array in written(self.kernel.body):
+                raise _refused(loop, (array,), "the kernel writes it")
+            if None in self.plan.array(array).shape:
+                raise _refused(loop, (array,), "how long it is has to be declared")
+            accesses = list(dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load) and n.array == array))
+            places = [tuple(self.place(e, ranges, loop, array) for e in a.index) for a in accesses]
+            for group in self.groups(places, ranges):
+                tile = self.tile(array, [places[k] for k in group], ranges)
+                tiles.append(tile)
+                env |= {accesses[k]: self.access(tile, places[k], [places[g] for g in group], ranges) for k in group}
+
+        vectors = {t.name: t.vector for t in tiles}
+
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Load():
+                    return env.get(n)
+                case Loop():
+                    return written_out(n, vectors)
+            return None
+
+        done = rewrite(rule, loop)
+        return done, tuple(tiles)
+
+    def ranges(self, loop: Loop) -> dict[str, tuple[Expr, int, int]]:
+        """Start, step and most iterations of the loop and of those inside."""
+        found = {}
+        for f in (n for n in walk((loop,)) if isinstance(n, (Loop, While))):
+            if isinstance(f, While):
+                continue
+            if f.var:
+                found[f.var] = f.lo, f.step, most_iterations(f)
+        return found
+
+    def place(self, e: Expr, ranges: Mapping[str, tuple[Expr, int, int]], loop: Loop, array: str) -> _Place:
+        terms, constant = linear(e)
+        axes: dict[str, int] = {}
+        inner: dict[str, int] = {}
+        rest: dict[Expr, int] = {}
+        threads = {a.var for a in self.kernel.loops if a is not self.kernel.deep}
+        while terms:
+            term, factor = terms.popitem()
+            match term:
+                case Var(name) if name in threads:
+                    axes[name] = axes.get(name, 0) + factor
+                case Var(name) if name in ranges:
+                    lo, _, most = ranges[name]
+                    if most < 1:
+                        raise _refused(loop, (array,), f"how often loop {name} runs is not known: tile it")
+                    inner[name] = inner.get(name, 0) + factor
+                    more, start = linear(lo)
+                    constant += factor * start
+                    for t, k in more.items():
+                        terms[t] = terms.get(t, 0) + factor * k
+                case _ if names_in(term) & (threads | ranges.keys()) or not self.same((term,)):
+                    raise _refused(loop, (array,), "a subscript of it is not affine")
+                case _:
+                    rest[term] = rest.get(term, 0) + factor
+        return _Place(_known(axes), _known(inner), frozenset((t, k) for t, k in rest.items() if k), constant)
+
+    def extent(self, p: _Place, ranges: Mapping[str, tuple[Expr, int, int]]) -> int:
+        """So many elements one access touches along a dimension, from the least to the greatest."""
+        return 1 + sum(abs(step) * (count - 1) for step, count in self.steps(p, ranges))
+
+    def steps(self, p: _Place, ranges: Mapping[str, tuple[Expr, int, int]]) -> Iterator[tuple[int, int]]:
+        for name, factor in p.axes:
+            dim, axis = next((d, a) for d, a in self.kernel.sides if a.var == name)
+            yield factor * axis.step, self.kernel.threads(dim)
+        for name, factor in p.inner:
+            _, step, most = ranges[name]
+            yield factor * step, most
+
+    def groups(
+        self, places: Sequence[tuple[_Place, ...]], ranges: Mapping[str, tuple[Expr, int, int]]
+    ) -> list[list[int]]:
+        """The accesses that share a tile."""
+        groups: list[list[int]] = []
+        for k, place in enumerate(places):
+            near = [g for g in groups if any(self.near(place, places[m], ranges) for m in g)]
+            groups = [g for g in groups if g not in near] + [[*(m for g in near for m in g), k]]
+        return [sorted(g) for g in groups]
+
+    def near(self, a: tuple[_Place, ...], b: tuple[_Place, ...], ranges: Mapping[str, tuple[Expr, int, int]]) -> bool:
+        return all(
+            (p.axes, p.inner, p.rest) == (q.axes, q.inner, q.rest)
+            and abs(p.constant - q.constant) <= self.extent(p, ranges)
+            for p, q in zip(a, b, strict=True)
+        )
+
+    def tile(
+        self, array: str, group: Sequence[tuple[_Place, ...]], ranges: Mapping[str, tuple[Expr, int, int]]
+    ) -> Tile:
+        first = group[0]
+        spread = [max(p[d].constant for p in group) - min(p[d].constant for p in group) for d in range(len(first))]
+        shape = tuple(self.extent(p, ranges) + s for p, s in zip(first, spread, strict=True))
+        origin = tuple(self.origin(p, min(g[d].constant for g in group), ranges) for d, p in enumerate(first))
+        x = next((axis.var for dim, axis in self.kernel.sides if dim == "x"), "")
+        strided = any(name == x for p in first[:-1] for name, _ in p.axes)
+        dtype = self.plan.array(array).dtype
+        turned = len(shape) > 1 and (array in self.across or self.turned(first, spread, x))
+        vector = 1 if turned else self.vector(array, dtype, origin[-1], shape[-1])
+        line, unit = (prod(shape[:-1]), WIDE // np.dtype(dtype).itemsize) if turned else (shape[-1], vector)
+        pitch = -(-line // unit) * unit
+        pitch += unit if (strided or turned) and pitch // unit % 2 == 0 else 0
+        name = f"{array}_{self.made}__tile"
+        self.made += 1
+        return Tile(name, array, dtype, origin, shape, pitch, vector, self.buffers, self.ahead, turned)
+
+    def turned(self, place: Sequence[_Place], spread: Sequence[int], x: str) -> bool:
+        """Threads along x read several rows each, side by side, and all of them one column."""
+        rows = [(dict(p.axes).get(x, 0), reach) for p, reach in zip(place[:-1], spread, strict=False)]
+        return not place[-1].axes and any(1 < factor <= reach + 1 for factor, reach in rows)
+
+    def vector(self, array: str, dtype: str, start: Expr, count: int) -> int:
+        """So many elements are 16 bytes, if rows of the array and of the tile begin and end at multiples of that."""
+        width = WIDE // np.dtype(dtype).itemsize
+        match self.plan.array(array).shape:
+            case (*_, Const(int(extent))) if gcd(extent, count, self.divisor(start)) % width == 0:
+                return width
+        return 1
+
+    def divisor(self, e: Expr) -> int:
+        """A number that divides every value of ``e``; 0 where that is 0 alone."""
+        terms, constant = linear(e)
+        return gcd(constant, *(factor * self.stride(term) for term, factor in terms.items()))
+
+    def stride(self, term: Expr) -> int:
+        """A divisor of what the threads of a block share: the first value of an axis, or a loop's variable."""
+        for dim, axis in self.kernel.sides:
+            if term == Var(axis.var + FIRST, axis.dtype):
+                return gcd(self.divisor(axis.lo), axis.step * self.kernel.threads(dim))
+            if axis is self.kernel.deep and term == Var(axis.var, axis.dtype):
+                return gcd(self.divisor(axis.lo), axis.step)
+        around = [f for f in self.around if isinstance(term, Var) and f.var == term.name]
+        return gcd(self.divisor(around[-1].lo), around[-1].step) if around else 1
+
+    def origin(self, p: _Place, constant: int, ranges: Mapping[str, tuple[Expr, int, int]]) -> Expr:
+        """The least subscript in the block."""
+        back = sum(min(0, step) * (count - 1) for step, count in self.steps(p, ranges))
+        e: Expr = Const(0)
+        for name, factor in sorted(p.axes, key=lambda a: -a[1]):
+            axis = next(a for a in self.kernel.loops if a.var == name)
+            e = _plus(e, factor, Var(name + FIRST, axis.dtype))
+        for term, factor in sorted(p.rest, key=lambda t: (-t[1], str(t[0]))):
+            e = _plus(e, factor, term)
+        return _plus(e, constant + back, Const(1))
+
+    def access(
+        self, tile: Tile, mine: tuple[_Place, ...], group: Sequence[tuple[_Place, ...]],
+        ranges: Mapping[str, tuple[Expr, int, int]],
+    ) -> Load:  # fmt: skip
+        """The element of the tile, by its place in shared memory."""
+        inside: list[Expr] = []
+        for d, p in enumerate(mine):
+            forth = sum(max(0, -step) * (count - 1) for step, count in self.steps(p, ranges))
+            e: Expr = Const(p.constant - min(g[d].constant for g in group) + forth)
+            for name, factor in sorted(p.axes, key=lambda a: -a[1]):
+                axis = next(a for a in self.kernel.loops if a.var == name)
+                e = _plus(e, factor * axis.step, Var(name + THREAD, axis.dtype))
+            for name, factor in sorted(p.inner, key=lambda a: -a[1]):
+                e = _plus(e, factor, Var(name))
+            inside.append(e)
+        flat = tile.place(inside)
+        if tile.ahead:
+            flat = add(mul(Const(tile.size), Var(tile.ahead + BUFFER)), flat)
+        return Load(tile.name, (flat,), tile.dtype)
+
+
+def _asked(body: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], tuple[Stmt, ...]]:
+    """The conditions under which the body does anything, and what it does then."""
+    match body:
+        case (If(cond, then, ()),) if not any(isinstance(n, Load) for n in walk(cond)):
+            more, inside = _asked(then)
+            return (cond, *more), inside
+    return (), body
+
+
+def _plus(e: Expr, factor: int, term: Expr) -> Expr:
+    """``e + factor * term`` without a negative constant, for unsigned arithmetic."""
+    if factor < 0:
+        return sub(e, mul(Const(-factor), term))
+    return add(e, mul(Const(factor), term)) if factor else e
+
+
+def _known(terms: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, factor) for name, factor in terms.items() if factor))
+
+
+def _alone(loop: Loop) -> str:
+    return f"with {loop.buffers} buffers it has to stand directly in a loop that is no grid's: tile it"
+
+
+def _refused(loop: Loop, arrays: Sequence[str], why: str) -> DirectiveError:
+    return DirectiveError(f"stage {', '.join(arrays)} at loop {loop.var}: {why}", loop.span)
+
+
+def shared_bytes(tiles: Sequence[Tile]) -> int:
+    """Of a block; each tile begins at a multiple of 16 bytes."""
+    return sum(-(-t.buffers * t.size * np.dtype(t.dtype).itemsize // WIDE) * WIDE for t in tiles)

@@ -1,0 +1,410 @@
+"""A reduction dealt out to P blocks: each makes a part of every sum, and the parts are added up afterwards.
+
+    for i: for j:                        for p in 0..P (blocks): for i: for j:
+      C[i][j] *= beta                      part[p][i][j] = 0
+      for k in 0..K: C[i][j] += e   ==>    for k in p*ceil(K/P) .. min((p + 1)*ceil(K/P), K): part[p][i][j] += e
+                                         for i: for j:
+                                           C[i][j] *= beta
+                                           s = C[i][j]; for p in 0..P: s += part[p][i][j]; C[i][j] = s
+
+The parts come before everything else in the iterations of i and j, so nothing there may change what they are made of.
+Copies that unrolling made of the inner of two parallel loops have nests of their own first. Sums that a loop inside of
+the one dealt out tells apart have a part for each of its iterations, where the threads of a block have a sum of their
+own in it besides:
+
+    for i in 0..n:                       for p in 0..P (blocks): for j: part[p][j] = 0
+      for j: t[i] += A[i][j] * x[j] ==>    for i of p: for j: t[i] += A[i][j] * x[j]
+      for j: y[j] += A[i][j] * t[i]                    for j: part[p][j] += A[i][j] * t[i]
+                                         for j: s = y[j]; for p in 0..P: s += part[p][j]; y[j] = s
+
+The loop that tells them apart may be the one that has such a sum. A loop right before, which assigns first values to
+the sums, is done where they are added up. Of sums that several elements get, regrouped, there is one part for all of
+them, ``C[i][j] += alpha * s; if (j < i) C[j][i] += alpha * s``. On a GPU the sums of several rows, as ``unroll`` and
+``jam`` give one thread, are added up by blocks of their own for each row, see ``rows``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+from looptune.core.errors import Unfit
+from looptune.ir.c_printer import show
+from looptune.ir.def_use import assigned, names, names_in, reducing, share_conditions, written
+from looptune.ir.intervals import apart
+from looptune.ir.nodes import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
+from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
+from looptune.ir.simplify import add, div, largest, mul, smallest, sub
+from looptune.lower.accumulators import Accumulator, quiet
+from looptune.lower.passes.init_fusion_b import begun
+from looptune.lower.passes.row_groups import by_rows, chosen
+from looptune.lower.passes.split_reduction_b import Told, Wanted, by_loops, unfit, wanted
+from looptune.lower.team import called, teamed
+from looptune.schedule.directives.reduction_simplification import Regrouped, Shared, regrouping, shared
+
+SEVERAL = 16
+"""So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """``parts``: what an array holds parts of, or a local adds them up for, by its name; the element of a target
+    without an index is that with the index of the part. ``sums``: what locals stand for that hold sums."""
+
+    codelet: Codelet
+    parts: Mapping[str, Reduced]
+    sums: tuple[Regrouped, ...] = ()
+
+
+def dealt(codelet: Codelet, *, rows: bool = True) -> Dealt:
+    """The codelet without loops of several ``parts``; Unfit where one stays. ``rows``: the sums of several rows in one
+    iteration are added up by several threads."""
+    codelet = replace(codelet, body=parted(codelet.body))
+    if not _divided(codelet.body):
+        return Dealt(codelet, {})
+    dealing = _Dealing(codelet, rows=rows)
+    body = dealing.whole()
+    made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
+    return Dealt(made, dealing.parts, tuple(dealing.sums))
+
+
+def check(codelet: Codelet) -> None:
+    """Unfit where ``dealt`` says so; the codelet is not rewritten, which takes longer."""
+    if _divided(codelet.body):
+        _Dealing(replace(codelet, body=parted(codelet.body)), only_check=True).whole()
+
+
+def _divided(body: tuple[Stmt, ...]) -> bool:
+    return any(isinstance(s, Loop) and s.parts > 1 for s in walk_stmts(body))
+
+
+def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
+
+    The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
+    body own their locals. Copies that reduce are shared out in one kernel.
+    """
+
+    def rule(n: Stmt) -> tuple[Stmt, ...] | None:
+        match n:
+            case Loop(mode="parallel", body=(Loop() as first, _, *_) as parts) if first.number and all(
+                isinstance(p, Loop)
+                and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
+                for p in parts
+            ):
+                return tuple(reducing(n, (p,)) for p in parts)
+        return None
+
+    return rewrite_stmts(rule, body)
+
+
+@dataclass(slots=True)
+class _Dealing:
+    """``only_check``: what is dealt out is left out. ``rows``: see ``dealt``."""
+
+    codelet: Codelet
+    only_check: bool = False
+    rows: bool = False
+    taken: set[str] = field(init=False)
+    changed: set[str] = field(init=False)
+    made: list[Local] = field(default_factory=list)
+    parts: dict[str, Reduced] = field(default_factory=dict)
+    sums: list[Regrouped] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
+        self.taken |= names(self.codelet.body)
+        self.changed = written(self.codelet.body)
+
+    def whole(self) -> tuple[Stmt, ...]:
+        body = self.block(self.codelet.body, frozenset())
+        left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
+        if left is not None:
+            raise Unfit(left, "between it and parallel loops around only an if on loop variables and sizes may stand")
+        return body
+
+    def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
+        """``host`` are the loop variables around, all of them the host's."""
+        out: list[Stmt] = []
+        for stmt in body:
+            chain, given, inside = _chain(stmt)
+            if any(isinstance(s, Loop) and s.parts > 1 for s in inside):
+                made = self.nests(chain, given, inside, host)
+                whole = begun(out[-1], made) if out else None
+                out = [*out, *made] if whole is None else [*out[:-1], *whole]
+                continue
+            if isinstance(stmt, Loop) and stmt.mode in ("parallel", "thread"):
+                out.append(stmt)
+                continue
+            inner = host | {stmt.var} if isinstance(stmt, Loop) else host
+            out.append(map_blocks(partial(self.block, host=inner), stmt))
+        return tuple(out)
+
+    def nests(
+        self, chain: tuple[Loop, ...], given: Expr | None, inside: tuple[Stmt, ...], host: frozenset[str]
+    ) -> tuple[Stmt, ...]:
+        """That of the parts, and that of the sums; ``inside`` runs where ``given`` holds."""
+        at = [k for k, s in enumerate(inside) if isinstance(s, Loop) and s.parts > 1]
+        loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
+        first = loops[0]
+        if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
+            raise Unfit(first, "another statement stands between it and the rest of its iterations")
+        ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
+        _check(loops, (*ahead, *behind))
+        part = Var(self.fresh(f"{first.var}_part"), first.dtype)
+        made = assigned(loops)
+        targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
+        if not targets:  # with these sizes there is nothing to add up
+            left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
+            return _within(chain, _under(given, left))
+        told = by_loops(loops, targets)
+        if told and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
+            raise unfit(first, told[0].each[0])
+        groups = told or [Told((), targets)]
+        every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
+                     block=first.block)  # fmt: skip
+        varying = {f.var for f in chain}
+        if not told and self.fixed(chain, host) and not self.only_check:
+            common = shared(loops, regrouping((*chain, *loops), (*loops,)), self.taken)
+            if common is not None:
+                shares, added = self.common(common, every, chain, varying)
+                making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
+                return (making, *self.adding(chain, given, (*ahead, *added, *behind), part))
+        held = {t: at for g in groups for t, at in self.arrays(g, part, loops, chain, host).items()}
+        if self.only_check:
+            return (*ahead, *behind)
+        runs = _some(loops)
+        begin, whole = list[Stmt](), list[Stmt]()
+        for g in groups:
+            sums = [self.accumulator(r, loops) for r in g.targets]
+            together = tuple(_together(sums, held, loops, g.each))
+            begins = (_under(c.given, tuple(Assign(held[a.target], a.identity) for a in some)) for c, some in together)
+            begin += _within(g.each, tuple(s for made in begins for s in made))
+            chained = (*chain, *g.each)
+            team = len(chained) == 1 and first.parts >= SEVERAL
+            each = ((c, _added(some, held, every, sure=c.sure, team=team)) for c, some in together)
+            joined = share_conditions(s for c, some in each for s in _under(c.given, some))
+            body = (*ahead, *_under(runs, joined), *behind)
+            if team:
+                whole += _within((replace(chained[0], axis="x"),), _under(given, body))
+            else:
+                whole += self.adding(chained, given, body, part)
+        shares = tuple(_share(f, part, held, varying) for f in loops)
+        parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
+        return (replace(every, body=parts, mode="parallel", axis="parts"), *whole)
+
+    def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
+        """The nest that adds parts up in ``body``; in several rows, in blocks for each."""
+        deep = any(f.axis == "z" for f in chain)
+        rows = by_rows(body, chain, given, part.name) if self.rows and chain and not deep else [body]
+        if len(rows) == 1:
+            return _within(chain, _under(given, body))
+        row = Var(self.fresh("row"), part.dtype)
+        nest = _within(chain, _under(given, chosen(row, rows)))
+        count = Const(len(rows), row.dtype)
+        return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, axis="z"),)
+
+    def common(
+        self, sums: Shared, every: Loop, chain: Sequence[Loop], varying: set[str]
+    ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+        """The parts of sums that several elements get, and these added up: one array holds them all."""
+        part, own = Var(every.var, every.dtype), sums.own
+        shape = (Const(len(own), every.dtype), *(largest(_trips(f), Const(0, f.dtype)) for f in chain))
+        array = self.array(Reduced("+", own[0]), sums.loop, shape)
+        held: dict[Var | Load, Load] = {
+            v: Load(array, (part, Const(k, every.dtype), *_places(chain)), v.dtype) for k, v in enumerate(own)
+        }
+        self.made += sums.locals
+        self.sums += sums.found
+        begin = tuple(Assign(v, Const(0, v.dtype)) for v in own)
+        stored = (s for v, g in zip(own, sums.given, strict=True) for s in _under(g, (Assign(held[v], v),)))
+        adding = [(self.accumulator(r, (sums.loop,)), g) for r, g in zip(sums.loop.reduces, sums.given, strict=True)]
+        parts = (s for a, g in adding for s in _under(g, (Assign(a.own, a.joined(a.own, held[a.target])),)))
+        first = (Assign(a.own, a.identity) for a, _ in adding)
+        after = substitute(sums.after, {a.target.name: a.own for a, _ in adding if isinstance(a.target, Var)})
+        added = (*first, replace(every, body=share_conditions(parts), mode="sequential"), *after)
+        return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
+
+    def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
+        own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)
+        self.made.append(Local(own.name, own.dtype))
+        self.parts[own.name] = r
+        return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
+
+    def arrays(
+        self, told: Told, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
+    ) -> dict[Var | Load, Load]:
+        """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
+        held: dict[Var | Load, Load] = {}
+        loop = loops[0]
+        for r in told.targets:
+            sure, nest = wanted(loops, r.target, told.each).sure, (*chain, *told.each)
+            if self.fixed(nest, host) and not (told.each and sure):
+                shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in nest)
+                held[r.target] = Load(self.array(r, loop, shape), (part, *_places(nest)), r.target.dtype)
+                continue
+            shape, target = self.as_target(r, loop)
+            if not sure:
+                raise Unfit(loop, f"data or loops inside of it decide whether it adds to {show(target)}, which has its "
+                            "parts by element as the loops around vary")  # fmt: skip
+            of = replace(r, target=replace(target, index=()))
+            beside = [(t, at.array) for t, at in held.items() if self.parts[at.array] == of]
+            shared = all(isinstance(t, Load) and apart(t.index, target.index) for t, _ in beside)
+            name = beside[0][1] if beside and shared else self.array(of, loop, shape)
+            held[r.target] = Load(name, (part, *target.index), target.dtype)
+        return held
+
+    def fixed(self, chain: Sequence[Loop], host: frozenset[str]) -> bool:
+        """How often each loop of the nest runs is the same whenever it does."""
+        return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
+
+    def array(self, r: Reduced, loop: Loop, shape: tuple[Expr, ...]) -> str:
+        name = self.fresh(f"{called(r.target)}_parts")
+        self.made.append(Local(name, r.target.dtype, (Const(loop.parts, loop.dtype), *shape)))
+        self.parts[name] = r
+        return name
+
+    def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
+        """The extents of the target's array, where those of the nest change."""
+        arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
+        extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == called(r.target)), (None,))
+        known = tuple(e for e in extents if e is not None)
+        if len(known) < len(extents) or not isinstance(r.target, Load):
+            raise Unfit(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
+        return known, r.target
+
+    def fresh(self, name: str) -> str:
+        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
+        self.taken.add(free)
+        return free
+
+
+def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]:
+    """The loops of a perfect nest whose iterations are threads, outermost first, what the last one holds, and the
+    condition under which that runs: conditions between the loops, none of which what they hold can change."""
+    chain: list[Loop] = []
+    given: list[Expr] = []
+    inside: tuple[Stmt, ...] = (stmt,)
+    while True:
+        match inside:
+            case (Loop(mode="parallel" | "thread", reduces=(), parts=1) as loop,) if chain or loop.mode == "parallel":
+                chain.append(loop)
+                inside = loop.body
+            case (If(cond, then, ()),) if chain and not names_in(cond) & written(then) and _plain(cond):
+                given.append(cond)
+                inside = then
+            case _:
+                return tuple(chain), reduce(lambda a, b: Bin("&&", a, b), given) if given else None, inside
+
+
+def _plain(cond: Expr) -> bool:
+    """It reads no array."""
+    return not any(isinstance(n, Load) for n in walk(cond))
+
+
+def _places(chain: Sequence[Loop]) -> tuple[Expr, ...]:
+    """The iteration of each loop, from 0."""
+    return tuple(div(sub(Var(f.var, f.dtype), f.lo), Const(f.step, f.dtype)) for f in chain)
+
+
+def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
+    """What the parts are made of is the same before everything else in the iteration; and only they are made."""
+    for loop in loops:
+        nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
+        if any(f.parts > 1 for f in nested):
+            raise Unfit(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
+        own = {called(r.target) for r in loop.reduces}
+        mine = {r.target for r in loop.reduces}
+        if any(isinstance(t, Var) for t in mine) and others:
+            raise Unfit(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
+        used = _besides(loop, mine)
+        elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
+        changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
+        if changed:
+            raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+
+
+def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
+    """The names in the loop, but for those in its targets."""
+    found: Counter[str] = Counter()
+    for n in walk(loop):
+        match n:
+            case Loop(var=name) | Var(name) | Load(name):
+                found[name] += 1
+        if isinstance(n, (Var, Load)) and n in targets:
+            found.subtract(m.name if isinstance(m, Var) else m.array for m in walk(n) if isinstance(m, (Var, Load)))
+    return {name for name, count in found.items() if count > 0}
+
+
+def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str]) -> Loop:
+    """The iterations that ``part`` is for, accumulating into its own element.
+
+    They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
+    """
+    own = _with(loop, held)
+    step = Const(loop.step, loop.dtype)
+    if names_in((loop.lo, loop.hi)) & varying:
+        return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * loop.parts, parts=1)
+    width = mul(step, div(add(_trips(loop), Const(loop.parts - 1, loop.dtype)), Const(loop.parts, loop.dtype)))
+    start = add(loop.lo, mul(width, part))
+    return replace(own, lo=start, hi=smallest(loop.hi, add(start, width)), parts=1)
+
+
+def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
+    """With other expressions in the places of some elements."""
+    done: Loop = rewrite(lambda n: env.get(n) if isinstance(n, (Var, Load)) else None, loop)
+    return done
+
+
+def _trips(loop: Loop) -> Expr:
+    return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def _together(
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], loops: Sequence[Loop], each: Sequence[Loop]
+) -> Iterator[tuple[Wanted, list[Accumulator]]]:
+    """Those whose parts are in one array, which are next to each other, and under one condition."""
+    found: dict[tuple[str, Wanted], list[Accumulator]] = {}
+    for a in sums:
+        found.setdefault((held[a.target].array, wanted(loops, a.target, each)), []).append(a)
+    return ((condition, some) for (_, condition), some in found.items())
+
+
+def _added(
+    sums: Sequence[Accumulator], held: Mapping[Var | Load, Load], every: Loop, *, sure: bool, team: bool
+) -> tuple[Stmt, ...]:
+    """The parts of some targets added up, by a ``team`` of threads or by one.
+
+    Not ``sure``: a target that nothing was added to is not touched, for it may be no element, or another iteration's.
+    """
+    loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
+    if team:
+        loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
+    if not sure:
+        return *(Assign(a.own, a.identity) for a in sums), loop, *(a.update for a in sums)
+    return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
+
+
+def _some(loops: Sequence[Loop]) -> Expr | None:
+    """That one of the loops runs; None where that is known."""
+    asked: list[Expr] = []
+    for f in loops:
+        match f.lo, f.hi:
+            case Const(lo), Const(hi):
+                if lo < hi:
+                    return None
+            case _:
+                asked.append(Bin("<", f.lo, f.hi))
+    return reduce(lambda a, b: Bin("||", a, b), asked) if asked else Const(0)
+
+
+def _under(condition: Expr | None, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    return body if condition is None else (If(condition, body),)
+
+
+def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    for loop in reversed(chain):
+        body = (replace(loop, body=body),)
+    return body

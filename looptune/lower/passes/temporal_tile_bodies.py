@@ -1,0 +1,229 @@
+"""What the threads of a block do with tiles that overlap, as statements: for the text of kernels, and for predictions.
+
+a_0, a_1          what a thread holds of the array a, in registers, one for each of its rows
+a__tile[...]      what other threads read of it, in shared memory: of all rows, or of the first and last ones only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, substitute
+from looptune.ir.simplify import add, mul
+from looptune.lower.passes.temporal_tiling import POINT, Nest, Offset, Overlap, offset, point, register
+from looptune.lower.plan import Dimension, Kernel, Plan
+
+ALONG: tuple[tuple[Dimension, ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
+"""The dimension of the block along each dimension of space, by how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the threads read of each other of an array: these ``rows`` of each thread, element by element. ``before``
+    and ``count``: where the first element is, and how much room there is, so that no place lies outside."""
+
+    name: str
+    array: str
+    dtype: str
+    rows: tuple[int, ...]
+    before: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a thread has of each array, row by row, what it shares with others, and what it does with them."""
+
+    kernel: Kernel
+    plan: Plan
+
+    @property
+    def whole(self) -> Overlap:
+        assert self.kernel.overlap is not None, "the kernel has tiles that overlap"
+        return self.kernel.overlap
+
+    @property
+    def width(self) -> int:
+        return self.whole.shape[-1]
+
+    @cached_property
+    def shared(self) -> dict[str, Shared]:
+        """By the array."""
+        used: dict[str, set[tuple[int, Offset]]] = {}
+        for nest in self.whole.nests:
+            for array, at in nest.uses(self.whole.source.keys()):
+                for row in range(self.whole.rows):
+                    if self.own(row, at) is None:
+                        used.setdefault(array, set()).add((row, at))
+        return {array: self.made(array, found) for array, found in used.items()}
+
+    def made(self, array: str, used: set[tuple[int, Offset]]) -> Shared:
+        rows = tuple(sorted({self.row(row, at)[1] for row, at in used}))
+        least = min(0, *(self.step(rows, row, at) for row, at in used))
+        most = max(0, *(self.step(rows, row, at) for row, at in used))
+        x, y = self.kernel.block
+        last = (y * len(rows) - 1) * self.width + self.width - 1 if len(self.whole.shape) > 1 else x * y - 1
+        above = max(0, most - (len(rows) - 1) * self.width) if len(self.whole.shape) > 1 else most
+        return Shared(f"{array}__tile", array, self.plan.array(array).dtype, rows, -least, 1 + last + above - least)
+
+    def own(self, row: int, at: Offset) -> int | None:
+        """The row of the thread itself that the element is in; None where it is another thread's."""
+        if len(at) == 1:
+            return 0 if at[0] == 0 else None
+        if any(at[1:]):
+            return None
+        there = row + at[0]
+        if len(at) > 2:  # beyond the tile there is nothing
+            return min(max(there, 0), self.whole.rows - 1)
+        return there if 0 <= there < self.whole.rows else None
+
+    def row(self, row: int, at: Offset) -> tuple[int, int]:
+        """How many threads further along the outermost dimension the element is, and in which of their rows."""
+        if len(at) == 1:
+            return 0, 0
+        if len(at) > 2:
+            return 0, min(max(row + at[0], 0), self.whole.rows - 1)
+        return divmod(row + at[0], self.whole.rows)
+
+    def step(self, rows: Sequence[int], row: int, at: Offset) -> int:
+        """How much further than the thread's first place the element is."""
+        threads, there = self.row(row, at)
+        threads += at[1] if len(at) > 2 else 0
+        return (threads * len(rows) + rows.index(there)) * self.width + at[-1]
+
+    def place(self, shared: Shared, further: int) -> Expr:
+        """``further`` than the thread's first place."""
+        x, y = (Var(thread(d)) for d in ("x", "y"))
+        if len(self.whole.shape) == 1:
+            return add(x, Const(shared.before + further))
+        return add(add(mul(y, Const(len(shared.rows) * self.width)), x), Const(shared.before + further))
+
+    def at(self, row: int) -> tuple[Expr, ...]:
+        """The point in one of the thread's rows."""
+        return outermost(row), *(point(d) for d in range(1, len(self.whole.shape)))
+
+    def held(self, array: str, row: int) -> Var:
+        return Var(register(array, row), self.plan.array(array).dtype)
+
+    def extents(self, array: str) -> tuple[tuple[Expr, Expr], ...]:
+        return tuple((Const(0), n) for n in self.plan.array(array).shape if n is not None)
+
+    def core(self, row: int, d: int) -> Iterator[Expr]:
+        """That one of the thread's rows is in the core along a dimension; 1 or 0 where that is known."""
+        dims = ALONG[len(self.whole.shape) - 1]
+        dim, n, (before, behind) = dims[d], self.whole.shape[d], self.whole.halo[d]
+        if dim == "z":
+            yield Const(int(before <= row < n - behind))
+            return
+        rowed = dim == "y" and d == 0
+        at, row = (Var(ROW), row) if rowed else (Var(thread(dim)), 0)
+        least, end = before - row, n - behind - row
+        if least > 0:
+            yield Bin(">=", at, Const(least))
+        if end < n - (self.whole.rows - 1 if rowed else 0):
+            yield Bin("<", at, Const(end))
+
+    def done(self, nest: Nest, row: int) -> tuple[Stmt, ...]:
+        """What the nest does at the point, elements being registers or those of other threads."""
+
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Load(array) if array in self.whole.source:
+                    return self.element(row, n)
+            return None
+
+        placed: tuple[Stmt, ...] = rewrite(rule, nest.body)
+        moved: tuple[Stmt, ...] = substitute(placed, {point(0).name: self.at(row)[0]})
+        return moved
+
+    def element(self, row: int, load: Load) -> Expr:
+        at = offset(load)
+        mine = self.own(row, at)
+        if mine is not None:
+            return Var(register(load.array, mine), load.dtype)
+        shared = self.shared[load.array]
+        return Load(shared.name, (self.place(shared, self.step(shared.rows, row, at)),), load.dtype)
+
+    def told(self, arrays: Iterable[str]) -> Iterator[Stmt]:
+        """What other threads read goes to shared memory."""
+        for array in arrays:
+            shared = self.shared[array]
+            for k, row in enumerate(shared.rows):
+                at = self.place(shared, k * self.width)
+                yield Assign(Load(shared.name, (at,), shared.dtype), self.held(array, row))
+
+
+def thread(dimension: str) -> str:
+    """The number of the thread in its block."""
+    return f"{dimension}__thread"
+
+
+def first(dimension: int) -> Var:
+    """The first point of the block's tile along a dimension."""
+    return Var(f"first{dimension}{POINT}")
+
+
+def outermost(row: int) -> Var:
+    """The outermost coordinate in a row: a name for each, for a place is computed of what is not negative, and another
+    row may be before the first element."""
+    return Var(f"p0_{row}{POINT}")
+
+
+def started(array: str) -> Var:
+    """The place of the thread's first row in an array."""
+    return Var(f"{array}__begins")
+
+
+INSIDE = f"inside{POINT}"
+ROW = "row__thread"
+"""The first row of the thread in the tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What a block inside of all bounds does, as statements: ``places`` are the values of names, from the first element
+    of the block's core along each dimension and the thread's place in the block. After each of the ``groups``, in every
+    iteration of ``loop``, the threads wait for each other."""
+
+    places: tuple[tuple[str, Expr], ...]
+    loads: tuple[Stmt, ...]
+    loop: Loop
+    groups: tuple[tuple[Stmt, ...], ...]
+    stores: tuple[Stmt, ...]
+
+
+def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> Inner:
+    """``starts`` of the block's core, ``threads``: the thread's place along x and y."""
+    made = Rows(kernel, plan)
+    whole = made.whole
+    along = ALONG[len(whole.shape) - 1]
+    places: list[tuple[str, Expr]] = [(thread("x"), threads[0]), (thread("y"), threads[1])]
+    places.append((ROW, mul(threads[1], Const(whole.rows))))
+    for d, (dim, start, (before, _)) in enumerate(zip(along, starts, whole.halo, strict=True)):
+        mine = add(start, Const(-before))
+        if dim != "z":
+            mine = add(mine, Var(ROW if d == 0 and dim == "y" else thread(dim)))
+        rows = range(whole.rows) if d == 0 else ()
+        places += [(outermost(row).name, add(mine, Const(row))) for row in rows] if rows else [(point(d).name, mine)]
+    loads = [Assign(made.held(a, k), Load(source, made.at(k), plan.array(a).dtype))
+             for a, source in whole.source.items() for k in range(whole.rows)]  # fmt: skip
+    groups = tuple(
+        (*(s for nest in group if nest.whole for k in range(whole.rows) for s in made.done(nest, k)),
+         *made.told([a for a in made.shared if any(a in nest.writes for nest in group)]))
+        for group in whole.groups
+    )  # fmt: skip
+    stores: list[Stmt] = []
+    for row in range(whole.rows):
+        row_stores = tuple(Assign(Load(t, made.at(row), plan.array(a).dtype), made.held(a, row))
+                           for a, t in whole.target.items())  # fmt: skip
+        asked = [c for d in range(len(along)) for c in made.core(row, d) if c != Const(1)]
+        stores += (If(everything(asked), row_stores),) if asked else row_stores
+    return Inner(tuple(places), (*loads, *made.told(tuple(made.shared))), whole.loop, groups, tuple(stores))
+
+
+def everything(conditions: Sequence[Expr]) -> Expr:
+    """All of them."""
+    return reduce(lambda a, b: Bin("&&", a, b), conditions)

@@ -1,0 +1,118 @@
+"""Innermost loops as a compiler vectorises them: no condition that stays as it is, each element in one place.
+
+    for j:                              if k == 0:
+        if k == 0: C[i][j] *= b             for j: c = C[i][j]; c *= b; c += A_r * B[k][j]; c += A_r1 * …; C[i][j] = c
+        C[i][j] += A_r * B[k][j]     ==>  else:
+        C[i][j] += A_r1 * B[k + 1][j]       for j: c = C[i][j]; c += A_r * B[k][j]; c += A_r1 * …; C[i][j] = c
+
+LLVM moves a condition out of a short loop only, and for each store in between it has to know that it is not to what it
+loads next: four rows of four products took 34 GFLOP/s of a core before and 108 after. Of many conditions, as blocks at
+the edge of a triangle have, there is a loop without any for where all hold, and one that asks them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import count
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Assign, Bin, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import map_blocks, rewrite, walk
+from looptune.lower.passes.scalar_replacement import distinct
+
+CONDITIONS, FEW = 2, 4
+"""So many are moved out of a loop one by one, each of which doubles it; of more than FEW none is."""
+
+
+def innermost(body: tuple[Stmt, ...], taken: Iterable[str]) -> tuple[Stmt, ...]:
+    """The body with its innermost loops made so; ``taken`` are names in use."""
+    used = set(taken)
+    free = (name for k in count() if (name := f"held{k}") not in used)
+    return _block(body, lambda: next(free))
+
+
+def _block(body: tuple[Stmt, ...], fresh: Callable[[], str]) -> tuple[Stmt, ...]:
+    return tuple(made for stmt in body for made in _made(stmt, fresh))
+
+
+def _made(stmt: Stmt, fresh: Callable[[], str]) -> Iterator[Stmt]:
+    if isinstance(stmt, Loop) and not any(isinstance(n, Loop | While) for n in walk(stmt.body)):
+        yield from _unconditional(stmt, fresh)
+    else:
+        yield map_blocks(lambda block: _block(block, fresh), stmt)
+
+
+def _unconditional(loop: Loop, fresh: Callable[[], str]) -> Iterator[Stmt]:
+    """Without the conditions that it does not change, as far as they are few, or all hold."""
+    asked = tuple(_asked(loop))
+    some = tuple(_unswitched(loop, CONDITIONS, fresh)) if len(asked) <= FEW else (loop,)
+    if len(asked) <= CONDITIONS:
+        yield from some
+        return
+    body = loop.body
+    for cond in asked:
+        body = _without(body, cond, 0)
+    every = reduce(lambda a, b: Bin("&&", a, b), asked)
+    yield If(every, tuple(_unswitched(replace(loop, body=body), CONDITIONS, fresh)), some)
+
+
+def _unswitched(loop: Loop, left: int, fresh: Callable[[], str]) -> Iterator[Stmt]:
+    """Under its first condition that it does not change, and otherwise, as two loops."""
+    cond = next(_asked(loop), None)
+    if cond is None or not left:
+        yield replace(loop, body=_held(loop.body, fresh))
+        return
+    then, other = (
+        tuple(_unswitched(replace(loop, body=_without(loop.body, cond, k)), left - 1, fresh)) for k in (0, 1)
+    )
+    yield If(cond, then, other)
+
+
+def _asked(loop: Loop) -> Iterator[Expr]:
+    """The conditions of its statements that it does not change, each once."""
+    changing = written(loop.body) | {loop.var}
+    conds = (s.cond for s in loop.body if isinstance(s, If))
+    yield from dict.fromkeys(cond for cond in conds if _stays(cond, changing))
+
+
+def _without(body: tuple[Stmt, ...], cond: Expr, branch: int) -> tuple[Stmt, ...]:
+    """What is left where the answer is known."""
+    return tuple(
+        s for stmt in body
+        for s in ((stmt.then, stmt.other)[branch] if isinstance(stmt, If) and stmt.cond == cond else (stmt,))
+    )  # fmt: skip
+
+
+def _stays(cond: Expr, changing: set[str]) -> bool:
+    """It is the same in every iteration, and may be asked where there is none: it reads no element, divides nothing."""
+    asks = all(not isinstance(n, Load) and not (isinstance(n, Bin) and n.op in "/%") for n in walk(cond))
+    return asks and not names_in(cond) & changing
+
+
+def _held(body: tuple[Stmt, ...], fresh: Callable[[], str]) -> tuple[Stmt, ...]:
+    """The elements that several assignments of an iteration use and one changes, in variables meanwhile."""
+    if not all(isinstance(s, Assign) for s in body):
+        return body
+    run = tuple(s for s in body if isinstance(s, Assign))
+    changed = written(run)
+    often = Counter(e for s in run for e in {n for n in walk(s) if isinstance(n, Load)})
+    stored = list(dict.fromkeys(s.target for s in run if isinstance(s.target, Load)))
+    used = {e.array: {o.index for o in often if o.array == e.array} for e in stored}
+    env = {
+        e: Var(fresh(), e.dtype) for e in stored
+        if often[e] > 1 and not names_in(e.index) & changed
+        and all(o == e.index or distinct(e.index, o, frozenset()) for o in used[e.array])
+    }  # fmt: skip
+    if not env:
+        return body
+    same: dict[Node, Var] = dict(env.items())
+    first = {e: next(s for s in run if e in set(walk(s))) for e in env}
+    reads = [e for e in env if first[e].target != e or e in set(walk(first[e].value))]
+    return (
+        *(Assign(env[e], e) for e in reads),
+        *rewrite(same.get, run),
+        *(Assign(e, v) for e, v in env.items()),
+    )

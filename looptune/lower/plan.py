@@ -1,0 +1,410 @@
+"""What a plan is: host steps and kernels; and what the host computes of it from the sizes.
+
+``launches`` are the kernels in the order they run, and ``count`` how many; ``extent`` is a kernel's grid in iterations,
+``blocks`` in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import (
+    Array,
+    Bin,
+    Cast,
+    Codelet,
+    Const,
+    Expr,
+    Local,
+    Loop,
+    Reduced,
+    Scalar,
+    Select,
+    Stmt,
+    Un,
+    Var,
+)
+from looptune.ir.simplify import add, div, evaluate, sub
+from looptune.lower.passes.grid_compaction import Packed
+from looptune.lower.passes.temporal_tiling import Overlap
+from looptune.lower.team import Team
+from looptune.schedule.directives.reduction_simplification import Regrouped
+
+ARRIVED = "arrived__"
+"""Of persistent kernels: how many times a block has arrived where all of them wait."""
+Dimension = Literal["x", "y", "z"]
+_DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launch. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
+
+    ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
+    ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
+    and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
+    iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
+    ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
+    ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
+    ``bounds``: so many blocks are to fit a multiprocessor at a time; 0: any number; -1: its compiler is not even told
+    how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
+    accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
+    they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
+    ``backends.block_order``. ``packing``: the grid as it is launched where that leaves out idle blocks.
+    ``products_apart``: its compiler must not contract products of floats with sums, see ``backends.contraction``.
+    """
+
+    name: str
+    axes: tuple[Loop, ...]
+    block: tuple[int, int]
+    body: tuple[Stmt, ...]
+    arrays: tuple[str, ...]
+    scalars: tuple[str, ...]
+    locals: tuple[Local, ...]
+    team: Team | None = None
+    deep: Loop | None = None
+    overlap: Overlap | None = None
+    sums: tuple[Regrouped, ...] = ()
+    registers: int = 0
+    bounds: int = 0
+    vectors: bool = False
+    steps: tuple[Step, ...] = ()
+    raster: int = 0
+    packing: Packed | None = None
+    products_apart: bool = False
+
+    @property
+    def launch_bounds(self) -> tuple[int, ...]:
+        """What its compiler is told: threads of a block at most, blocks of a multiprocessor at least. Of registers that
+        are counted it is told instead."""
+        if self.registers or self.bounds < 0:
+            return ()
+        return (self.block[0] * self.block[1], *((self.bounds,) if self.bounds else ()))
+
+    @property
+    def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
+        """Each axis with its dimension of the grid, x first."""
+        along: tuple[tuple[Dimension, Loop], ...] = (("z", self.deep),) if self.deep is not None else ()
+        if self.team is None:
+            return (*zip(_DIMENSIONS, reversed(self.axes), strict=False), *along)
+        return (*(("y" if self.team.along == "x" else "x", axis) for axis in self.axes), *along)
+
+    @property
+    def makes_parts(self) -> bool:
+        """Each iteration along z makes parts of sums."""
+        return self.deep is not None and self.deep.axis == "parts"
+
+    @property
+    def grid(self) -> tuple[Loop, ...]:
+        """The loops that the blocks are laid over, outermost first; parts are none of them."""
+        return self.axes if self.makes_parts else self.loops
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """Of which each iteration is a thread or a team, outermost first."""
+        return self.axes if self.deep is None else (self.deep, *self.axes)
+
+    def threads(self, dimension: Dimension) -> int:
+        """How many a block has along it, each with an iteration of its own there."""
+        return 1 if self.overlap is not None else (*self.block, 1)["xyz".index(dimension)]
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The arrays in device memory that it changes, and locals."""
+        spare = () if self.overlap is None else self.overlap.target.values()
+        within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
+        return frozenset((*written(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
+
+    @property
+    def lanes(self) -> int:
+        """How many threads share the iterations of a loop that reduces."""
+        x, y = self.block
+        return 1 if self.team is None else {"x": x, "y": y, "xy": x * y}[self.team.along]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """``persistent``: its launches are one, of so many blocks a multiprocessor; 0: the host makes them."""
+
+    var: str
+    lo: Expr
+    hi: Expr
+    step: int
+    body: tuple[Step, ...]
+    persistent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostIf:
+    cond: Expr
+    then: tuple[Step, ...]
+    other: tuple[Step, ...]
+
+
+Step = Launch | HostLoop | HostIf
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
+
+    ``parts``: what each array of parts holds parts of, see ``dealt``.
+    """
+
+    codelet: Codelet
+    steps: tuple[Step, ...]
+    resident: tuple[Local, ...]
+    note: str = ""
+    parts: tuple[tuple[str, Reduced], ...] = ()
+    asserted: tuple[str, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(kernels_in(self.steps))
+
+    @property
+    def launched(self) -> tuple[Kernel, ...]:
+        """What there is to compile: the kernels, and in place of those in a persistent loop the one that it is."""
+        return tuple(_launched(self.steps))
+
+    def array(self, name: str) -> Array | Local:
+        """One in device memory, or one that each thread has for itself."""
+        return next(a for a in (*device_arrays(self.codelet, self.resident), *self.codelet.locals) if a.name == name)
+
+    def dtype(self, scalar: str) -> str:
+        """The type of a scalar parameter or host loop variable."""
+        given = {p.name: p.dtype for p in self.codelet.params if isinstance(p, Scalar)}
+        return given.get(scalar, "int32")
+
+
+def kernels_in(steps: Iterable[Step]) -> Iterator[Kernel]:
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case HostLoop(body=body):
+                yield from kernels_in(body)
+            case HostIf(_, then, other):
+                yield from kernels_in((*then, *other))
+
+
+def _launched(steps: Iterable[Step]) -> Iterator[Kernel]:
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case HostLoop(body=body):
+                yield from (whole(step),) if step.persistent else _launched(body)
+            case HostIf(_, then, other):
+                yield from _launched((*then, *other))
+
+
+def whole(loop: HostLoop) -> Kernel:
+    """The one kernel that a persistent loop is."""
+    kernels = tuple(kernels_in((loop,)))
+    steps = tuple(_all_steps((loop,)))
+    loops, conditions = (f for f in steps if isinstance(f, HostLoop)), (f for f in steps if isinstance(f, HostIf))
+    deciding = [n for f in loops for n in names_in((f.lo, f.hi))] + [n for f in conditions for n in names_in(f.cond)]
+    own = {f.var for f in steps if isinstance(f, HostLoop)}
+    scalars = dict.fromkeys([*(n for k in kernels for n in k.scalars), *sorted(deciding)])
+    return Kernel(
+        f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
+        (max(x * y for x, y in (k.block for k in kernels)), 1), (),
+        (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
+        registers=max(k.registers for k in kernels), bounds=loop.persistent,
+        vectors=any(k.vectors for k in kernels), steps=(loop,),
+    )  # fmt: skip
+
+
+def apart(plan: Plan) -> Plan:
+    """The plan with every launch made by the host."""
+
+    def made(step: Step) -> Step:
+        match step:
+            case HostLoop(body=body):
+                return replace(step, body=tuple(map(made, body)), persistent=0)
+            case HostIf(_, then, other):
+                return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
+        return step
+
+    steps = tuple(map(made, plan.steps))
+    return replace(plan, steps=steps, resident=tuple(v for v in plan.resident if v.name != ARRIVED))
+
+
+def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> tuple[Step, ...]:
+    """The steps with what ``rule`` makes of each kernel."""
+
+    def made(step: Step) -> Step:
+        match step:
+            case Launch(kernel):
+                return Launch(rule(kernel))
+            case HostLoop(body=body):
+                return replace(step, body=with_kernels(body, rule))
+            case HostIf(_, then, other):
+                return replace(step, then=with_kernels(then, rule), other=with_kernels(other, rule))
+
+    return tuple(map(made, steps))
+
+
+def device_arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array | Local, ...]:
+    return (*(p for p in codelet.params if isinstance(p, Array)), *resident)
+
+
+def value(e: Expr, env: Mapping[str, int]) -> int:
+    """An integer expression of sizes and host loop variables, as the host computes it."""
+    match e:
+        case Const(v):
+            return int(v)
+        case Var(name):
+            return env[name]
+        case Cast(_, arg):
+            return value(arg, env)
+        case Un("-", arg):
+            return -value(arg, env)
+        case Un("!", arg):
+            return int(not value(arg, env))
+        case Un(_, arg):
+            return ~value(arg, env)
+        case Select(cond, then, other):
+            return value(then if value(cond, env) else other, env)
+        case Bin(op, lhs, rhs):
+            result = evaluate(op, value(lhs, env), value(rhs, env))
+            assert result is not None, f"{op} is undefined for these sizes"
+            return result
+    raise AssertionError(f"{type(e).__name__} is not the host's to compute")
+
+
+def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[Kernel, dict[str, int]]]:
+    """Every kernel in the order it is launched, with the values of sizes and host loop variables."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel, dict(env)
+            case HostLoop() if step.persistent:
+                yield whole(step), dict(env)
+            case HostLoop(var, lo, hi, stride, body):
+                for i in range(value(lo, env), value(hi, env), stride):
+                    yield from launches(body, {**env, var: i})
+            case HostIf(cond, then, other):
+                yield from launches(then if value(cond, env) else other, env)
+
+
+def repeats(plan: Plan) -> bool:
+    """It has a host loop, between the launches of which it may be stopped."""
+    return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
+
+
+def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
+    """Outer ones before those in them."""
+    return (step for step in _all_steps(steps) if isinstance(step, HostLoop))
+
+
+def _all_steps(steps: Sequence[Step], within: bool = True) -> Iterator[Step]:
+    """``within``: persistent loops and what is in them are some of these."""
+    for step in steps:
+        if not within and isinstance(step, HostLoop) and step.persistent:
+            continue
+        yield step
+        match step:
+            case HostLoop(body=body):
+                yield from _all_steps(body, within)
+            case HostIf(_, then, other):
+                yield from _all_steps((*then, *other), within)
+
+
+def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
+    """How many launches that makes, without going through the iterations of a host loop that all launch the same."""
+    return sum(_count(step, env) for step in steps)
+
+
+def _count(step: Step, env: Mapping[str, int]) -> int:
+    match step:
+        case Launch():
+            return 1
+        case HostIf(cond, then, other):
+            return count(then if value(cond, env) else other, env)
+        case HostLoop() if step.persistent:
+            return 1
+        case HostLoop(var, lo, hi, stride, body):
+            trips = range(value(lo, env), value(hi, env), stride)
+            if trips and var not in {n for s in body for n in _deciding(s)}:
+                return len(trips) * count(body, {**env, var: trips[0]})
+            return sum(count(body, {**env, var: i}) for i in trips)
+
+
+def _deciding(step: Step) -> Iterator[str]:
+    """The names that decide how many kernels a step launches."""
+    match step:
+        case HostLoop() if step.persistent:
+            return
+        case HostLoop(_, lo, hi, _, body):
+            yield from names_in((lo, hi))
+            yield from (n for s in body for n in _deciding(s))
+        case HostIf(cond, then, other):
+            yield from names_in(cond)
+            yield from (n for s in (*then, *other) for n in _deciding(s))
+
+
+def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
+    """How many iterations each loop of the grid has, outermost first; one that does not run has none."""
+    return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.grid)
+
+
+def grid(kernel: Kernel) -> tuple[Expr, ...]:
+    """How many blocks lie along each of the ``sides``; 0 or less where the kernel does not run."""
+    per = (Const(axis.step * kernel.threads(dim), axis.dtype) for dim, axis in kernel.sides)
+    axes = (axis for _, axis in kernel.sides)
+    return tuple(div(add(sub(a.hi, a.lo), sub(p, Const(1, a.dtype))), p) for a, p in zip(axes, per, strict=True))
+
+
+def launched_grid(kernel: Kernel) -> tuple[Expr, ...]:
+    """As ``grid``, of the blocks that are launched."""
+    if kernel.packing is None:
+        return grid(kernel)
+    along = dict(zip("xy", kernel.packing.blocks, strict=True))
+    counts = zip(kernel.sides, grid(kernel), strict=True)
+    return tuple(Const(along[dim]) if dim in along else count for (dim, _), count in counts)
+
+
+Blocks = tuple[int, int, int]
+"""A grid in blocks, along x, y and z."""
+
+
+def blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
+    """The grid in blocks, idle ones too: one along the dimension of a team."""
+    return _blocks(kernel, grid(kernel), env)
+
+
+def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
+    return _blocks(kernel, launched_grid(kernel), env)
+
+
+def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
+    along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, counts, strict=True)}
+    return along.get("x", 1), along.get("y", 1), along.get("z", 1)
+
+
+def sized(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
+    """``launched_blocks`` for any sizes and host loop variables; None where no thread runs.
+
+    It is asked for at every launch, of which there may be thousands, and computes nothing twice.
+    """
+    used = sorted(names_in(tuple(e for axis in kernel.loops for e in (axis.lo, axis.hi))))
+    counts = launched_grid(kernel)
+    known: dict[tuple[int, ...], Blocks | None] = {}
+
+    def at(env: Mapping[str, int]) -> Blocks | None:
+        key = tuple(env[name] for name in used)
+        if key not in known:
+            known[key] = None if 0 in extent(kernel, env) else _blocks(kernel, counts, env)
+        return known[key]
+
+    return at

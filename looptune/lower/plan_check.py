@@ -1,0 +1,251 @@
+"""A Plan as loops again, one for every counter of its launches, so that what is launched can be proved.
+
+    kernel(i), 8 threads a block      ==>      for block_i in 0..(n + 7) / 8:              parallel
+      x[i] = 2 * y[i]                            for thread_i in 0..8:                     parallel
+                                                   if (8 * block_i + thread_i < n)         the guard
+                                                     x[8 * block_i + thread_i] = ...
+
+Host loops are sequential, launches follow each other, and what a kernel keeps for each thread is a local of that
+kernel alone. ``prove`` of that tree says that blocks times threads cover every axis, that the guards cut what is over,
+that no two threads of a launch touch an element that one writes, and that no value leaves a thread but through memory.
+
+Of steps that blocks take in tiles it draws the loops that they stand for, not what is computed twice.
+A team has a loop over its lanes around each loop that they share, ``for lane in 0..32: for j in lane..m by 32``; what
+that loop reduces, the lanes may accumulate into at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from itertools import chain
+from math import prod
+
+from looptune.ir.def_use import names, written
+from looptune.ir.nodes import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
+from looptune.ir.simplify import add, mul
+from looptune.ir.verify import verify
+from looptune.lower.passes.grid_compaction import launched
+from looptune.lower.passes.split_reduction_c import after, before, whole
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
+from looptune.poly.translation_validation import Proof, prove
+from looptune.schedule.directives.reduction_simplification import apart
+
+
+def prove_plan(
+    original: Codelet, plan: Plan, sizes: Mapping[str, int] | None = None, *, reassociate: bool = True,
+    blocks: bool = True,
+) -> Proof:  # fmt: skip
+    """As ``prove``, of what the plan launches; without ``blocks`` each iteration of an axis is a thread of its own."""
+    shared = frozenset(v.name for v in plan.resident if not v.shape)
+    return prove(original, tree(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
+
+
+def tree(plan: Plan, *, blocks: bool = True) -> Codelet:
+    """The plan as a codelet."""
+    drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
+    body = drawn.steps(drawn.plan.steps)
+    return verify(replace(plan.codelet, body=body, locals=(*plan.resident, *drawn.private)))
+
+
+def _apart(kernel: Kernel) -> Kernel:
+    """Each sum by itself, where its element is."""
+    held = {sum_.own for sum_ in kernel.sums}
+    kept = tuple(v for v in kernel.locals if v.name not in held)
+    return replace(kernel, body=apart(kernel.body, kernel.sums), locals=kept, sums=())
+
+
+def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The arrays and locals that parts are made of, each with an operation."""
+    terms = [s for k in plan.kernels for sum_ in k.sums for some in sum_.terms for s in walk_stmts(some)]
+    adding = [s for s in terms if isinstance(s, Assign)]
+    found = [(called(s.target), "+") for s in adding] + [(called(r.target), r.op) for _, r in plan.parts]
+    return tuple(dict.fromkeys(found))
+
+
+class _Drawing:
+    """``private`` are the locals of the kernels, each by a name of its own; ``sums`` what parts are made of."""
+
+    def __init__(self, plan: Plan, blocks: bool, sums: Collection[tuple[str, str]]) -> None:
+        self.plan = plan
+        self.blocks = blocks
+        self.sums = sums
+        self.parts = dict(plan.parts)
+        self.scalars = {v.name: v.dtype for v in plan.resident if not v.shape}
+        self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.resident}
+        self.taken |= {n for k in plan.kernels for n in names((*k.loops, *k.body))} | _counters(plan.steps)
+        self.private: list[Local] = []
+
+    def steps(self, steps: tuple[Step, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        making: Kernel | None = None
+        for step in steps:
+            match step:
+                case Launch(kernel) if kernel.makes_parts:
+                    making = kernel
+                case Launch(kernel) if making is not None:
+                    out += self.dealt(making, kernel)
+                    making = None
+                case Launch(kernel) if names(kernel.body) & self.parts.keys():
+                    out += chain.from_iterable(self.besides(kernel))
+                case Launch(kernel):
+                    out += self.launch(kernel, self.whole(kernel))
+                case HostLoop(var, lo, hi, stride, body):
+                    out.append(Loop(var, lo, hi, self.steps(body), stride, "sequential", dtype=lo.dtype))
+                case HostIf(cond, then, other):
+                    out.append(If(cond, self.steps(then), self.steps(other)))
+        return tuple(out)
+
+    def dealt(self, making: Kernel, adding: Kernel) -> tuple[Stmt, ...]:
+        """Parts made by one kernel and added up by the next ones: every one is added where its sum is.
+
+        What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
+        """
+        made = self.launch(making, whole(self.whole(making), self.parts))
+        ahead, behind = self.besides(adding)
+        late = (names(making.body) - {name for name, _ in self.sums}) & written(adding.body)
+        return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
+
+    def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+        """What a kernel does before it adds up parts, and what it does then."""
+        first, rest = before(adding.body, self.parts), after(adding.body, self.parts)
+        ahead = self.launch(adding, _in_order(first)) if first else ()
+        return ahead, self.launch(adding, _in_order(rest)) if rest else ()
+
+    def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
+        body, arrays = self.own(kernel, body)
+        if kernel.overlap is not None:
+            return body
+        if not kernel.loops:
+            one = Const(1)
+            return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
+        if not self.blocks:
+            for axis in reversed(kernel.loops):
+                reduces = self.summed(body) if axis.axis == "parts" else ()
+                body = (replace(axis, body=body, mode="parallel", own=arrays, reduces=reduces),)
+            return body
+        counters: list[Loop] = []
+        guards: list[Expr] = []
+        env: dict[str, Expr] = {}
+        numbers: dict[str, Expr] = {}
+        for (dim, axis), count in zip(kernel.sides, grid(kernel), strict=True):
+            size, block, thread = kernel.threads(dim), self.fresh(f"block_{axis.var}"), self.fresh(f"thread_{axis.var}")
+            every = Loop(block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, axis=axis.axis)
+            counters.append(every)
+            each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, own=arrays)
+            counters.append(each)
+            place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
+            env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
+            guards.append(Bin("<", env[axis.var], axis.hi))
+            numbers[dim] = Var(block, axis.dtype)
+        guards += [launched(kernel.packing, numbers["x"], numbers["y"])] if kernel.packing is not None else []
+        body = substitute(body, env)
+        for guard in reversed(guards):
+            body = (If(guard, body),)
+        for counter in reversed(counters):
+            reduces = self.summed(body) if counter.axis == "parts" else ()
+            body = (replace(counter, body=body, axis="", reduces=reduces),)
+        return body
+
+    def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+        """What the blocks that make parts accumulate into at once: the sums."""
+        targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
+        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in self.sums if called(t) == name))
+
+    def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
+        """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals
+        that are arrays."""
+        private = {v.name: self.fresh(v.name) for v in kernel.locals}
+        self.private += [replace(v, name=private[v.name]) for v in kernel.locals]
+
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Var(name) if name in private:
+                    return replace(n, name=private[name])
+                case Load(array) if array in private:
+                    return replace(n, array=private[array])
+                case Load(array, (Const(0),)) if array in self.scalars:
+                    return Var(array, self.scalars[array])
+                case Loop(own=(_, *_) as own):
+                    return replace(n, own=tuple(private[a] for a in own if a in private))
+            return None
+
+        body: tuple[Stmt, ...] = rewrite(rule, whole)
+        return body, tuple(private[v.name] for v in kernel.locals if v.shape)
+
+    def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
+        """What a thread runs, or a team of them."""
+        if kernel.overlap is not None:
+            return kernel.body
+        if kernel.team is None:
+            return _in_order(kernel.body)
+        lanes = {"x": (kernel.block[0],), "y": (kernel.block[1],), "xy": kernel.block[::-1]}[kernel.team.along]
+        return self.phases(kernel.team.phases, lanes)
+
+    def phases(self, phases: tuple[Phase, ...], lanes: tuple[int, ...]) -> tuple[Stmt, ...]:
+        """``lanes`` of the outer of two loops first, where they share out two."""
+        out: list[Stmt] = []
+        for phase in phases:
+            match phase:
+                case Alone(body):
+                    out += _in_order(body)
+                case Tree(loop, into, deep):
+                    targets = {a.own.name: a.target for a in into}
+                    out.append(self.shared(substitute(loop, targets), lanes if deep else (prod(lanes),)))
+                case Spread(loop):
+                    out.append(self.shared(loop, (prod(lanes),)))
+                case Repeat(loop, body):
+                    out.append(replace(loop, body=self.phases(body, lanes), mode="sequential"))
+                case Branch(cond, then, other):
+                    out.append(If(cond, self.phases(then, lanes), self.phases(other, lanes)))
+        return tuple(out)
+
+    def shared(self, loop: Loop, lanes: tuple[int, ...]) -> Loop:
+        """Every lane runs one iteration in so many, and of those the loop directly inside likewise."""
+        match loop.body:
+            case (Loop() as inner,) if len(lanes) == 2:
+                body: tuple[Stmt, ...] = (self.shared(inner, lanes[1:]),)
+            case _:
+                body = _in_order(loop.body)
+        if not self.blocks:
+            return replace(loop, body=body, mode="parallel")
+        lane = Var(self.fresh("lane"), loop.dtype)
+        first = add(loop.lo, mul(Const(loop.step, loop.dtype), lane))
+        own = replace(loop, lo=first, step=loop.step * lanes[0], body=body, mode="sequential", reduces=())
+        every = Loop(lane.name, *_range(lanes[0], loop.dtype), (own,), mode="parallel", dtype=loop.dtype)
+        return replace(every, reduces=loop.reduces)
+
+    def fresh(self, name: str) -> str:
+        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}_{k}" if k else name) not in self.taken)
+        self.taken.add(free)
+        return free
+
+
+def _in_order(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """As one thread runs it."""
+
+    def rule(stmt: Stmt) -> Stmt | None:
+        match stmt:
+            case Loop():
+                return replace(stmt, mode="sequential", reduces=())
+        return None
+
+    return rewrite_stmts(rule, body)
+
+
+def _range(size: int, dtype: str) -> tuple[Const, Const]:
+    return Const(0, dtype), Const(size, dtype)
+
+
+def _counters(steps: tuple[Step, ...]) -> set[str]:
+    found: set[str] = set()
+    for step in steps:
+        match step:
+            case HostLoop(var, _, _, _, body):
+                found |= {var} | _counters(body)
+            case HostIf(_, then, other):
+                found |= _counters((*then, *other))
+    return found

@@ -1,0 +1,340 @@
+"""A team of threads at the body of one grid iteration: what one of them does alone, and what they share out.
+
+    for j (grid):                       a team for each j
+        mean[j] = 0                     Alone    lane 0
+        for i (reduces): mean[j] += …   Tree     each lane sums every so many terms, a tree adds up the lanes
+        mean[j] /= n                    Alone
+        for i (parallel): A[i][j] = …   Spread   each lane does every so many iterations
+        for t: …                        Repeat   all lanes together, for the sake of a Tree inside
+        if (c) …                        Branch   likewise
+
+After each of these every lane sees what all have done: memory by a barrier, a scalar that the team owns because all
+lanes hold the same value of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+from looptune.ir.def_use import names, names_in, written
+from looptune.ir.intervals import apart, linear
+from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var, While
+from looptune.ir.rewrite import rewrite, walk, walk_stmts
+from looptune.lower.accumulators import Accumulator, quiet
+from looptune.lower.passes.scalar_replacement import promote
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """``known`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it, as
+    it sets such scalars to constants and nothing else."""
+
+    body: tuple[Stmt, ...]
+    known: tuple[Var, ...] = ()
+    by_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """``loop`` accumulates into the accumulators' ``own``. ``deep``: its only statement is another such loop, which a
+    block shares out along x where the outer one has y."""
+
+    loop: Loop
+    into: tuple[Accumulator, ...]
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    loop: Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``loop`` without its body."""
+
+    loop: Loop
+    body: tuple[Phase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    cond: Expr
+    then: tuple[Phase, ...]
+    other: tuple[Phase, ...]
+
+
+Phase = Alone | Tree | Spread | Repeat | Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """``along``: the dimension of the block that is the team's; "xy" where that is the whole block.
+
+    ``outer``: the loop reduced stands around the grid's loop in the codelet, ``for i: for j (grid): s[j] += …``.
+    """
+
+    along: Literal["x", "y", "xy"]
+    outer: bool = False
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return tuple(p for p in _all(self.phases) if isinstance(p, Tree))
+
+    @property
+    def shared(self) -> tuple[Loop, ...]:
+        """The loops whose iterations the lanes divide, those that reduce and the others, in textual order."""
+        found: list[Loop] = []
+        for p in _all(self.phases):
+            match p:
+                case Tree(loop, _, deep):
+                    found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.along == "xy"))
+                case Spread(loop):
+                    found.append(loop)
+        return tuple(found)
+
+    @property
+    def within(self) -> tuple[Loop | While, ...]:
+        """The loops that every lane runs by itself, or that all run together."""
+        shared, found = self.shared, list[Loop | While]()
+        for p in _all(self.phases):
+            match p:
+                case Repeat(loop):
+                    found.append(loop)
+                case Alone(body) | Tree(Loop(body=body)) | Spread(Loop(body=body)):
+                    inner = [n for n in walk(body) if isinstance(n, (Loop, While))]
+                    found += (n for n in inner if all(n is not f for f in shared))
+        return tuple(found)
+
+    @property
+    def told(self) -> tuple[Var, ...]:
+        """The scalars that lane 0 makes known to the others."""
+        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, Alone) for v in p.known))
+
+
+def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
+    for phase in phases:
+        yield phase
+        match phase:
+            case Repeat(_, body):
+                yield from _all(body)
+            case Branch(_, then, other):
+                yield from _all((*then, *other))
+
+
+def shareable(loop: Loop) -> bool:
+    """It reduces into elements that stay the same, so that each lane can have a local for each of them."""
+    changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written(loop.body)
+    fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reduces)
+    return loop.mode == "parallel" and bool(loop.reduces) and fixed
+
+
+def asked(loop: Loop) -> bool:
+    """A directive gives its iterations, which reduce nothing, to a team."""
+    return loop.mode == "parallel" and loop.axis == "team" and not loop.reduces
+
+
+def sharing(loop: Loop) -> bool:
+    """No array that each iteration has its own of would have to be known to all lanes of a team: loops that it shares
+    hold all there is of it."""
+    arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
+    return not arrays or not arrays & _outside_trees((loop,))
+
+
+def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
+    """What is named outside loops that a team shares and that own it."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case Loop(_, _, _, inner, own=own) if shareable(stmt) or asked(stmt):
+                found |= names(inner) - set(own)
+            case Loop(_, _, _, inner):
+                found |= _outside_trees(inner)
+            case If(_, then, other):
+                found |= _outside_trees((*then, *other))
+            case _:
+                found |= names((stmt,))
+    return found
+
+
+def told_apart(loop: Loop, inner: Loop) -> bool:
+    """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
+    changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written(loop.body)
+    places: dict[str, set[tuple[Expr, ...]]] = {}
+    for r in loop.reduces:
+        match r.target:
+            case Load(array, index):
+                places.setdefault(array, set()).add(index)
+            case Var():
+                return False
+    own = all(own_element(inner, index, changing) for found in places.values() for index in found)
+    return own and all(apart(a, b) for found in places.values() for a, b in combinations(found, 2))
+
+
+def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
+    """One subscript is a multiple of the loop's variable, plus what does not change."""
+    var = Var(inner.var, inner.dtype)
+    terms = [linear(e)[0] for e in index]
+    multiple = any(t.get(var) and all(e == var or var.name not in names_in(e) for e in t) for t in terms)
+    return multiple and not names_in(index) & (changing - {inner.var})
+
+
+def called(target: Var | Load) -> str:
+    return target.name if isinstance(target, Var) else target.array
+
+
+def teamed(body: tuple[Stmt, ...]) -> bool:
+    """``body`` is for a team: it has something to reduce, or a loop that a directive gives to one."""
+    return any(_teamed(stmt) for stmt in body)
+
+
+def _teamed(stmt: Stmt) -> bool:
+    match stmt:
+        case Loop(_, _, _, body):
+            return shareable(stmt) or asked(stmt) or teamed(body)
+        case If(_, then, other):
+            return teamed((*then, *other))
+    return False
+
+
+def _divisible(body: tuple[Stmt, ...]) -> bool:
+    """A team has something to share out in ``body``."""
+    inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
+    parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
+    return parallel or teamed(body) or any(_divisible(b) for b in inner)
+
+
+def nested(body: tuple[Stmt, ...]) -> bool:
+    """Two loops that reduce the same, one all that the other holds: a block can share out both."""
+    match body:
+        case (Loop(body=(Loop() as inner,)) as loop,):
+            return shareable(loop) and shareable(inner) and set(inner.reduces) == set(loop.reduces)
+    return False
+
+
+def promoted(
+    body: tuple[Stmt, ...], taken: set[str], around: tuple[Loop, ...], *, within: bool
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
+    """``promote``; ``within``: not around the one loop that ``body`` is."""
+    match body:
+        case (Loop(_, _, _, inner) as loop,) if within:
+            done, made = promote(inner, taken, around)
+            return (replace(loop, body=done),), made
+    return promote(body, taken, around)
+
+
+def phases(
+    body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], around: tuple[Loop, ...]
+) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
+    """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
+
+    ``private`` are the locals of the team; ``around`` as for ``promote``.
+    """
+    maker = _Maker(taken, around)
+    made = maker.block(body)
+    return _told(made, {v.name: Var(v.name, v.dtype) for v in private if not v.shape}), tuple(maker.made)
+
+
+def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ...]:
+    """Each Alone with what it must make known: the team's scalars that it assigns and that others than lane 0 read."""
+    read = set[str]()
+    for p in _all(phases):
+        match p:
+            case Tree(loop, into):
+                read |= names((loop,)) | names_in(tuple(a.target for a in into))
+            case Spread(loop):
+                read |= names((loop,))
+            case Repeat(loop):
+                read |= names_in((loop.lo, loop.hi))
+            case Branch(cond):
+                read |= names_in(cond)
+    wanted = read & private.keys()
+
+    def tell(p: Phase) -> Phase:
+        match p:
+            case Alone(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
+                return Alone(body, by_all=True)
+            case Alone(body):
+                return Alone(body, tuple(private[n] for n in sorted(written(body) & wanted)))
+            case Repeat(loop, body):
+                return Repeat(loop, tuple(map(tell, body)))
+            case Branch(cond, then, other):
+                return Branch(cond, tuple(map(tell, then)), tuple(map(tell, other)))
+        return p
+
+    return tuple(map(tell, phases))
+
+
+def _constant(stmt: Assign, private: Mapping[str, Var]) -> bool:
+    return isinstance(stmt.target, Var) and stmt.target.name in private and not names_in(stmt.value)
+
+
+class _Maker:
+    def __init__(self, taken: set[str], around: tuple[Loop, ...]) -> None:
+        self.taken = taken
+        self.around = around
+        self.made: list[Local] = []
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Phase, ...]:
+        out: list[Phase] = []
+        alone: list[Stmt] = []
+
+        def flush() -> None:
+            if alone:
+                out.append(Alone(self.promoted(tuple(alone))))
+                alone.clear()
+
+        for stmt in body:
+            phase = self.phase(stmt)
+            if phase is None:
+                alone.append(stmt)
+                continue
+            flush()
+            out.append(phase)
+        flush()
+        return tuple(out)
+
+    def phase(self, stmt: Stmt) -> Phase | None:
+        """None for what lane 0 does alone."""
+        match stmt:
+            case Loop() if shareable(stmt):
+                return self.tree(stmt)
+            case Loop(mode="parallel", reduces=()) if asked(stmt) or not teamed(stmt.body):
+                return Spread(replace(stmt, body=self.promoted(stmt.body)))
+            case Loop(_, _, _, body) if _divisible(body):
+                return Repeat(replace(stmt, body=()), self.block(body))
+            case If(cond, then, other) if _divisible((*then, *other)):
+                return Branch(cond, self.block(then), self.block(other))
+        return None
+
+    def tree(self, loop: Loop) -> Tree:
+        into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reduces)
+        env = {a.target: a.own for a in into}
+
+        def rule(n: Node) -> Node | None:
+            return env.get(n) if isinstance(n, (Var, Load)) else None
+
+        body, deep = rewrite(rule, loop.body), nested((loop,))
+        done, made = promoted(body, self.taken, self.around, within=deep)
+        self.made += made
+        return Tree(replace(loop, body=done), into, deep)
+
+    def accumulator(self, r: Reduced, quiet: bool) -> Accumulator:
+        base = r.target.name if isinstance(r.target, Var) else r.target.array
+        own, other = (Var(self.fresh(f"{base}_{what}"), r.target.dtype) for what in ("own", "other"))
+        self.made += [Local(v.name, v.dtype) for v in (own, other)]
+        return Accumulator(r.op, r.target, own, other, quiet)
+
+    def promoted(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        done, made = promote(body, self.taken, self.around)
+        self.made += made
+        return done
+
+    def fresh(self, name: str) -> str:
+        free = next(c for k in range(len(self.taken) + 2) if (c := f"{name}{k}" if k else name) not in self.taken)
+        self.taken.add(free)
+        return free

@@ -1,0 +1,109 @@
+"""Every access is inside its array, where it is made: C looks at one side of ``?:``, and no further than it must.
+
+A[i] = i > 0 ? B[i - 1] : 0          B[i - 1] is read where i > 0
+if (i < n && B[i] > 0) A[i] = 1      B[i] is read where i < n; A[i] is written there too, as far as is known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import islpy as isl
+
+from looptune.core.source import Span
+from looptune.ir.nodes import Array, Bin, Call, Cast, Expr, Load, Local, Select, Un
+from looptune.poly.access import written_as
+from looptune.poly.domain import Statement
+from looptune.poly.scop import Model
+
+Shape = tuple[Expr | None, ...]
+Place = Literal["inside", "outside", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where something is evaluated: in the iterations of ``domain``, called ``instance`` over ``dims``, or, where that
+    is not ``exact``, in some of them."""
+
+    model: Model
+    span: Span
+    dims: tuple[str, ...]
+    instance: str
+    domain: isl.Set
+    exact: bool
+
+    def where(self, condition: str) -> isl.Set:
+        return isl.Set(f"{self.model.space.prefix}{{ {self.instance} : {condition} }}")
+
+    def under(self, cond: Expr, wanted: bool) -> Reached:
+        held, exact = self.model.space.nest.condition(cond, wanted, self.dims)
+        return replace(self, domain=self.domain.intersect(self.where(held)), exact=self.exact and exact)
+
+    def places(self, index: tuple[Expr, ...], shape: Shape) -> Place:
+        """Where an element of an array of this ``shape`` is."""
+        found: set[Place] = set()
+        for subscript, extent in zip(index, shape, strict=True):
+            if extent is not None:
+                found.add(self.place(subscript, extent))
+        return next((p for p in ("outside", "unknown") if p in found), "inside")
+
+    def place(self, subscript: Expr, extent: Expr) -> Place:
+        nest = self.model.space.nest
+        e, n = nest.affine(subscript, self.dims), nest.affine(extent, ())
+        if e is None:
+            return "unknown"
+        if n is not None and self.domain.is_subset(self.where(f"0 <= {e} < {n}")):
+            return "inside"
+        return "outside" if self.exact else "unknown"
+
+
+def accesses(model: Model) -> Iterator[tuple[str, Place]]:
+    """Of array elements, as ``A[i] at FILE:LINE:COLUMN``, in textual order."""
+    shapes: dict[str, Shape] = {}
+    for p in (*model.codelet.params, *model.codelet.locals):
+        match p:
+            case Array(name, _, shape) | Local(name, _, shape):
+                shapes[name] = shape
+    for s in (s for s in model.statements.values() if not s.asks):
+        for e, reached in expressions(model, s):
+            for node, here in evaluated(e, reached):
+                span = node.span if node.span.line else reached.span
+                yield f"{written_as(node)} at {span}", here.places(node.index, shapes[node.array])
+
+
+def expressions(model: Model, s: Statement) -> Iterator[tuple[Expr, Reached]]:
+    """What the statement evaluates, and the conditions on data that it stands under."""
+    context = model.space.context()
+    for k, a in enumerate(s.asked):
+        dims = s.dims[: a.loops]
+        instance = f"{s.name}[{', '.join(dims)}]"
+        domain = isl.Set(f"{model.space.prefix}{{ {instance} : {a.domain or 'true'} }}").intersect_params(context)
+        yield a.cond, Reached(model, s.assign.span, dims, instance, domain, k == 0)
+    here = Reached(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
+    yield s.assign.target, here
+    yield s.assign.value, here
+
+
+def evaluated(e: Expr, here: Reached) -> Iterator[tuple[Load, Reached]]:
+    match e:
+        case Select(cond, then, other):
+            yield from evaluated(cond, here)
+            yield from evaluated(then, here.under(cond, True))
+            yield from evaluated(other, here.under(cond, False))
+        case Bin("&&" | "||" as op, lhs, rhs):
+            yield from evaluated(lhs, here)
+            yield from evaluated(rhs, here.under(lhs, op == "&&"))
+        case Bin(_, lhs, rhs):
+            yield from evaluated(lhs, here)
+            yield from evaluated(rhs, here)
+        case Un(_, arg) | Cast(_, arg):
+            yield from evaluated(arg, here)
+        case Call(_, args):
+            for arg in args:
+                yield from evaluated(arg, here)
+        case Load(_, index):
+            yield e, here
+            for subscript in index:
+                yield from evaluated(subscript, here)

@@ -1,0 +1,87 @@
+"""Why a loop is sequential: of all the dependences it carries, the one that says most.
+
+1. a value written in one iteration is read in a later one: nothing but another algorithm removes that
+2. an element is only used again, for another value: a copy of the array for each iteration would free the loop
+3. what cannot be analysed, where the dependence is only assumed
+
+Within a kind it is the one with the smallest example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from looptune.poly.access import Access
+from looptune.poly.dependence import Dependence, conflict
+from looptune.poly.isl_objects import Order, union
+from looptune.poly.legality import Around
+from looptune.poly.scop import Model
+from looptune.poly.witness import Kind, Point, Refused, kind_of, shown
+
+_EXAMPLES = 12
+"""So many pairs of accesses are asked for their smallest example: each takes about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """``value``: a value goes from the one iteration to the other. ``arrays``: all that anything is carried on."""
+
+    dependence: Refused
+    value: bool
+    arrays: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """``map``: { first[iteration] -> then[iteration] : these two accesses are of one element, in this order }"""
+
+    first: Access
+    then: Access
+    kind: Kind
+    value: bool
+    map: isl.Map
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        return self.first.unknown is not None or self.then.unknown is not None, not self.value
+
+
+def why(
+    model: Model, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
+) -> Reason:
+    """Of the sequential loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
+    loop = Around(model, frozenset(statements), depth, order if order is not None else model.order())
+    left = [(d, bad) for d, bad in loop.carries()[0] if not d.commutes(reassociate)]
+    pairs = [p for d, bad in left for p in _pairs(model, d, bad, reassociate)]
+    assert pairs, "a sequential loop carries a dependence"
+    best = min(p.rank for p in pairs)
+    found = [
+        (Point.of(model.space, p.first.statement, p.then.statement, p.map), k)
+        for k, p in enumerate([p for p in pairs if p.rank == best][:_EXAMPLES])
+    ]
+    point, k = min(found, key=lambda f: (f[0].rank, f[1]))
+    chosen = [p for p in pairs if p.rank == best][k]
+    example = shown(model.space, model.sizes, point, (chosen.first, chosen.then, chosen.kind))
+    return Reason(example, chosen.value, tuple(dict.fromkeys(d.array for d, _ in left)))
+
+
+def _pairs(model: Model, d: Dependence, carried: isl.Map, reassociate: bool) -> Iterator[_Pair]:
+    flows = [f.map for f in model.flows(d.array, reassociate=reassociate).flows
+             if (f.write, f.read) == (d.first, d.then)]  # fmt: skip
+    seen: set[object] = set()
+    for a in (a for a in model.space.accesses[d.first] if a.array == d.array):
+        for c in (c for c in model.space.accesses[d.then] if c.array == d.array):
+            kind, once = kind_of(a, c), (a.write, a.index, c.write, c.index)
+            sums = a.commutes(reassociate) and c.commutes(reassociate) and a.reduces == c.reduces
+            if kind is None or once in seen or (sums and d.op is None):
+                continue
+            seen.add(once)
+            same = carried.intersect(conflict(model.space, a, c))
+            flowing = same.intersect(union(flows)) if kind == "flow" and flows else None
+            if flowing is not None and not flowing.is_empty():
+                yield _Pair(a, c, kind, True, flowing)
+            elif not same.is_empty():
+                yield _Pair(a, c, kind, False, same)

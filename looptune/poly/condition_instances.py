@@ -1,0 +1,69 @@
+"""A nest whose conditions on data stand apart: looked at once, where the ``if`` is, not where what is in it runs.
+
+    if (A[i] > 0) {                  S0_if0: reads A[i]
+      S0: A[i] = 0         ==>       S1_if0: reads A[i]
+      S1: B[i] = A[i + 1]            S0 and S1, which may run
+    }
+
+Each statement gets an asking of its own of each condition, so that the askings of a copy can be compared with those of
+its original. A condition that makes its statement a minimum or maximum stays: the two are one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from looptune.ir.nodes import Assign, Expr, Loop, Var
+from looptune.poly.data_conditions import Asked
+from looptune.poly.domain import Nest, Statement
+from looptune.poly.reduction import accumulation
+
+
+def apart(nest: Nest) -> Nest:
+    """The nest with the askings as statements that write nothing, ``asks`` being whose condition it is."""
+    statements: dict[str, Statement] = {}
+    for s in nest.statements.values():
+        for asking in _askings(s):
+            statements[asking.name] = asking
+        alone = {id(a.whole) for k, a in enumerate(s.asked) if stands_apart(s, k)}
+        left = tuple(c for c in s.conditions if id(c) not in alone)
+        statements[s.name] = replace(s, conditions=left, time=_spaced(s.time))
+    return replace(nest, statements=statements)
+
+
+def stands_apart(s: Statement, k: int) -> bool:
+    """Whether the ``k``-th condition on data is asked before the statement, and is no part of it."""
+    into = accumulation(s.assign, s.guard)
+    guards = into is not None and into.asked is not None
+    return not guards or s.asked[k].ifs < max(a.ifs for a in s.asked)
+
+
+def asking(s: Statement, k: int) -> str:
+    """What the asking of the ``k``-th condition on data is called."""
+    return f"{s.name}_if{k}"
+
+
+def _askings(s: Statement) -> Iterator[Statement]:
+    for k, a in enumerate(s.asked):
+        if stands_apart(s, k):
+            yield _asking(s, k, a)
+
+
+def _asking(s: Statement, k: int, a: Asked) -> Statement:
+    """It may not be reached where another condition on data comes before it."""
+    place = 2 * a.loops
+    time = (*_spaced(s.time[:place]), str(2 * a.place - 1), *("0" for _ in s.time[place + 1 :]))
+    target = Var(asking(s, k), a.cond.dtype)
+    at: tuple[Expr, ...] = tuple(Var(f.var, f.dtype) for f in s.loops[: a.loops] if isinstance(f, Loop))
+    span = a.cond.span if a.cond.span.line else s.assign.span
+    asked = Assign(target, a.cond, name=target.name, at=at, span=span)
+    return Statement(
+        target.name, s.loops[: a.loops], asked, s.dims[: a.loops], a.domain, time, k == 0, (),
+        None if k == 0 else s.unknown, asked=s.asked[: k + 1], asks=s.name,
+    )  # fmt: skip
+
+
+def _spaced(time: tuple[str, ...]) -> tuple[str, ...]:
+    """With a place before each place in the text: those are every other entry."""
+    return tuple(str(2 * int(e)) if k % 2 == 0 else e for k, e in enumerate(time))

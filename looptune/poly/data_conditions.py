@@ -1,0 +1,66 @@
+"""Conditions that are not affine: data decide whether a statement runs, and when they were looked at counts.
+
+    for i:                               S0 and S1 run where A[i] > 0 held
+      if (i < n && A[i] > 0)             before either of them did
+        S0: A[i] = 0                     (i < n is part of their domains)
+        S1: B[i] = 1
+
+An ``if`` is taken apart into what must be true and what must be false for a branch to be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from looptune.ir.nodes import Bin, Expr, Load, Node, Un, Var
+from looptune.ir.rewrite import rewrite, substitute
+from looptune.poly.affine import NOTHING, Least, condition, name
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of a statement that runs only where ``cond`` is ``wanted``: one part of an ``if`` around it.
+
+    It is asked in the ``loops`` outermost of the statement's loops, before what stands at ``place`` in their text, and
+    there where ``domain`` holds. ``ifs`` are around that ``if``; ``whole`` is all that it asks.
+    """
+
+    cond: Expr
+    wanted: bool
+    loops: int
+    place: int
+    domain: str
+    ifs: int
+    whole: Expr
+
+
+def parts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
+    """What must be true, or false, for ``cond`` to be as ``wanted``, in the order in which C looks at it.
+
+    >>> i, p, q = Var("i"), Var("p"), Var("q")
+    >>> [(e.name, wanted) for e, wanted in parts(Un("!", Bin("||", i, Un("!", Bin("&&", p, q)))), True)]
+    [('i', False), ('p', True), ('q', True)]
+    """
+    match cond:
+        case Un("!", arg):
+            yield from parts(arg, not wanted)
+        case Bin("&&" | "||" as op, lhs, rhs) if (op == "&&") == wanted:
+            yield from parts(lhs, wanted)
+            yield from parts(rhs, wanted)
+        case _:
+            yield cond, wanted
+
+
+def affine_part(
+    cond: Expr, wanted: bool, known: Mapping[str, Expr], scope: Collection[str], least: Least = NOTHING
+) -> tuple[str, bool]:
+    """As ``text.condition``, for what is affine in the isl names in ``scope``; ``known`` variables have a value."""
+
+    def hide(n: Node) -> Node | None:
+        match n:
+            case Var(var, dtype) if name(var) not in scope:
+                return Load(var, (), dtype)
+        return None
+
+    return condition(rewrite(hide, substitute(cond, known)), wanted, least)

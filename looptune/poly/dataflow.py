@@ -1,0 +1,252 @@
+"""Which write each read of a local gets its value from.
+
+    for i: { t = A[i]; B[i] = t }        { S0[i] -> S1[i] }: t is born and dies in one iteration
+
+Exact where the code is affine. A write that may or may not happen, as data decide, hides no earlier one, but from a
+read that only happens if the write does; and where a block syntactically writes a scalar before every read of it,
+values from outside the block cannot arrive, whatever the conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
+
+import islpy as isl
+
+from looptune.ir.def_use import begins_with_write, names, names_in
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
+from looptune.ir.rewrite import walk
+from looptune.poly.access import Access
+from looptune.poly.coalesce import merged
+from looptune.poly.domain import Statement
+from looptune.poly.isl_objects import Space, union
+from looptune.poly.reduction import accumulation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """``map``: { write[iteration] -> read[iteration] : the value may be read there }; both touch ``array``."""
+
+    write: str
+    read: str
+    array: str
+    map: isl.Map
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """``unwritten``: { read[iteration] : the value may be from before the codelet }, by statement."""
+
+    flows: tuple[Flow, ...]
+    unwritten: dict[str, isl.Set]
+
+
+def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> Flows:
+    """``reassociate``: an accumulation hides no other, so that each gets its value from the last plain write."""
+    empty = isl.UnionMap(f"{space.prefix}{{ }}")
+    reads, certain, possible = empty, empty, empty
+    for accesses in space.accesses.values():
+        for a in (a for a in accesses if a.array == array):
+            touched = isl.UnionMap.from_map(space.touched(a))
+            if not a.write:
+                reads = reads.union(touched)
+            elif a.certain and not a.commutes(reassociate):
+                certain = certain.union(touched)
+            else:
+                possible = possible.union(touched)
+    last, unwritten = _last(space, reads, certain, certain.union(possible))
+    found = _local_to_blocks(space, codelet, array, _flows(last, array))
+    left = _not_hidden(space, [a for mine in space.accesses.values() for a in mine if a.array == array], found,
+                       reassociate=reassociate)  # fmt: skip
+    return Flows(tuple(left), _unwritten(unwritten))
+
+
+def _sure(space: Space, name: str, known: int) -> isl.Set:
+    """{ S[iteration] : it runs, whatever the data say }, where the outermost ``known`` conditions on data are as they
+    must be: for ``j < 2 && x > 0`` to be false, where j is 2 or more"""
+    s = space.nest.statements[name]
+    domain = space.domain(name)
+    for a in s.asked[known:]:
+        otherwise, _ = space.nest.condition(a.cond, not a.wanted, s.dims)
+        domain = domain.subtract(isl.Set(f"{space.prefix}{{ {space.instance(s)} : {otherwise} }}"))
+    return domain
+
+
+def _last(
+    space: Space, reads: isl.UnionMap, certain: isl.UnionMap, writes: isl.UnionMap
+) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """{ write -> read : of one element, the write before the read, and no certain one between them }, and the
+    { read -> element } with no certain write before.
+
+    Taken from the definition: isl's own flow analysis names a write that is not the last one where iterations are
+    every second one (islpy 2026.2.2), and then a wrong schedule could be called legal.
+    """
+    element, reading = reads.range_map(), reads.domain_map()  # { [read -> element] -> element }, { … -> read }
+    hidden_by, sure = _reaches(space, writes, certain), _reaches(space, certain, element)
+    # As many pieces as pairs of theirs, most of them alike: to subtract them one by one takes ten times as long.
+    hidden = _merged(hidden_by.apply_range(sure))
+    flow = _reaches(space, writes, element).subtract(hidden)
+    return flow.apply_range(reading), reads.wrap().subtract(sure.range()).unwrap()
+
+
+def _reaches(space: Space, some: isl.UnionMap, others: isl.UnionMap) -> isl.UnionMap:
+    """{ write -> other : of one element, and before it }, where an other may be a [read -> element]"""
+    found = isl.UnionMap(f"{space.prefix}{{ }}")
+    for part in _maps(some.apply_range(others.reverse())):
+        write, wrapped = part.get_tuple_name(isl.dim_type.in_), part.range_is_wrapping()
+        other = (part.range_factor_domain() if wrapped else part).get_tuple_name(isl.dim_type.out)
+        before = space.before(write, other)
+        part = part.intersect_range_factor_domain(before) if wrapped else part.intersect(before)
+        found = found.union(isl.UnionMap.from_map(part))
+    return found
+
+
+def _flows(found: isl.UnionMap, array: str) -> Iterator[Flow]:
+    for part in _maps(found):
+        write, read = (part.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out))
+        yield Flow(write, read, array, merged(part))
+
+
+def _maps(found: isl.UnionMap) -> list[isl.Map]:
+    maps: list[isl.Map] = []
+    found.foreach_map(maps.append)
+    return maps
+
+
+def _merged(found: isl.UnionMap) -> isl.UnionMap:
+    parts = (isl.UnionMap.from_map(merged(part)) for part in _maps(found))
+    return reduce(isl.UnionMap.union, parts, isl.UnionMap.empty(found.get_space()))
+
+
+def _unwritten(found: isl.UnionMap) -> dict[str, isl.Set]:
+    by_statement: dict[str, list[isl.Map]] = {}
+    for part in _maps(found):
+        by_statement.setdefault(part.get_tuple_name(isl.dim_type.in_), []).append(part)
+    return {name: union(parts).domain() for name, parts in by_statement.items()}
+
+
+def _local_to_blocks(space: Space, codelet: Codelet, array: str, found: Iterable[Flow]) -> Iterator[Flow]:
+    """The flows, without those into a block that writes ``array`` before it reads it, or has an array of its own."""
+    scalar = any(v.name == array and not v.shape for v in codelet.locals)
+    local = any(v.name == array for v in codelet.locals)
+    owners = list((_owners if scalar else _declarers)(space, codelet.body, array, 0, 0)) if local else []
+    for flow in found:
+        kept = flow.map
+        for depth, inside in owners:
+            if flow.read not in inside:
+                continue
+            kept = (
+                kept.intersect(_same(space, flow, depth))
+                if flow.write in inside
+                else space.never(flow.write, flow.read)
+            )
+        if not kept.is_empty():
+            yield Flow(flow.write, flow.read, array, kept)
+
+
+def _not_hidden(
+    space: Space, accesses: Collection[Access], found: Iterable[Flow], *, reassociate: bool
+) -> Iterator[Flow]:
+    """The flows, without what a write hides that runs because data decided the same for it and for the read, or for it
+    and for the earlier write, and where else data are asked, they do not matter."""
+    scalar = all(not a.index for a in accesses)
+    writes = [a.statement for a in accesses if scalar and a.write and not a.commutes(reassociate)]
+    for flow in found:
+        left = flow.map
+        for hiding in writes:
+            write = space.nest.statements[hiding]
+            if not write.asked or write.unknown is None or not write.unknown.condition:
+                continue
+            earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
+            after, then = space.before(flow.write, hiding), space.before(hiding, flow.read)
+            left = left.subtract(after.intersect(runs_with(space, write, earlier).reverse()).apply_range(then))
+            if not decided_by(read, flow.array):
+                left = left.subtract(after.apply_range(then.intersect(runs_with(space, write, read))))
+        if not left.is_empty():
+            yield Flow(flow.write, flow.read, flow.array, merged(left))
+
+
+def runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
+    """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
+    stand in together are taken by both }"""
+    return space.remembered(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
+
+
+def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
+    found = []
+    for known in range(_same_branches(write, other) + 1):
+        runs = isl.Map.from_domain_and_range(_sure(space, write.name, known), space.domain(other.name))
+        for d in range(write.asked[known - 1].loops if known else 0):
+            runs = runs.equate(isl.dim_type.in_, d, isl.dim_type.out, d)
+        found.append(runs)
+    return union(found)
+
+
+def decided_by(read: Statement, array: str) -> bool:
+    """What is read decides on a branch around the statement, so that a write in that branch comes after it."""
+    own = accumulation(read.assign, read.guard)
+    before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
+    return array in names_in(before)
+
+
+def _same_branches(write: Statement, other: Statement) -> int:
+    """How many branches the two stand in together, each chosen before either of them runs."""
+    reached = other.asked[: len(other.asked) - (1 if other.asks else 0)]
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(write.asked, reached, strict=False)))
+
+
+def _owners(
+    space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """The blocks that write the scalar first, with how many loops are around them and what runs in them.
+
+    ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
+    inside counts as reading it too, and that comes before all that the block writes.
+    """
+    if array not in space.remembered(("names", id(body)), lambda: names(body)):
+        return
+    if begins_with_write(body, array):
+        inside = {n.name for n in walk(body) if isinstance(n, Assign)}
+        statements = space.nest.statements.values()
+        asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
+        yield depth, frozenset(inside | asked)
+    for stmt in body:
+        match stmt:
+            case Loop(_, lo, hi, inner) if array not in names_in((lo, hi)):
+                yield from _owners(space, inner, array, depth + 1, ifs)
+            case While(cond, inner) if array not in names_in(cond):
+                yield from _owners(space, inner, array, depth + 1, ifs)
+            case If(cond, then, other) if array not in names_in(cond):
+                yield from _owners(space, then, array, depth, ifs + 1)
+                yield from _owners(space, other, array, depth, ifs + 1)
+
+
+def _declarers(
+    space: Space, body: tuple[Stmt, ...], array: str, depth: int, ifs: int
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """The same for a local array: the bodies of the loops each iteration of which has its own."""
+    for stmt in body:
+        match stmt:
+            case Loop(own=own, body=inner):
+                if array in own:
+                    inside = {n.name for n in walk(inner) if isinstance(n, Assign)}
+                    statements = space.nest.statements.values()
+                    asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}
+                    yield depth + 1, frozenset(inside | asked)
+                yield from _declarers(space, inner, array, depth + 1, ifs)
+            case While(_, inner):
+                yield from _declarers(space, inner, array, depth + 1, ifs)
+            case If(_, then, other):
+                yield from _declarers(space, then, array, depth, ifs + 1)
+                yield from _declarers(space, other, array, depth, ifs + 1)
+
+
+def _same(space: Space, flow: Flow, depth: int) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : both in one iteration of the ``depth`` loops around }"""
+    s, t = (space.nest.statements[n] for n in (flow.write, flow.read))
+    primed = [f"{d}'" for d in t.dims]
+    equal = " and ".join(f"{a} = {b}" for a, b in zip(s.dims[:depth], primed[:depth], strict=True)) or "true"
+    return isl.Map(f"{space.prefix}{{ {s.name}[{', '.join(s.dims)}] -> {t.name}[{', '.join(primed)}] : {equal} }}")

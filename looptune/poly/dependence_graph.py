@@ -1,0 +1,90 @@
+"""Which statements must stay before which others while the loops around them stand still.
+
+    for i: { a[i] = ...; b[i] = a[i - 1]; a[i + 1] = b[i] }       S0 -> S1, S1 -> S2, S2 -> S0, S2 -> S1
+
+An edge says that some instance of the one comes before some instance of the other. Statements that share the values of
+a local of which every iteration has its own are held together instead: apart, each iteration would need a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from looptune.poly.dependence import Dependence
+from looptune.poly.isl_objects import Order, Piece
+from looptune.poly.legality import Around
+from looptune.poly.scop import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """``write`` gives ``read`` the value of the private ``local``."""
+
+    local: str
+    write: str
+    read: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """``before`` holds pairs of different statements: an instance of the first must come before one of the second."""
+
+    before: frozenset[tuple[str, str]]
+    held: frozenset[Held]
+
+
+def graph(
+    model: Model, names: Collection[str], length: int, order: Order, *, private: frozenset[str], reassociate: bool
+) -> Graph:
+    """Of the statements ``names``, where the first ``length`` entries of their times in ``order`` are equal."""
+    inside = Around(model, frozenset(names), length, order)
+    edges: set[tuple[str, str]] = set()
+    for d in (*model.constraints[reassociate], *_on_locals(model, private, reassociate)):
+        pair = (d.first, d.then)
+        known = d.first == d.then or pair in edges or not inside.inside.issuperset(pair)
+        if not known and not d.map.intersect(inside.together(*pair, length)).is_empty():
+            edges.add(pair)
+    flows = [f for local in private for f in model.flows(local, reassociate=reassociate).flows]
+    held = {Held(f.array, f.write, f.read) for f in flows if {f.write, f.read} <= inside.inside and f.write != f.read}
+    return Graph(frozenset(edges), frozenset(held))
+
+
+def lag(
+    model: Model,
+    first: Collection[str],
+    then: Collection[str],
+    entry: int,
+    order: Order,
+    *,
+    memory: bool,
+    reassociate: bool,
+) -> int | None:
+    """How much greater than a later instance's the entry of an earlier one is, at most, of those that must stay so.
+
+    In one iteration of the loops around, whose entries come before ``entry - 1``, where the two loops differ in their
+    place in the text. 0 where nothing is; None where there is no bound. Of locals the values count that go from the
+    one to the other, or, with ``memory``, all that touches one element.
+    """
+    inside = Around(model, frozenset((*first, *then)), entry, order)
+    stored = _on_locals(model, frozenset(), reassociate) if memory else []
+    flows = [f for local in sorted(model.stored) for f in model.flows(local, reassociate=reassociate).flows]
+    pairs = [(d.first, d.then, d.map) for d in (*model.constraints[reassociate], *stored)]
+    most = 0
+    for s, t, kept in (*pairs, *((f.write, f.read, f.map) for f in flows)):
+        if s not in first or t not in then:
+            continue
+        near = kept.intersect(inside.together(s, t, entry - 1))
+        if near.is_empty():
+            continue
+        at_s, at_t = (model.space.time(n, tuple(Piece((p.time[entry],), p.when) for p in order[n]), 1) for n in (s, t))
+        least = at_s.reverse().apply_range(near).apply_range(at_t).deltas().dim_min_val(0)  # { [later - earlier] }
+        if not least.is_int():
+            return None
+        most = max(most, -least.to_python())
+    return most
+
+
+def _on_locals(model: Model, private: frozenset[str], reassociate: bool) -> list[Dependence]:
+    kept = [d for d in model.dependences if d.array in model.stored and d.array not in private]
+    return [d for d in kept if not d.commutes(reassociate)]

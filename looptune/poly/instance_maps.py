@@ -1,0 +1,182 @@
+"""A finished tree next to the codelet it was made from: every assignment in it is a copy of an original one.
+
+    for i in 0..n/2: { S0(2*i); S0(2*i + 1) }     S0_0: { [i] -> S0[2i] : 0 <= i < n/2 }
+                                                  S0_1: { [i] -> S0[2i + 1] : 0 <= i < n/2 }
+
+The map comes from ``Assign.at``, which every rewriting carries along. ``Unprovable`` says what stops the comparison.
+Where data decide whether an assignment runs, its copies ask the same of the data; that they get the same answers is
+for the order of those askings to show, which are compared like what runs, but for how often they are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from looptune.ir.c_printer import show
+from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
+from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.ir.simplify import is_integer
+from looptune.poly.condition_instances import asking, stands_apart
+from looptune.poly.data_conditions import Asked
+from looptune.poly.domain import Statement
+from looptune.poly.scop import Model, build
+from looptune.poly.statement_match import Alike, Names
+
+
+class Unprovable(Exception):
+    """The comparison cannot be made; never leaves ``poly``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copies:
+    """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }
+
+    ``asked``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the locals that a
+    copy or an asking reads, None where it computes something else; ``unlike`` are the copies that ask something else.
+    ``whole``: every assignment is a copy of an original one.
+    """
+
+    original: Model
+    finished: Model
+    of: Mapping[str, str]
+    asked: Mapping[str, str]
+    at: Mapping[str, isl.Map]
+    names: Mapping[str, Names | None]
+    unlike: frozenset[str]
+    whole: bool = True
+
+    def stands_for(self, name: str) -> str:
+        return self.of[name] if name in self.of else self.asked[name]
+
+    def named(self, statement: str) -> list[str]:
+        """The copies of a statement, or the askings for which an asking stands."""
+        return [c for c, s in (*self.of.items(), *self.asked.items()) if s == statement]
+
+    def between(self, first: str, dependence: isl.Map, then: str) -> isl.Map:
+        """{ first copy[iteration] -> then copy[iteration] } of a map of the original iterations"""
+        return self.at[first].apply_range(dependence).apply_range(self.at[then].reverse())
+
+    def back(self, first: str, between: isl.Map, then: str) -> isl.Map:
+        """{ original[iteration] -> original[iteration] } of a map of two copies' iterations"""
+        return self.at[first].reverse().apply_range(between).apply_range(self.at[then])
+
+
+def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> Copies:
+    """Both as models, with the parameters in ``sizes`` as constants."""
+    given = (p for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in sizes)
+    env: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given}
+    before = build(_baked(original, env), asked_apart=True)
+    of: dict[str, str] = {}
+    after = build(_numbered(_baked(finished, env), of), asked_apart=True)
+    for unknown in (s.unknown for m in (before, after) for s in m.statements.values()):
+        if unknown is not None and not unknown.condition:
+            raise Unprovable(str(unknown))
+    mine = {c: s for c, s in of.items() if s in before.statements}
+    made = _Comparing(before, after)
+    for c, s in mine.items():
+        made.add(before.statements[s], after.statements[c])
+    return Copies(before, after, mine, made.asked, made.at, made.names, frozenset(made.unlike), len(mine) == len(of))
+
+
+@dataclass(slots=True)
+class _Comparing:
+    """Fills in what ``Copies`` holds."""
+
+    before: Model
+    after: Model
+    asked: dict[str, str] = field(default_factory=dict)
+    at: dict[str, isl.Map] = field(default_factory=dict)
+    names: dict[str, Names | None] = field(default_factory=dict)
+    unlike: set[str] = field(default_factory=set)
+
+    def add(self, s: Statement, c: Statement) -> None:
+        self.at[c.name] = _at(self.before, self.after, c.name, s.name)
+        alike = Alike(self.before, self.after, s, c)
+        target, value = alike.names(s.assign.target, c.assign.target), alike.names(s.assign.value, c.assign.value)
+        read = None if target is None or value is None else value | _read(target, c.assign.target)
+        found = self.conditions(alike)
+        self.unlike |= {c.name} if found is None else set()
+        for k, m, names in found if found is not None else ():
+            if not stands_apart(c, m):
+                read = None if read is None else read | names
+                continue
+            mine, theirs = asking(c, m), asking(s, k)
+            self.asked[mine], self.names[mine] = theirs, names
+            self.at[mine] = self.asking_at(self.after.statements[mine], c, s, self.before.statements[theirs])
+        self.names[c.name] = read
+
+    def conditions(self, alike: Alike) -> list[tuple[int, int, Names]] | None:
+        """By number the original's conditions on data and the copy's that ask the same, and the names in them.
+
+        What the copy's iterations answer by themselves need not be asked. None where the two ask different things.
+        """
+        s, c, asked = alike.original, alike.copy, list(alike.asked())
+        found: list[tuple[int, int, Names]] = []
+        for m, ((k, part, wanted), mine) in enumerate(zip(asked, c.asked, strict=False)):
+            names = alike.same(part, mine.cond)
+            if names is not None and wanted == mine.wanted:
+                found.append((k, m, names))
+        if not len(found) == len(asked) == len(c.asked):
+            if any(not on_data(self.before, a) for a in (*s.asked, *c.asked)):
+                raise Unprovable(str(s.unknown if s.unknown is not None else c.unknown))
+            return None
+        for k, m, _ in found:
+            if stands_apart(s, k) != stands_apart(c, m):
+                raise Unprovable(f"condition {show(s.asked[k].whole)} cannot be analysed, apart from what it decides")
+        return found
+
+    def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
+        """{ the copy's asking[iteration] -> the original's asking[iteration] : the answer decides on the same }"""
+        (outer, inner) = (
+            isl.Map(f"{space.prefix}{{ {space.instance(a)} -> {space.instance(b)} }}")
+            for space, a, b in ((self.after.space, mine, c), (self.before.space, theirs, s))
+        )
+        return outer.apply_range(self.at[c.name]).apply_range(inner.reverse())
+
+
+def on_data(original: Model, a: Asked) -> bool:
+    """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
+    named = {v.name for v in original.codelet.locals} - original.space.nest.known.keys()
+    return any(
+        isinstance(n, Load) or (isinstance(n, Var) and (not is_integer(n.dtype) or n.name in named))
+        for n in walk(a.cond)
+    )
+
+
+def _read(names: Names, target: Var | Load) -> Names:
+    """Those that say which element is assigned: that a local is assigned does not read it."""
+    return frozenset() if isinstance(target, Var) else names
+
+
+def _baked(codelet: Codelet, env: Mapping[str, Expr]) -> Codelet:
+    assigned = {n.target.name for n in walk(codelet.body) if isinstance(n, Assign) and isinstance(n.target, Var)}
+    known = {n: v for n, v in env.items() if n not in assigned}
+    baked: Codelet = substitute(codelet, known)
+    return replace(baked, params=tuple(p for p in baked.params if p.name not in known))
+
+
+def _numbered(codelet: Codelet, of: dict[str, str]) -> Codelet:
+    """Every assignment with a name of its own; ``of`` gets what it was called."""
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Assign(name=name):
+                of[f"{name}_{len(of)}"] = name
+                return replace(n, name=next(reversed(of)))
+        return None
+
+    return replace(codelet, body=rewrite(rule, codelet.body))
+
+
+def _at(before: Model, after: Model, copy: str, statement: str) -> isl.Map:
+    s, c = before.statements[statement], after.statements[copy]
+    if any(isinstance(f, While) for f in (*s.loops, *c.loops)):
+        raise Unprovable("a while loop cannot be analysed")
+    at = [after.space.nest.affine(e, c.dims) for e in c.assign.at]
+    if None in at or len(at) != len(s.dims):
+        raise Unprovable(f"which iteration of {statement} a copy runs is not affine")
+    everywhere = isl.Map(f"{after.space.prefix}{{ {after.space.instance(c)} -> {s.name}[{', '.join(map(str, at))}] }}")
+    return everywhere.intersect_domain(after.space.domain(copy))

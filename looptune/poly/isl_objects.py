@@ -1,0 +1,112 @@
+"""The isl objects of a nest: domains, accesses, times. isl text goes in here, isl sets and maps come out.
+
+Every object has all of the nest's parameters, and statement iterations are tuples named by their statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import islpy as isl
+
+from looptune.poly.access import Access
+from looptune.poly.coalesce import merged
+from looptune.poly.domain import Nest, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some instances of a statement and when they run: isl text over its loop variables and the codelet's integer
+    parameters. A ``when`` of "" is: all instances."""
+
+    time: tuple[str, ...]
+    when: str = ""
+
+
+Order = Mapping[str, tuple[Piece, ...]]
+"""Statement name -> its pieces. Times compare lexicographically; equal times are in no order of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """``_made`` remembers every object by the question that made it; nothing else changes."""
+
+    nest: Nest
+    accesses: Mapping[str, tuple[Access, ...]]
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def prefix(self) -> str:
+        return f"[{', '.join(self.nest.parameters)}] -> "
+
+    def instance(self, statement: Statement) -> str:
+        return f"{statement.name}[{', '.join(statement.dims)}]"
+
+    def domain(self, name: str) -> isl.Set:
+        """{ S[iteration] }: where S runs, or may run."""
+        return self.remembered(("domain", name), lambda: self._domain(self.nest.statements[name]))
+
+    def _domain(self, s: Statement) -> isl.Set:
+        return isl.Set(f"{self.prefix}{{ {self.instance(s)} : {s.domain or 'true'} }}").intersect_params(self.context())
+
+    def context(self) -> isl.Set:
+        """{ : sizes that the codelet can be called with }"""
+        condition = " and ".join(self.nest.context) or "true"
+        return self.remembered(("context",), lambda: isl.Set(f"{self.prefix}{{ : {condition} }}"))
+
+    def touched(self, access: Access) -> isl.Map:
+        """{ S[iteration] -> [element] }"""
+        return self.remembered(("touched", access.statement, access.index), lambda: self._touched(access))
+
+    def _touched(self, access: Access) -> isl.Map:
+        s = self.nest.statements[access.statement]
+        index = ", ".join(f"any{k}'" if e is None else e for k, e in enumerate(access.index))  # no C name has a '
+        everywhere = isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
+        return merged(everywhere.intersect_domain(self.domain(s.name)))
+
+    def time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
+        """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""
+        return self.remembered(("time", name, pieces, length), lambda: self._time(name, pieces, length))
+
+    def _time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
+        at = self.instance(self.nest.statements[name])
+        parts = (
+            f"{at} -> [{', '.join(p.time + ('0',) * (length - len(p.time)))}] : {p.when or 'true'}" for p in pieces
+        )
+        return isl.Map(f"{self.prefix}{{ {'; '.join(parts)} }}")
+
+    def before(self, first: str, then: str) -> isl.Map:
+        """{ S[iteration] -> T[iteration] : S's runs before T's in the original nest }"""
+        return self.remembered(("before", first, then), lambda: self._before(first, then))
+
+    def _before(self, first: str, then: str) -> isl.Map:
+        s, t = self.nest.statements[first], self.nest.statements[then]
+        return self.time(first, (Piece(s.time),), len(s.time)).lex_lt_map(
+            self.time(then, (Piece(t.time),), len(t.time))
+        )
+
+    def later(self, first: str, then: str, at_first: tuple[Piece, ...], at_then: tuple[Piece, ...]) -> isl.Map:
+        """{ S[iteration] -> T[iteration] : S's time is greater than T's }"""
+        length = max(len(p.time) for p in (*at_first, *at_then))
+
+        def compare() -> isl.Map:
+            return self.time(first, at_first, length).lex_gt_map(self.time(then, at_then, length))
+
+        return self.remembered(("later", first, then, at_first, at_then), compare)
+
+    def never(self, first: str, then: str) -> isl.Map:
+        """{ S[iteration] -> T[iteration] : false }"""
+        return self.remembered(("never", first, then), lambda: isl.Map.empty(self.before(first, then).get_space()))
+
+    def remembered(self, question: Any, answer: Callable[[], Any]) -> Any:
+        if question not in self._made:
+            self._made[question] = answer()
+        return self._made[question]
+
+
+def union(maps: Iterable[isl.Map]) -> isl.Map:
+    """All the maps, at least one, which share a space, as one."""
+    return merged(reduce(isl.Map.union, maps))

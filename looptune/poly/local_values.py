@@ -1,0 +1,221 @@
+"""Locals have no place in memory that counts: what counts is which write each read gets its value from, and that the
+write was made by the reader's own thread, or surely before.
+
+    for i: { t = A[i]; if (B[i] > 0) t = 0; C[i] = t }        S2[i] reads t from S0[i], or from S1[i] if that ran
+
+Where data decide which of several writes ran, the last of them counts, so that they stay in order as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+import islpy as isl
+
+from looptune.core.source import Span
+from looptune.ir.nodes import Loop
+from looptune.poly.dataflow import Flow, decided_by, runs_with
+from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
+from looptune.poly.domain import Statement
+from looptune.poly.happens_before import in_order, reduces, unordered
+from looptune.poly.instance_maps import Copies
+from looptune.poly.isl_objects import union
+from looptune.poly.scop import Model
+
+Wrong = tuple[Literal["failed", "unknown"], str]
+Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
+"""By reading statement and what that calls the scalar: by write, { write[iteration] -> read[iteration] }."""
+
+
+def scalars(model: Model) -> set[str]:
+    """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
+    return set(model.stored - arrays(model))
+
+
+def arrays(model: Model) -> set[str]:
+    """The local arrays: threads share them, but for those that a loop's iterations have their own of."""
+    return {v.name for v in model.codelet.locals if v.shape}
+
+
+def one_place(model: Model, d: Dependence) -> isl.Map:
+    """The dependence where both ends touch one array: that of one iteration of the innermost loop that owns it."""
+    s, t = model.statements[d.first], model.statements[d.then]
+    depth = _owner(s, d.array)
+    if depth != _owner(t, d.array) or any(a is not b for a, b in zip(s.loops[:depth], t.loops[:depth], strict=True)):
+        return model.space.never(d.first, d.then)
+    return d.map.intersect(_together(model, s, t, [f"{s.dims[k]} = {t.dims[k]}'" for k in range(depth)]))
+
+
+def _owner(s: Statement, array: str) -> int:
+    """How many loops there are from the outermost to the innermost one that owns the array; 0 where none does."""
+    return max((d + 1 for d, f in enumerate(s.loops) if isinstance(f, Loop) and array in f.own), default=0)
+
+
+def _together(model: Model, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:
+    """{ s[iteration] -> t[iteration'] : all of the conditions }"""
+    primed = ", ".join(f"{d}'" for d in t.dims)
+    condition = " and ".join(conditions) or "true"
+    return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
+
+
+def changed(copies: Copies, reassociate: bool) -> Wrong | None:
+    """A read that may get its value from another write than it did, whatever the scalars are called now."""
+    model = copies.original
+    flows = [f for flow in _flows(model, reassociate) for f in _needed(copies, flow)]
+    before = _gathered((f.read, f.array, f.write, f.map) for f in flows)
+    after = _gathered(_read_back(copies, reassociate))
+    for read, name in before.keys() | after.keys():
+        old, new = before.get((read, name), {}), after.get((read, name), {})
+        # An affine value may have been compared as that; then nothing need read the local any more.
+        settled = name in model.space.nest.known and all(w in old and m.is_subset(old[w]) for w, m in new.items())
+        if not settled and (old.keys() != new.keys() or not all(m.is_equal(old[w]) for w, m in new.items())):
+            return "failed", f"the assignment at {_span(model, read)} reads another value of a local than it did"
+    return _overtaken(copies, flows, reassociate)
+
+
+def _span(model: Model, name: str) -> Span:
+    return model.statements[name].assign.span
+
+
+def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
+    """Over all locals, without those between accumulations that may be regrouped."""
+    for array in sorted(model.stored):
+        for flow in model.flows(array, reassociate=reassociate).flows:
+            ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]
+            if not (shared_op(*ends) and all(a.commutes(reassociate) for side in ends for a in side if a.write)):
+                yield flow
+
+
+def _needed(copies: Copies, flow: Flow) -> Iterator[Flow]:
+    """What a condition reads where no iteration of its statement depends on it has no copy, and matters to nobody."""
+    if not copies.original.statements[flow.read].asks:
+        yield flow
+        return
+    for c in copies.named(flow.read):
+        needed = flow.map.intersect_range(copies.at[c].range())
+        if not needed.is_empty():
+            yield replace(flow, map=needed)
+
+
+def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
+    found: dict[tuple[str, str], dict[str, list[isl.Map]]] = {}
+    for read, name, write, values in flows:
+        found.setdefault((read, name), {}).setdefault(write, []).append(values)
+    return {read: {write: union(maps) for write, maps in mine.items()} for read, mine in found.items()}
+
+
+def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
+    """The flows of the finished tree in original statements, iterations and names; "" where a copy reads a local that
+    stands for nothing in its original."""
+    for f in _visible(copies, _flows(copies.finished, reassociate)):
+        names = copies.names[f.read]
+        assert names is not None, "a copy that computes something else has failed"
+        theirs = {a for a, b in names if b == f.array}
+        if not theirs and f.array not in copies.finished.space.nest.known:
+            theirs = {""}
+        back = copies.back(f.write, f.map, f.read)
+        if not back.is_empty():
+            yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
+
+
+def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
+    """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does,
+    or whenever the earlier write's does: the two may stand in one branch there, and here in branches of their own that
+    data decide alike."""
+    space, finished = copies.original.space, copies.finished.space
+    for f in flows:
+        read, left = copies.original.statements[copies.stands_for(f.read)], f.map
+        earlier = copies.original.statements[copies.of[f.write]]
+        decided = any(decided_by(read, a) for a, b in copies.names[f.read] or () if b == f.array)
+        for c in _writes(copies, f.array) if f.array in scalars(copies.finished) else ():
+            write = copies.original.statements[copies.of[c]]
+            after, then = finished.before(f.write, c), finished.before(c, f.read)
+            again = copies.between(f.write, runs_with(space, write, earlier).reverse(), c)
+            left = left.subtract(after.intersect(again).apply_range(then))
+            if not decided:
+                runs = copies.between(c, runs_with(space, write, read), f.read)
+                left = left.subtract(after.apply_range(then.intersect(runs)))
+        if not left.is_empty():
+            yield replace(f, map=left)
+
+
+def _writes(copies: Copies, scalar: str) -> Iterator[str]:
+    """The copies that assign the scalar where data decide, and do not accumulate in it."""
+    finished = copies.finished.space
+    for c in copies.of:
+        s = finished.nest.statements[c]
+        if s.asked and any(a.write and a.array == scalar and a.reduces is None for a in finished.accesses[c]):
+            yield c
+
+
+def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:
+    """Two writes of which a read may see either, the later one if both ran, that may run in another order now."""
+    model, by_read = copies.original, dict[tuple[str, str], list[Flow]]()
+    for f in flows:
+        by_read.setdefault((f.read, f.array), []).append(f)
+    pairs: dict[tuple[str, str, str], list[isl.Map]] = {}
+    for a, b in ((a, b) for mine in by_read.values() for a in mine for b in mine):
+        if not _commute(model, a, b, reassociate):
+            both = a.map.apply_range(b.map.reverse()).intersect(model.space.before(a.write, b.write))
+            again = both.intersect(_same_element(model, a, b))
+            pairs.setdefault((a.write, b.write, a.array), []).append(again)
+    for (first, then, array), maps in pairs.items():
+        if not _kept(copies, first, union(maps), then):
+            line, other = _span(model, first), _span(model, then)
+            return "unknown", f"whether {array} assigned at {line} is assigned again at {other} cannot be analysed"
+    return None
+
+
+def _same_element(model: Model, a: Flow, b: Flow) -> isl.Map:
+    """{ a's write[iteration] -> b's write[iteration] : of one element }; of a scalar all are."""
+    ends = [[x for x in model.space.accesses[f.write] if x.array == f.array and x.write] for f in (a, b)]
+    return union(conflict(model.space, x, y) for x in ends[0] for y in ends[1])
+
+
+def _commute(model: Model, a: Flow, b: Flow, reassociate: bool) -> bool:
+    """Both writes accumulate, in any order."""
+    ends = [[x for x in model.space.accesses[f.write] if x.array == f.array] for f in (a, b)]
+    return shared_op(*ends) is not None and all(x.commutes(reassociate) for side in ends for x in side if x.write)
+
+
+def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
+    """In all copies of the two statements the first comes before the other."""
+    for c in copies.named(first):
+        for d in copies.named(then):
+            met = copies.between(c, pairs, d)
+            if not met.is_empty() and not met.is_subset(in_order(copies.finished, c, d, "", None)):
+                return False
+    return True
+
+
+def foreign(copies: Copies, reassociate: bool, shared: frozenset[str]) -> str | None:
+    """A thread reads what it wrote itself; of what several share, one thread at a time is at work on an element."""
+    finished = copies.finished
+    for array in sorted(scalars(finished) - shared):
+        for flow in _visible(copies, finished.flows(array, reassociate=reassociate).flows):
+            if not flow.map.is_subset(_one_thread(finished, flow, reassociate)):
+                return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
+    for d in dependences(finished.space, shared | arrays(finished)):
+        op = d.op if d.commutes(reassociate) else None
+        if not one_place(finished, d).is_subset(in_order(finished, d.first, d.then, d.array, op)):
+            return f"{d.array} is used at {_span(finished, d.then)} by several threads at once"
+    return None
+
+
+def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
+    """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }
+
+    What threads reduce together all of them have afterwards.
+    """
+    w, r = model.statements[flow.write], model.statements[flow.read]
+    written = next(a for a in model.space.accesses[flow.write] if a.write and a.array == flow.array)
+    op = written.reduces if written.commutes(reassociate) else None
+    apart = [unordered(loop) and not reduces(loop, flow.array, op) for loop in w.loops]
+    last = max((d for d, threads in enumerate(apart) if threads), default=-1)  # threads end with their loop
+    same = []
+    for d, loop in enumerate(w.loops[: last + 1]):
+        shared = d < len(r.loops) and r.loops[d] is loop
+        same.append(f"{w.dims[d]} = {r.dims[d]}'" if shared else "false")
+    return _together(model, w, r, same)

@@ -1,0 +1,354 @@
+"""Bounds of loops in another order: project the iterations onto the first loops, read off what bounds the next one.
+
+for i in 0..n:  for j in i..n        {[i, j] : 0 <= i <= j < n}
+onto j         0 <= j < n            for j in 0..n:
+onto j, i      0 <= i <= j             for i in 0..j + 1
+
+Several bounds become ``max`` and ``min``. What a loop's bounds leave out (iterations that are no convex set, a stride
+that another variable decides) is asked in the innermost loop: ``Nested.left`` says what is left to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import gcd
+
+import islpy as isl
+
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Bin, Cast, Const, Expr, Loop, Var
+from looptune.ir.rewrite import substitute
+from looptune.ir.simplify import add, div, keeps_index, largest, mod, mul, smallest, sub
+from looptune.poly.affine import name
+from looptune.poly.coalesce import merged
+from looptune.poly.delinearization import polynomial
+from looptune.poly.domain import Nest
+from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
+from looptune.poly.loop_context import Reach
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """``loops``, outermost first and with no body, run all the iterations asked for, and maybe more."""
+
+    loops: tuple[Loop, ...]
+    _within: _Within
+    _runs: isl.Set
+
+    def left(self, conditions: Iterable[Expr]) -> tuple[Expr, ...]:
+        """Those of the ``conditions`` that do not hold in every iteration of the loops, as far as isl can say."""
+        return tuple(signed(c) for c in conditions if not self._holds(c))
+
+    def _holds(self, c: Expr) -> bool:
+        try:
+            with limited(QUESTION):
+                return bool(self._runs.is_subset(self._within.where([c])))
+        except TooInvolved:
+            return False
+
+
+def signed(e: Expr) -> Expr:
+    """A condition in integers that do not wrap: it is asked outside the iterations it was written for, too."""
+    match e:
+        case Bin(op, lhs, rhs) if lhs.dtype.startswith("u"):
+            return Bin(op, _wide(lhs), _wide(rhs))
+    return e
+
+
+def _wide(e: Expr) -> Expr:
+    match e:
+        case Const(value):
+            return Const(value, "int64")
+        case Bin(op, lhs, rhs):
+            return Bin(op, _wide(lhs), _wide(rhs))
+        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
+            return _wide(arg)
+    return Cast("int64", e)
+
+
+def can_be_bounded(reach: Reach, loops: Sequence[Loop]) -> bool:
+    """Whether the bounds of the loops are affine in the sizes, the loops around and each other."""
+    within = _Within.of(reach, loops)
+    return all(within.condition(c) is not None for f in loops for c in inside(f))
+
+
+def inside(loop: Loop) -> tuple[Expr, ...]:
+    """What holds of the variable in an iteration of ``loop``."""
+    var = Var(loop.var, loop.dtype)
+    found = [Bin(">=", var, e) for e in _parts("max", loop.lo)] + [Bin("<", var, e) for e in _parts("min", loop.hi)]
+    if loop.step > 1:
+        found.append(Bin("==", Bin("%", sub(var, loop.lo), Const(loop.step, loop.dtype)), Const(0, loop.dtype)))
+    return tuple(found)
+
+
+def _parts(op: str, e: Expr) -> tuple[Expr, ...]:
+    match e:
+        case Bin(this, lhs, rhs) if this == op:
+            return (*_parts(op, lhs), *_parts(op, rhs))
+    return (e,)
+
+
+def nested(reach: Reach, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0) -> Nested:
+    """The ``loops``, in their new order, with bounds for all iterations where one of the lists of conditions holds.
+
+    Only the first ``count`` of them where that is not 0. The bounds they come with, which can be analysed, may depend
+    on each other in any way. TooInvolved where isl gives up.
+    """
+    with limited(QUESTION):
+        return _nested(_Within.of(reach, loops), loops, asked, count)
+
+
+def _nested(within: _Within, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int) -> Nested:
+    found: list[Loop] = []
+    strides = _strides(within, loops)
+    plain = [[c for c in conditions if not _is_stride(c)] for conditions in asked]
+    box = merged(within.any_of(plain))
+    # Where nothing is asked for, outer loops may do as they like: the inner ones are empty.
+    around = merged(within.onto(box, 0))
+    for k, loop in enumerate(loops[:count] if count else loops):
+        whole = merged(within.onto(box, k + 1))
+        found.append(_bounded(within, loop, whole, around, strides.get(loop.var)))
+        around = whole
+    runs = within.where([c for f in found for c in inside(f)])
+    wanted = within.any_of(asked)
+    assert wanted.is_subset(runs), f"loops {', '.join(f.var for f in found)} leave out iterations"
+    return Nested(tuple(found), within, runs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Within:
+    """The loops and what is around them, to isl.
+
+    ``dims`` are the variables around and those of the loops, ``outer`` how many are around, ``given`` what holds of
+    those, ``variables`` what the code calls them and the sizes. A set has the first of the dims, all or some.
+    """
+
+    nest: Nest
+    dims: tuple[str, ...]
+    outer: int
+    given: str
+    variables: Mapping[str, Var]
+
+    @staticmethod
+    def of(reach: Reach, loops: Sequence[Loop]) -> _Within:
+        dims, given = reach.place
+        variables = {name(v.name): v for v in reach.parameters}
+        variables |= {name(f.var): Var(f.var, f.dtype) for f in (*reach.around, *loops)}
+        return _Within(reach.nest, (*dims, *(name(f.var) for f in loops)), len(dims), given, variables)
+
+    def condition(self, e: Expr) -> str | None:
+        match e:
+            case Bin("==", Bin("%", inner, Const(int(step))), Const(0)):
+                text = self.nest.affine(inner, self.dims)
+                return None if text is None else f"({text}) mod {step} = 0"
+            case Bin(op, lhs, rhs):
+                a, b = self.nest.affine(lhs, self.dims), self.nest.affine(rhs, self.dims)
+                return None if a is None or b is None else f"{a} {'=' if op == '==' else op} {b}"
+        return None
+
+    def where(self, conditions: Iterable[Expr]) -> isl.Set:
+        """{ [dims] : the loops are reached, and the conditions hold }"""
+        return self.set(len(self.dims), [self.given, *(f"({self.condition(c)})" for c in conditions)])
+
+    def any_of(self, lists: Iterable[Iterable[Expr]]) -> isl.Set:
+        """Where all of one list hold; nowhere without a list."""
+        return reduce(isl.Set.union, map(self.where, lists), self.set(len(self.dims), ["false"]))
+
+    def set(self, count: int, conditions: Iterable[str]) -> isl.Set:
+        given = " and ".join(c for c in conditions if c) or "true"
+        sizes = ", ".join(self.nest.parameters)
+        return isl.Set(f"[{sizes}] -> {{ [{', '.join(self.dims[:count])}] : {given} }}")
+
+    def onto(self, box: isl.Set, count: int) -> isl.Set:
+        """{ [dims around, the first ``count`` loops] : the others have some value }"""
+        first = self.outer + count
+        return box.project_out(isl.dim_type.set, first, len(self.dims) - first)
+
+    def holds(self, on: isl.Set, a: Expr, op: str, b: Expr) -> bool:
+        """In all of the set."""
+        condition = self.condition(Bin(op, a, b))
+        return condition is not None and on.is_subset(self.set(on.dim(isl.dim_type.set), [condition]))
+
+
+def _is_stride(c: Expr) -> bool:
+    match c:
+        case Bin("==", Bin("%"), Const(0)):
+            return True
+    return False
+
+
+def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, stride: _Stride | None) -> Loop:
+    """``loop`` over the last dimension of ``whole``; ``around`` is the set without it."""
+    if whole.is_empty():
+        # Conditions around it contradict each other.
+        return replace(loop, lo=Const(0, loop.dtype), hi=Const(0, loop.dtype), step=1, body=())
+    last = around.dim(isl.dim_type.set)
+    part = merged(whole.gist(around.insert_dims(isl.dim_type.set, last, 1)))
+    hull = isl.Set.from_basic_set(part.simple_hull())
+    pieces = [hull] if hull.is_subset(part) else [isl.Set.from_basic_set(b) for b in part.get_basic_sets()]
+    lows: list[Expr] = []
+    highs: list[Expr] = []
+    for piece in pieces:
+        ends = _ends(within, piece, around, last, loop.dtype)
+        if ends is None:
+            # What the loops around imply was left out, and a piece may need it.
+            ends = _ends(within, piece.intersect(whole), around, last, loop.dtype)
+        assert ends is not None, f"{loop.var} has no bounds"
+        lows.append(_one(within, around, ends[0], largest, ">="))
+        highs.append(_one(within, around, ends[1], smallest, "<="))
+    outer = {within.variables[d].name for d in within.dims[:last] if d in within.variables}
+    lo = _one(within, around, lows, smallest, "<=")
+    hi = _one(within, around, highs, largest, ">=")
+    lo, hi = (_as_written(within, around, outer, *pair) for pair in ((lo, loop.lo), (hi, loop.hi)))
+    if stride is None:
+        return replace(loop, lo=lo, hi=hi, step=1, body=())
+    return replace(loop, lo=stride.aligned(within, around, lo), hi=hi, step=stride.step, body=())
+
+
+def _one(within: _Within, on: isl.Set, ends: Sequence[Expr], op: Callable[[Expr, Expr], Expr], best: str) -> Expr:
+    """The least or greatest of the expressions, without those that another one always beats."""
+    kept = list(dict.fromkeys(ends))
+    for e in tuple(kept):
+        if any(within.holds(on, o, best, e) for o in kept if o is not e):
+            kept.remove(e)
+    return reduce(op, kept)
+
+
+def _as_written(within: _Within, on: isl.Set, outer: Collection[str], made: Expr, written: Expr) -> Expr:
+    """What stands in the text, where it has the same value and names no loop further in."""
+    counters = {v.name for d, v in within.variables.items() if d in within.dims}
+    # Outside its iterations an unsigned bound may wrap.
+    inner = counters if written.dtype.startswith("u") else counters - set(outer)
+    same = not names_in(written) & inner and within.holds(on, made, "==", written)
+    return written if same else made
+
+
+def _ends(
+    within: _Within, piece: isl.Set, around: isl.Set, last: int, dtype: str
+) -> tuple[list[Expr], list[Expr]] | None:
+    """Lower bounds and (exclusive) upper bounds of the last dimension, in terms of those before it."""
+    lows: dict[str, Expr] = {}
+    highs: dict[str, Expr] = {}
+    for basic in piece.remove_divs().get_basic_sets():
+        for c in basic.remove_redundancies().get_constraints():
+            factor = c.get_coefficient_val(isl.dim_type.set, last).to_python()
+            rest = _rest(within, c, last) if factor else None
+            if rest is None:
+                continue
+            for sign in (1, -1) if c.is_equality() else (1,):
+                by, lower = abs(factor), sign * factor > 0
+                e = {v: (-sign if lower else sign) * k for v, k in rest.items()}
+                e[""] += by - 1 if lower else by  # ceil(e / by), or floor(e / by) + 1
+                made = _quotient(within, around, e, by, dtype)
+                (lows if lower else highs)[str(made)] = made
+    if not lows or not highs:
+        return None
+    return [lows[k] for k in sorted(lows)], [highs[k] for k in sorted(highs)]
+
+
+Linear = Mapping[str, int]
+"""Coefficients by isl name; "" is the constant."""
+
+
+def _rest(within: _Within, c: isl.Constraint, last: int) -> dict[str, int] | None:
+    """The constraint without its last dimension; None where it is made of what the code has no name for."""
+    found = {"": c.get_constant_val().to_python()}
+    for kind, names in ((isl.dim_type.param, within.nest.parameters), (isl.dim_type.set, within.dims[:last])):
+        for k, v in enumerate(names):
+            value = c.get_coefficient_val(kind, k).to_python()
+            if value:
+                found[v] = value
+    return found if all(v in within.variables for v in found if v) else None
+
+
+def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> Expr:
+    """floor(e / by), where C's division goes toward zero."""
+    plain = all(c >= 0 and (not v or within.variables[v].dtype == dtype) for v, c in e.items())
+    wide = "int64" if dtype.startswith("u") and not plain else dtype
+    made, factor = written(e, within.variables, wide), Const(by, wide)
+    if by > 1:
+        if not within.holds(on, made, ">=", Const(0, wide)):
+            made = sub(made, mod(add(mod(made, factor), factor), factor))
+        made = div(made, factor)
+    return made if wide == dtype else Cast(dtype, largest(made, Const(0, wide)))
+
+
+def written(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
+    """As code: what is added first, loop variables before sizes, then what is subtracted, then the constant."""
+
+    def term(v: str, c: int) -> Expr:
+        var: Expr = variables[v]
+        var = var if var.dtype == dtype else Cast(dtype, var)
+        return mul(Const(c, dtype), var)
+
+    ranked = sorted((v for v in e if v), key=lambda v: -list(variables).index(v))
+    made: Expr | None = None
+    for v in (v for v in ranked if e[v] > 0):
+        made = term(v, e[v]) if made is None else add(made, term(v, e[v]))
+    constant: Expr = Const(e.get("", 0), dtype)
+    if made is None:
+        made, constant = constant, Const(0, dtype)
+    for v in (v for v in ranked if e[v] < 0):
+        made = sub(made, term(v, -e[v]))
+    return add(made, constant)
+
+
+# -- strides ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stride:
+    """A loop's values are ``residue``, plus multiples of ``step``."""
+
+    residue: Linear
+    step: int
+    dtype: str
+
+    def aligned(self, within: _Within, on: isl.Set, lo: Expr) -> Expr:
+        """The first of the values that is not below ``lo``."""
+        match lo:
+            case Bin("min", lhs, rhs):
+                return smallest(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
+            case Bin("max", lhs, rhs):
+                return largest(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
+        start = _linear(within, lo)
+        if start is not None and all(
+            (self.residue.get(v, 0) - start.get(v, 0)) % self.step == 0 for v in {*self.residue, *start}
+        ):
+            return lo
+        step, residue = Const(self.step, self.dtype), written(self.residue, within.variables, self.dtype)
+        apart = sub(residue, lo)
+        ahead = within.holds(on, apart, ">=", Const(0, self.dtype))
+        return add(lo, mod(apart if ahead else add(mod(apart, step), step), step))
+
+
+def _linear(within: _Within, e: Expr) -> Linear | None:
+    found = polynomial(substitute(e, within.nest.known))
+    if found is None or any(len(m) > 1 or (m and m[0] not in within.variables) for m in found):
+        return None
+    return {"": 0, **{m[0] if m else "": c for m, c in found.items()}}
+
+
+def _strides(within: _Within, loops: Sequence[Loop]) -> dict[str, _Stride]:
+    """By the innermost variable that each step's condition is on: at most one for each, the others are left to ask."""
+    found: dict[str, _Stride] = {}
+    places = {name(f.var): f for f in loops}
+    for loop in (f for f in loops if f.step > 1 and not f.dtype.startswith("u")):
+        rest = _linear(within, sub(Var(loop.var, loop.dtype), loop.lo))
+        if rest is None:
+            continue
+        last = next(v for v in reversed(places) if rest.get(v, 0) % loop.step)
+        if places[last].var in found or gcd(rest[last], loop.step) > 1:
+            continue
+        inverse = pow(rest[last], -1, loop.step)
+        residue = {v: _near(-inverse * c, loop.step, v) for v, c in rest.items() if v != last}
+        found[places[last].var] = _Stride(residue, loop.step, places[last].dtype)
+    return found
+
+
+def _near(c: int, step: int, v: str) -> int:
+    """The number nearest to 0 that leaves the same rest."""
+    c %= step
+    return c - step if v and 2 * c > step else c

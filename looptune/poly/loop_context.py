@@ -1,0 +1,58 @@
+"""What holds whenever a loop of a tree is reached: a question about sizes and the loops around it.
+
+for i in 0..n:  for j in i..n: ...        where loop j is reached, 0 <= i and i < n hold
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import islpy as isl
+
+from looptune.ir.nodes import Codelet, Expr, Loop, Scalar, Var
+from looptune.poly.affine import name
+from looptune.poly.domain import Nest, scan
+from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """``around`` are the counted loops that the loop stands in, outermost first."""
+
+    codelet: Codelet
+    loop: Loop
+    around: tuple[Loop, ...]
+
+    @cached_property
+    def nest(self) -> Nest:
+        return scan(self.codelet)
+
+    @cached_property
+    def place(self) -> tuple[tuple[str, ...], str]:
+        """The dimensions around the loop, and the condition on them and the sizes, as isl text."""
+        dims, domain = next((dims, domain) for f, dims, domain, _ in self.nest.ranges if f is self.loop)
+        return dims, " and ".join(f"({c})" for c in (*self.nest.context, domain) if c)
+
+    @property
+    def parameters(self) -> tuple[Var, ...]:
+        """The sizes that conditions may name."""
+        scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
+        return tuple(Var(p.name, p.dtype) for p in scalars if name(p.name) in self.nest.parameters)
+
+    def holds(self, lhs: Expr, op: Literal["<=", ">=", "="], rhs: Expr) -> bool:
+        """False also where an expression cannot be analysed."""
+        if lhs == rhs:
+            return True
+        dims, given = self.place
+        a, b = self.nest.affine(lhs, dims), self.nest.affine(rhs, dims)
+        if a is None or b is None:
+            return False
+        prefix = f"[{', '.join(self.nest.parameters)}] -> "
+        try:
+            with limited(QUESTION):
+                broken = isl.Set(f"{prefix}{{ [{', '.join(dims)}] : {given or 'true'} and not ({a} {op} {b}) }}")
+                return bool(broken.is_empty())
+        except TooInvolved:
+            return False

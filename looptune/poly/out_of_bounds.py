@@ -1,0 +1,177 @@
+"""Subscripts that leave the extents that their array declares, and the sizes for which they do.
+
+for (i = 0; i <= n; i++) a[i] = 0;      a[n]: i = n is outside, at every size
+for (i = 0; i < m; i++) a[i] = 0;       a[n]: inside where m <= n, which is assumed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from looptune.core.source import Span
+from looptune.ir.c_printer import show
+from looptune.ir.nodes import Array, Expr, Load, Local
+from looptune.ir.rewrite import walk
+from looptune.poly.access import written_as
+from looptune.poly.bounds_check import Reached, evaluated, expressions
+from looptune.poly.domain import Statement
+from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
+from looptune.poly.scop import Model
+from looptune.poly.witness import least_point
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """``access`` is outside of ``declared`` in the iteration ``at`` when the sizes are ``sizes``.
+
+    ``always``: so it is at every size at which it is made at all. Else ``unless`` is what the sizes have to be, as far
+    as isl can say it shortly, or "".
+    """
+
+    access: str
+    declared: str
+    span: Span
+    at: Mapping[str, int]
+    sizes: Mapping[str, int]
+    always: bool
+    unless: str
+
+    def __str__(self) -> str:
+        """
+        >>> str(Leaves("a[i]", "a[n]", Span("f.c", 1, 2), {"i": 1}, {"n": 1}, True, ""))
+        'a[i] leaves a[n]: i = 1 when n = 1'
+        """
+        given = f" when {_listed(self.sizes)}" if self.sizes else ""
+        return f"{self.access} leaves {self.declared}{f': {_listed(self.at)}' if self.at else ''}{given}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """``access`` may be outside of ``declared``: the analysis cannot tell. ``why`` is what decides it."""
+
+    load: Load
+    access: str
+    declared: str
+    span: Span
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.access} may leave {self.declared}: {self.why}"
+
+
+def unsure(model: Model) -> tuple[Unsure, ...]:
+    """The accesses of which it depends on data whether they are made or where they are, in textual order."""
+    shapes = _shapes(model)
+    found: dict[tuple[str, Span], Unsure] = {}
+    for s in (s for s in model.statements.values() if not s.asks):
+        try:
+            with limited(QUESTION):
+                for e, here in expressions(model, s):
+                    for load, reached in evaluated(e, here):
+                        why = _undecided(load, reached, s, shapes.get(load.array, ()))
+                        if why is not None:
+                            span = load.span if load.span.line else reached.span
+                            one = Unsure(load, written_as(load), _declared(load, shapes[load.array]), span, why)
+                            found.setdefault((one.access, span), one)
+        except TooInvolved:
+            continue
+    return tuple(found.values())
+
+
+def _undecided(load: Load, reached: Reached, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
+    """What decides; None where it is inside its array, or outside as far as can be told."""
+    nest, reached = reached.model.space.nest, _with_elements(reached, shape)
+    for subscript, extent in zip(load.index, shape, strict=False):
+        e = nest.affine(subscript, reached.dims)
+        n = None if extent is None else nest.affine(extent, ())
+        if extent is None or (e is not None and n is not None and reached.exact):
+            continue
+        if e is None or n is None:
+            loads = [written_as(x) for x in walk(subscript) if isinstance(x, Load)]
+            return f"{loads[0]} decides" if loads else f"{show(subscript)} is not analysed"
+        if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
+            conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
+            return f"made only where {show(conditions[-1])}" if conditions else "data decide whether it is made"
+    return None
+
+
+def _shapes(model: Model) -> dict[str, tuple[Expr | None, ...]]:
+    return {p.name: p.shape for p in (*model.codelet.params, *model.codelet.locals) if isinstance(p, Array | Local)}
+
+
+def _declared(load: Load, shape: tuple[Expr | None, ...]) -> str:
+    return load.array + "".join(f"[{'' if e is None else show(e)}]" for e in shape)
+
+
+def leaving(model: Model) -> tuple[Leaves, ...]:
+    """Of what is surely accessed, in textual order; what isl gives up is left out."""
+    shapes = _shapes(model)
+    found: dict[tuple[str, Span], Leaves] = {}
+    for s in (s for s in model.statements.values() if not s.asks):
+        try:
+            with limited(QUESTION):
+                for leaves in _of(model, s, shapes):
+                    found.setdefault((leaves.access, leaves.span), leaves)
+        except TooInvolved:
+            continue
+    return tuple(found.values())
+
+
+def _of(model: Model, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[Leaves]:
+    here = Reached(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
+    for e in (s.assign.target, s.assign.value):
+        for load, reached in evaluated(e, here):
+            if reached.exact and load.array in shapes:
+                there = _with_elements(reached, shapes[load.array])
+                bad = _outside(load, there, shapes[load.array])
+                if bad is not None:
+                    yield _leaves(model, s, load, there, bad, shapes[load.array])
+
+
+def _with_elements(reached: Reached, shape: tuple[Expr | None, ...]) -> Reached:
+    """Where the array has elements, as C demands of what is declared."""
+    nest = reached.model.space.nest
+    extents = [n for n in (nest.affine(e, ()) for e in shape if e is not None) if n is not None]
+    there = reached.where(" and ".join(f"{n} >= 1" for n in extents) or "true")
+    return replace(reached, domain=reached.domain.intersect(there))
+
+
+def _outside(load: Load, reached: Reached, shape: tuple[Expr | None, ...]) -> isl.Set | None:
+    nest = reached.model.space.nest
+    for subscript, extent in zip(load.index, shape, strict=True):
+        if extent is None:
+            continue
+        e, n = nest.affine(subscript, reached.dims), nest.affine(extent, ())
+        if e is not None and n is not None:
+            bad = reached.domain.subtract(reached.where(f"0 <= {e} < {n}"))
+            if not bad.is_empty():
+                return bad
+    return None
+
+
+def _leaves(
+    model: Model, s: Statement, load: Load, reached: Reached, bad: isl.Set, shape: tuple[Expr | None, ...]
+) -> Leaves:
+    made, outside = reached.domain.params(), bad.params()
+    fits = made.subtract(outside)
+    point = least_point(isl.Map.from_range(bad))
+    sizes = dict(zip(model.parameters, point, strict=False))
+    declared = _declared(load, shape)
+    span = load.span if load.span.line else reached.span
+    named = {n: v for n, v in sizes.items() if bad.involves_dims(isl.dim_type.param, model.parameters.index(n), 1)}
+    at = s.shown(point[len(sizes) :], sizes)
+    return Leaves(written_as(load), declared, span, at, named, fits.is_empty(), _text(fits.gist(made)))
+
+
+def _text(sizes: isl.Set) -> str:
+    """The condition, where it is a short one."""
+    parts = [str(part).partition(":")[2].strip(" }") for part in sizes.get_basic_sets()]
+    said = " or ".join(parts)
+    return said if len(said) <= 80 and "exists" not in said else ""
+
+
+def _listed(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in values.items())

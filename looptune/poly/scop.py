@@ -1,0 +1,153 @@
+"""A codelet as isl sees it: statements, what they touch, what must stay in order. Built once, asked many times.
+
+    build(codelet) -> Model       over-approximates what it cannot analyse, and says so in ``unknown``
+    model.order()  -> Order       when each statement runs: (static, loop, static, loop, ..., static)
+
+``legality`` judges other orders, ``proof`` whole trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import islpy as isl
+
+from looptune.ir.def_use import written
+from looptune.ir.nodes import Codelet, Loop, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.poly.access import accesses, memory, once
+from looptune.poly.affine import condition, name, text
+from looptune.poly.coarse_scop import coarse
+from looptune.poly.condition_instances import apart
+from looptune.poly.dataflow import Flows, flows
+from looptune.poly.delinearization import in_rows
+from looptune.poly.dependence import Dependence, dependences
+from looptune.poly.domain import Statement, Unknown, scan
+from looptune.poly.isl_limits import CODELET, QUESTION, Effort, TooInvolved, limited
+from looptune.poly.isl_objects import Order, Piece, Space, union
+
+__all__ = ["Model", "Order", "Piece", "Statement", "Unknown", "build", "condition", "name", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Dependences and flows are found when first asked for, then kept."""
+
+    codelet: Codelet
+    space: Space
+    unknown: tuple[Unknown, ...]
+    _flows: dict[tuple[str, bool], Flows] = field(default_factory=dict, repr=False)
+
+    @property
+    def statements(self) -> Mapping[str, Statement]:
+        return self.space.nest.statements
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The integer scalar parameters that no statement assigns, by the user's names."""
+        assigned = written(self.codelet.body)
+        scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
+        return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """What only the codelet itself sees: its locals, and the scalar parameters it assigns."""
+        scalars = {p.name for p in self.codelet.params if isinstance(p, Scalar)}
+        return frozenset({v.name for v in self.codelet.locals} | scalars)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, str]:
+        """The user's name of each isl parameter."""
+        return {name(p): p for p in self.parameters}
+
+    def from_outside(self, array: str, statements: Collection[str]) -> bool:
+        """Whether one of the statements may read the value that a parameter had when the codelet was called."""
+        passed = any(p.name == array for p in self.codelet.params)
+        return passed and any(n in self.flows(array).unwritten for n in statements)
+
+    @cached_property
+    def coarse(self) -> Model:
+        """The same of which nothing is known but the text, for what is too involved."""
+        return self.coarser(TooInvolved(CODELET), self.statements)
+
+    def coarser(self, reason: TooInvolved, names: Collection[str]) -> Model:
+        space, unknown = coarse(self.space, reason, names)
+        return Model(self.codelet, space, (*self.unknown, *unknown))
+
+    def order(self) -> Order:
+        return {s.name: (Piece(s.time),) for s in self.statements.values()}
+
+    @property
+    def dependences(self) -> tuple[Dependence, ...]:
+        return self.space.remembered(("dependences",), lambda: dependences(self.space))
+
+    @cached_property
+    def constraints(self) -> Mapping[bool, tuple[Dependence, ...]]:
+        """By ``reassociate``: what must stay in order on arrays, as one map per pair of statements."""
+        return {flag: self._constraints(flag) for flag in (False, True)}
+
+    def _constraints(self, reassociate: bool) -> tuple[Dependence, ...]:
+        by_pair: dict[tuple[str, str], list[isl.Map]] = {}
+        for d in self.dependences:
+            if d.array not in self.stored and not d.commutes(reassociate):
+                by_pair.setdefault((d.first, d.then), []).append(d.map)
+        return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
+
+    def flows(self, array: str, *, reassociate: bool = False) -> Flows:
+        """Where the reads of a local get their values from."""
+        key = (array, reassociate)
+        if key not in self._flows:
+            self._flows[key] = flows(self.space, self.codelet, array, reassociate=reassociate)
+        return self._flows[key]
+
+    def always_runs(self, loop: Loop) -> bool:
+        """Whether ``loop`` has an iteration whenever the code around it runs, for all sizes the codelet can have."""
+        for known, dims, domain, runs in self.space.nest.ranges:
+            if known is not loop and not (loop.number and known.number == loop.number):
+                continue
+            if runs is None:
+                return False
+            reached, nonempty = (
+                isl.Set(f"{self.space.prefix}{{ [{', '.join(dims)}] : {condition} }}")
+                for condition in (domain or "true", runs)
+            )
+            return reached.intersect_params(self.space.context()).is_subset(nonempty)
+        return False
+
+
+def build(codelet: Codelet, *, asked_apart: bool = False) -> Model:
+    """``asked_apart``: conditions on data are looked at where they stand, else where what they decide runs."""
+    nest = apart(scan(codelet)) if asked_apart else scan(codelet)
+    storage = memory(codelet)
+    named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
+    try:
+        with limited(QUESTION):
+            named = in_rows(Space(nest, named), named)
+    except TooInvolved:
+        pass  # their subscripts may be anything
+    touched = {s: once(mine) for s, mine in named.items()}
+    found = list(nest.unknown)
+    for mine in touched.values():
+        found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
+    return Model(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
+
+
+def settled(model: Model, effort: Effort) -> Model:
+    """The model with its dependences found.
+
+    It is coarser in the statements between which they are too involved, or as a whole where that is no help.
+    """
+    while effort.left > 0:
+        space = model.space
+        try:
+            space.remembered(("dependences",), partial(dependences, space, effort=effort))
+        except TooInvolved as reason:
+            names = {n for n in reason.between if model.statements[n].domain}
+            if not names:
+                break
+            model = model.coarser(reason, names)
+        else:
+            return model
+    return model.coarse

@@ -1,0 +1,91 @@
+"""Dependences that an order keeps for a reason its text shows: isl need not be asked.
+
+    S0[i, j] -> S1[i, j, k]      where i and j are the same on both sides
+    S0: (i, 0, j, 0, 0)          one after the other up to the entry where two constants differ, and there 0 < 1
+    S1: (i, 0, j, 1, k)
+
+Most dependences are such, and asking isl costs a hundred times as much. False says nothing: isl then decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import lru_cache
+
+import islpy as isl
+
+from looptune.poly.dependence import Dependence
+from looptune.poly.isl_objects import Piece, Space
+
+
+def kept(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+    """No pair of the dependence runs the other way round where its ends run at the times ``first`` and ``then``."""
+    changing = differing(space, d)
+
+    def same(text: str) -> bool:
+        return not _words(text) & changing
+
+    def apart(p: Piece, q: Piece) -> bool:
+        """They hold in no pair: the pieces of a statement are disjoint, and the one asks for another of the other's."""
+        return _other(p, q, whens_then, same) or _other(q, p, whens_first, same)
+
+    whens_first, whens_then = ({p.when for p in pieces} for pieces in (first, then))
+    return all(_earlier(p, q, same) or apart(p, q) for p in first for q in then)
+
+
+def at_once(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+    """The ends of every pair run at the same time: by the same text, of what is the same at both."""
+    changing = differing(space, d)
+    same = all(not (_words(" ".join(p.time)) | _words(p.when)) & changing for p in first)
+    return same and {*first} == {*then}
+
+
+def _other(p: Piece, q: Piece, whens: Collection[str], same: Callable[[str], bool]) -> bool:
+    """``p`` implies one of the conditions ``whens`` that is not the one of ``q``."""
+    return same(q.when) and any(c in whens and c != q.when and same(c) for c in _conjuncts(p.when))
+
+
+def differing(space: Space, d: Dependence) -> frozenset[str]:
+    """The loop variables that need not be the same at both ends of the dependence."""
+    return space.remembered(("differing", d), lambda: _differing(space, d))
+
+
+def _differing(space: Space, d: Dependence) -> frozenset[str]:
+    s, t = (space.nest.statements[n] for n in (d.first, d.then))
+    found = {*s.dims, *t.dims}
+    for var in {*s.dims} & {*t.dims}:
+        k, m = s.dims.index(var), t.dims.index(var)
+        equal = isl.Map.universe(d.map.get_space()).equate(isl.dim_type.in_, k, isl.dim_type.out, m)
+        if d.map.is_subset(equal):
+            found.discard(var)
+    return frozenset(found)
+
+
+def _earlier(p: Piece, q: Piece, same: Callable[[str], bool]) -> bool:
+    """The first entry in which the texts differ is a smaller constant, and all before it are of one value."""
+    for a, b in zip(p.time, q.time, strict=False):
+        if a != b:
+            return a.isdecimal() and b.isdecimal() and int(a) < int(b)
+        if not same(a):
+            return False
+    return len(p.time) == len(q.time)
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
+
+
+@lru_cache(maxsize=4096)
+def _conjuncts(when: str) -> tuple[str, ...]:
+    """The condition, and what it is made of where it is ``(a) and (b)``."""
+    depth = 0
+    for k, ch in enumerate(when):
+        depth += (ch == "(") - (ch == ")")
+        if depth == 0:
+            left, right = when[: k + 1], when[k + 1 :]
+            if left.startswith("(") and right.startswith(" and (") and right.endswith(")"):
+                return (when, *_conjuncts(left[1:-1]), *_conjuncts(right[6:-1]))
+            break
+    return (when,) if when else ()

@@ -1,0 +1,248 @@
+"""Translation validation: a finished tree does what its codelet did, whatever passes made it.
+
+    meaning   each assignment in it computes what its original computes in the iteration it stands for, and runs only
+              where the data say what they must for its original to run
+    once      every original iteration runs, and runs once
+    order     no dependence is reversed or torn between threads: s -> t keeps s before t, with loops run by threads in
+              no order; accumulations by one op into one element may run in any order, but at once only in the
+              iterations of a loop that reduces them; what a condition reads is read where its ``if`` stands
+    reduced   nothing else in such a loop touches what it reduces, for its threads hold parts of it
+    locals    every read of a local gets the value from the same original write, and from its own thread; of a local
+              array that threads share, surely after that write and before the next
+    bounds    every access is inside its array
+
+Nothing is taken from the transforms but ``Assign.at``. What cannot be compared (data-dependent bounds, ``while``) is
+"unknown", never "proved". Elements kept in registers are put back first (``held``).
+
+Where data decide whether an assignment runs, all this holds of the iterations in which it may. Every copy then asks
+what its original does, and each answer is found before and after the same writes: by induction over those, the same
+assignments run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
+
+import islpy as isl
+
+from looptune.ir.nodes import Codelet, Load, Loop, Var
+from looptune.poly.bounds_check import accesses
+from looptune.poly.coalesce import merged
+from looptune.poly.domain import Statement
+from looptune.poly.happens_before import in_order, reduces
+from looptune.poly.instance_maps import Copies, Unprovable, compare, on_data
+from looptune.poly.isl_limits import TooInvolved, limited
+from looptune.poly.legality import Around
+from looptune.poly.local_values import changed, foreign
+from looptune.poly.register_demotion import Misheld, without_registers
+from looptune.poly.witness import Broken, Refused, least_point, refused
+
+MOST = 10**8
+"""Operations of isl for one proof: ten seconds or so; a winner of the suite takes a fifth of it at most."""
+TOO_INVOLVED = "which iterations run, and when, is too involved: isl gave up"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``reason`` is one line: what failed, or what could not be compared; "" where proved.
+
+    ``assumed`` are the conditions on the sizes under which accesses are inside their arrays, which C demands anyway.
+    """
+
+    verdict: Literal["proved", "failed", "unknown"]
+    reason: str = ""
+    witness: Refused | None = None
+    assumed: tuple[str, ...] = ()
+
+
+def prove(
+    original: Codelet,
+    finished: Codelet,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    reassociate: bool = True,
+    shared: frozenset[str] = frozenset(),
+) -> Proof:
+    """``sizes``: integer parameters known, else it holds for all; then accesses are checked, else they are assumed.
+
+    ``shared``: scalar locals of ``finished`` of which there is one for all threads.
+    """
+    try:
+        with limited(MOST):
+            copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
+            return _proved(copies, reassociate, shared)
+    except Misheld as wrong:
+        return Proof("failed", str(wrong))
+    except Unprovable as reason:
+        return Proof("unknown", str(reason))
+    except TooInvolved:
+        return Proof("unknown", TOO_INVOLVED)
+
+
+def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
+    """What fails for certain, before what is only doubted."""
+    doubt: Proof | None = None
+    for check in (_once, _begun, _meaning, _order, _reduced, _values):
+        failure = check(copies, reassociate)
+        if failure is not None and failure.verdict == "failed":
+            return failure
+        doubt = failure if doubt is None else doubt
+    lost = foreign(copies, reassociate, shared)
+    if lost is not None:
+        return Proof("failed", lost)
+    fits = _bounds(copies)
+    return fits if doubt is None or fits.verdict == "failed" else doubt
+
+
+def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
+    for copy in copies.of:
+        line = copies.finished.statements[copy].assign.span
+        if copy in copies.unlike:
+            return Proof("failed", f"a copy of the assignment at {line} runs under another condition")
+        if copies.names[copy] is None:
+            return Proof("failed", f"a copy of the assignment at {line} computes something else")
+    return None
+
+
+def _begun(copies: Copies, reassociate: bool) -> Proof | None:
+    """Where assignments are no copies, all that can be said is that a local has no value yet, or its value is lost."""
+    if copies.whole:
+        return None
+    for local in sorted({v.name for v in copies.finished.codelet.locals if not v.shape}):
+        for read, unwritten in copies.finished.flows(local).unwritten.items():
+            if not unwritten.is_empty():
+                line = copies.finished.statements[read].assign.span
+                return Proof("failed", f"{local} is read before it has a value{f' at {line}' if line.line else ''}")
+    for copy, name in copies.of.items():
+        match copies.finished.statements[copy].assign.target, copies.original.statements[name].assign.target:
+            case Var(local), Load():
+                flows = (f for f in copies.finished.flows(local).flows if f.write == copy)
+                if all(f.read in copies.of for f in flows):
+                    line = copies.original.statements[name].assign.span
+                    return Proof("failed", f"what is assigned at {line} stays in {local}")
+    raise Unprovable("the tree has assignments that are no copies of original ones")
+
+
+def _once(copies: Copies, reassociate: bool) -> Proof | None:
+    """The copies' iterations are the original's, and no two of them are the same one."""
+    for name, statement in copies.original.statements.items():
+        if statement.asks:
+            continue
+        runs = copies.named(name)
+        ranges = [copies.at[c].range() for c in runs]
+        failure = None if _divided(copies.original.space.domain(name), ranges) else _amiss(copies, statement, ranges)
+        if failure is not None:
+            return failure
+        for c in runs:
+            if not copies.at[c].is_injective():
+                return _failed(copies, statement, copies.at[c].range(), "may run twice")
+    return None
+
+
+def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
+    """Each point of ``whole`` is in one of the parts, no point in two, and no other is in any."""
+    return (
+        bool(parts)
+        and all(part.is_subset(whole) for part in parts)
+        and all(one.is_disjoint(other) for k, one in enumerate(parts) for other in parts[:k])
+        and whole.is_subset(merged(reduce(isl.Set.union, parts)))
+    )
+
+
+def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> Proof | None:
+    """Which iteration runs too often, or not at all. Slow: with every copy the rest of the domain has more pieces."""
+    domain = copies.original.space.domain(statement.name)
+    left = domain
+    for ran in ranges:
+        twice = ran.subtract(left)
+        if not twice.is_empty():
+            outside = twice.subtract(domain)
+            if not outside.is_empty():
+                return _failed(copies, statement, outside, "runs, and must not")
+            return _failed(copies, statement, twice, "runs twice")
+        left = left.subtract(ran)
+    if left.is_empty():
+        return None
+    if any(not on_data(copies.original, a) for a in statement.asked):
+        return Proof("unknown", str(statement.unknown))
+    return _failed(copies, statement, left, "does not run")
+
+
+def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:
+    point, names = least_point(isl.Map.from_range(where)), copies.original.parameters
+    given = _listed(dict(zip(names, point, strict=False)))
+    at = _listed(statement.shown(point[len(names) :], dict(zip(names, point, strict=False))))
+    place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
+    return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
+
+
+def _order(copies: Copies, reassociate: bool) -> Proof | None:
+    """Dependences on arrays that the caller sees; "unknown" where all that are reversed are only assumed."""
+    model, broken = copies.original, list[Broken]()
+    for d in (d for d in model.dependences if d.array not in model.stored):
+        for first in copies.named(d.first):
+            for then in copies.named(d.then):
+                met = copies.between(first, d.map, then)
+                if met.is_empty():
+                    continue
+                of = d.array, d.op if d.commutes(reassociate) else None
+                bad = met.subtract(in_order(copies.finished, first, then, *of))
+                if d.commutes(reassociate):  # either may come first, but not both at once
+                    bad = bad.subtract(in_order(copies.finished, then, first, *of).reverse())
+                if not bad.is_empty():
+                    back = copies.back(first, bad, then)
+                    broken.append(Broken(d.first, d.then, back, d.array, reductions=d.op is not None))
+    if not broken:
+        return None
+    witness = refused(model.space, model.sizes, broken)
+    if witness.because is not None:
+        return Proof("unknown", f"{witness.because.what} at {witness.because.span} cannot be analysed", witness)
+    return Proof("failed", f"{witness}: {witness.detail()}", witness)
+
+
+def _reduced(copies: Copies, reassociate: bool) -> Proof | None:
+    """What the threads of a loop hold parts of is touched by nothing in it but what accumulates by the loop's op."""
+    model = copies.finished
+    summing = {id(f): (d, f) for s in model.statements.values() for d, f in enumerate(s.loops)
+               if isinstance(f, Loop) and f.reduces}  # fmt: skip
+    for d, f in summing.values():
+        inside = {name for name, s in model.statements.items() if len(s.loops) > d and s.loops[d] is f}
+        into = [a for n in inside for a in model.space.accesses[n] if reduces(f, a.array, a.reduces)]
+        kept = sorted({a.text for a in into if not a.commutes(reassociate)})
+        if kept:
+            return Proof("failed", f"loop {f.var} reduces {', '.join(kept)}, whose order counts")
+        around = Around(model, frozenset(inside), 2 * d + 1, model.order())
+        summed = [c for c, _ in around.carries()[0] if reduces(f, c.array, c.op)]
+        mixed = sorted(around.mixed({s for c in summed for s in (c.first, c.then)}))
+        if mixed:
+            return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and uses it in another way as well")
+    return None
+
+
+def _values(copies: Copies, reassociate: bool) -> Proof | None:
+    wrong = changed(copies, reassociate)
+    return None if wrong is None else Proof(*wrong)
+
+
+def _bounds(copies: Copies) -> Proof:
+    """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure.
+
+    Where the data say which element it is, or whether it is accessed, it is unknown.
+    """
+    placed = list(accesses(copies.finished))
+    assumed = tuple(dict.fromkeys(what for what, place in placed if place == "outside"))
+    if copies.finished.parameters:
+        return Proof("proved", assumed=assumed)
+    if assumed:
+        return Proof("failed", f"{assumed[0]} is outside its array")
+    unknown = next((what for what, place in placed if place == "unknown"), None)
+    if unknown is not None:
+        return Proof("unknown", f"whether {unknown} is inside its array cannot be analysed")
+    return Proof("proved")
+
+
+def _listed(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in values.items())

@@ -1,0 +1,164 @@
+"""The tables of a report: the best configuration of each kernel, and the times beside what they are compared with.
+
+    best     kernel, size, type, directives, time with spread, over default, over hand-written, proof
+    times    kernel, size, type, sequential, default, best, number of versions
+
+These are Table 3 and Table 2 of Grauer-Gray et al., InPar 2012.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from looptune.core.cache_file import replace_text
+from looptune.report import suite_table
+from looptune.report.result_table import ratio_text, time_text
+from looptune.report.table import Column, Grid
+from looptune.runtime.timing import Speedup, Summary
+from looptune.tune.results.result import Entry, Result
+from looptune.tune.results.study import Study
+
+_WHAT = (Column("kernel", "kernel"), Column("size", "size", "prose"), Column("dtype", "type"))
+_DEVICE = Column("device", "device", "prose")
+_BEST = (
+    Column("directives", "directives", "code"), Column("time", "time", "number"), Column("spread", "quartiles"),
+    Column("over_default", "over default", "number"), Column("over_handwritten", "over hand-written", "number"),
+    Column("proof", "proof", "prose"),
+)  # fmt: skip
+_TIMES = tuple(
+    Column(key, heading, "number")
+    for key, heading in (("sequential", "sequential"), ("default", "default"), ("handwritten", "hand-written"),
+                         ("best", "best"), ("versions", "versions"), ("timed", "timed"), ("space", "in the space"))
+)  # fmt: skip
+
+
+def best(studies: Sequence[Study]) -> Grid:
+    """The best configuration of each; with a column for the device where there are several."""
+    rows = [(*_what(s, studies), *_best_row(s)) for s in studies]
+    caption = f"The best configuration of each kernel on {devices(studies)}"
+    return Grid("best", caption, (*_what_columns(studies), *_BEST), tuple(rows))
+
+
+def times(studies: Sequence[Study]) -> Grid:
+    """What the best is to be compared with, and how many versions were tried."""
+    rows = [(*_what(s, studies), *_times_row(s.result, len(s.rows))) for s in studies]
+    caption = f"Times of one run, and the versions tried, on {devices(studies)}"
+    return Grid("times", caption, (*_what_columns(studies), *_TIMES), tuple(rows))
+
+
+def devices(studies: Sequence[Study]) -> str:
+    return ", ".join(dict.fromkeys(s.device for s in studies))
+
+
+def _what_columns(studies: Sequence[Study]) -> tuple[Column, ...]:
+    return (*_WHAT, _DEVICE) if _several(studies) else _WHAT
+
+
+def _what(study: Study, studies: Sequence[Study]) -> tuple[str, ...]:
+    named = (study.kernel, study.sizes, study.kind)
+    return (*named, study.device) if _several(studies) else named
+
+
+def _several(studies: Sequence[Study]) -> bool:
+    return len({s.device for s in studies}) > 1
+
+
+def _best_row(study: Study) -> tuple[str, ...]:
+    result = study.result
+    tuned = tuned_entry(result)
+    if tuned is None or tuned.times is None:
+        return (condensed(result.directives), "-", "-", "-", "-", proof(result))
+    over = result.entry("default") if tuned.name == "default" else tuned
+    quartiles = f"{time_text(tuned.times.q1_us)} .. {time_text(tuned.times.q3_us)}"
+    return (
+        condensed(result.directives) if result.directives else "(none)", time_text(tuned.times.median_us), quartiles,
+        _over(None if over is None else over.speedup, suite_table.ratio(result, "default", "tuned")),
+        _over(result.over_hand, suite_table.ratio(result, "hand-written", "tuned")), proof(result),
+    )  # fmt: skip
+
+
+def condensed(directives: str) -> str:
+    """Neighbouring lines that say the same of several loops, as one line; a space file has it so, too.
+
+    >>> print(condensed("loop 1: unroll 8, jam\\nloop 4: unroll 8, jam\\nloop 2: unroll 4"))
+    loop 1, 4: unroll 8, jam
+    loop 2: unroll 4
+    """
+    lines: list[tuple[str, str]] = []
+    for line in directives.splitlines():
+        place, _, what = line.partition(":")
+        kind, _, loop = place.partition(" ")
+        if lines and loop and lines[-1][1] == what and lines[-1][0].startswith(f"{kind} "):
+            lines[-1] = f"{lines[-1][0]}, {loop.strip()}", what
+        else:
+            lines.append((place, what))
+    return "\n".join(f"{place}:{what}" if what else place for place, what in lines)
+
+
+def tuned_entry(result: Result) -> Entry | None:
+    """The best there is: the tuned version, or the default where nothing else was timed."""
+    tuned = result.entry("tuned")
+    return tuned if tuned is not None else result.entry("default")
+
+
+def _over(speedup: Speedup | None, ratio: float | None) -> str:
+    """With its verdict where runs were paired; else the ratio of the medians alone."""
+    if speedup is not None:
+        return f"{ratio_text(speedup.ratio)} {speedup.verdict}"
+    return "-" if ratio is None else ratio_text(ratio)
+
+
+def proof(result: Result) -> str:
+    """How far the proof of the winner reached; of an earlier looptune's database nothing is known."""
+    said = result.status if result.status else "not recorded"
+    return f"{said}, reordering {', '.join(result.sums)}" if result.sums else said
+
+
+def _times_row(result: Result, tried: int) -> tuple[str, ...]:
+    medians = (result.median_us(name) for name in ("sequential", "default", "hand-written"))
+    tuned = tuned_entry(result)
+    shown = ["-" if us is None else time_text(us) for us in medians]
+    own = "-" if tuned is None or tuned.times is None else time_text(tuned.times.median_us)
+    return (*shown, own, str(tried), str(result.versions.get("timed", 0)), str(result.versions.get("space", 0)))
+
+
+def record(study: Study) -> dict[str, Any]:
+    """All of both tables as numbers: microseconds, ratios with their 95 % interval."""
+    r = study.result
+    return {
+        "kernel": r.kernel, "device": study.device, "target": r.target, "dtype": r.dtype, "kind": study.kind,
+        "sizes": dict(r.sizes), "directives": r.directives, "ties": list(r.ties), "status": r.status,
+        "proof": r.proof, "sums": list(r.sums), "command": r.command, "versions": dict(r.versions),
+        **{f"{e.name.replace('-', '')}_us": _times(e.times) for e in r.entries},
+        "over_default": _interval(_tuned_speedup(r)), "over_handwritten": _interval(r.over_hand),
+    }  # fmt: skip
+
+
+def _tuned_speedup(result: Result) -> Speedup | None:
+    tuned = result.entry("tuned")
+    return None if tuned is None else tuned.speedup
+
+
+def _times(times: Summary | None) -> dict[str, float] | None:
+    return None if times is None else {"median": times.median_us, "q1": times.q1_us, "q3": times.q3_us, "n": times.n}
+
+
+def _interval(speedup: Speedup | None) -> dict[str, float | str] | None:
+    if speedup is None:
+        return None
+    return {"ratio": speedup.ratio, "low": speedup.low, "high": speedup.high, "verdict": speedup.verdict}
+
+
+def write(studies: Sequence[Study], folder: Path) -> list[Path]:
+    """``table-best`` and ``table-times`` as .md, .csv and .tex, and ``table-best.json`` with the numbers of both."""
+    written = []
+    for grid in (best(studies), times(studies)):
+        for suffix, text in (("md", grid.markdown()), ("csv", grid.csv()), ("tex", grid.latex())):
+            written.append(folder / f"table-{grid.label}.{suffix}")
+            replace_text(written[-1], text)
+    written.append(folder / "table-best.json")
+    replace_text(written[-1], (json.dumps([record(s) for s in studies], indent=1) + "\n"))
+    return written

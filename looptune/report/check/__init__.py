@@ -1,0 +1,1 @@
+"""What ``looptune check`` prints."""

@@ -1,0 +1,234 @@
+"""What the analysis finds, said rather than used: each loop, each directive, and how the code would run.
+
+    explain(unit, placed) -> Explanation       nothing is compiled or run
+
+A loop is parallel, a reduction, sequential because of one dependence shown by two of its iterations, or unknown where
+the code cannot be analysed. A directive is proved, asserted (by ``trust``) or refused, then with what would be legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from looptune.core.errors import LooptuneError
+from looptune.core.source import Span
+from looptune.frontend import Unit
+from looptune.frontend.directive_lines import Placed
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
+from looptune.ir.simplify import is_integer
+from looptune.lower.mapping import plan
+from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
+from looptune.lower.plan import Step as HostStep
+from looptune.lower.plan_outline import outline
+from looptune.poly.carried_dependence import Reason
+from looptune.poly.legality import Reduction
+from looptune.poly.out_of_bounds import Leaves, leaving, unsure
+from looptune.poly.reassociation import Sum
+from looptune.poly.scop import Unknown
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, Step, schedule
+from looptune.schedule.assumptions import assumed
+from looptune.schedule.directives.base import statements
+from looptune.schedule.legal_space import Permitted, permitted
+from looptune.schedule.oversized import excessive
+from looptune.schedule.parallel_loops import torn
+from looptune.schedule.suggest import Suggestion, instead, without
+
+Kind = Literal["parallel", "reduction", "sequential", "unknown"]
+Judgement = Literal["proved", "asserted", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """``depth`` counts the loops around; ``var`` is "while" for one that does not count.
+
+    ``private``: the locals of which each iteration needs its own. ``reason``: why it is sequential; ``unknown``: what
+    cannot be analysed. ``shared``: locals of which threads could not have their own, so that it runs in order all the
+    same.
+    """
+
+    number: int
+    var: str
+    depth: int
+    span: Span
+    kind: Kind
+    reductions: tuple[Reduction, ...] = ()
+    private: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    reason: Reason | None = None
+    unknown: Unknown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A directive: ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it cannot be.
+
+    ``piece``: 1, 2, ... of a loop that was distributed, else 0. ``sums``: those it reorders.
+    """
+
+    text: str
+    number: int
+    piece: int
+    loop: str
+    span: Span
+    judgement: Judgement
+    refusal: LooptuneError | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+    sums: tuple[Sum, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The codelet with the directives that were not refused. ``launches`` is None where sizes are not known.
+
+    ``outline`` is how to look at it. By kernel: ``around`` are the host loops, outermost first; ``extents`` the
+    iterations along its axes, None where they are not known or change with a host loop.
+    """
+
+    plan: Plan
+    outline: tuple[str, ...]
+    around: tuple[tuple[str, ...], ...]
+    extents: tuple[tuple[int, ...] | None, ...]
+    launches: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``permitted`` only where everything was asked for. ``vectors``: the sums of floats that a CPU's compiler may take
+    in any order. ``assumes``: what is taken for granted; ``brief``: in short; ``leaves``: the accesses outside of their
+    arrays."""
+
+    codelet: str
+    path: str
+    sizes: Mapping[str, int]
+    reassociate: bool
+    loops: tuple[LoopFacts, ...]
+    directives: tuple[Judged, ...]
+    runs: Runs
+    permitted: Permitted | None
+    vectors: tuple[Sum, ...] = ()
+    assumes: tuple[str, ...] = ()
+    leaves: tuple[Leaves, ...] = ()
+    brief: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        return any(d.judgement == "refused" for d in self.directives)
+
+
+def explain(
+    unit: Unit, placed: Sequence[Placed] = (), *, reassociate: bool = True, everything: bool = False
+) -> Explanation:
+    """Of a codelet and its directives with the ``placed`` ones. ``everything``: what is permitted besides, too.
+
+    Raises a LooptuneError for a directive that is malformed or addresses no loop; one that is refused is a result.
+    """
+    analysis = Analysis(unit.codelet, reassociate)
+    done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
+    integers = {p.name for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)}
+    sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
+    too_much = {(b.directive.span, b.loop): why for b, why in excessive(analysis, placed, unit.values, gpu=True)}
+    judged = [_judged(analysis, placed, s, unit.values, too_much.get(_place(s))) for s in done.steps]
+    if too_much:
+        codelet = analysis.codelet
+        for step in (s for s in done.steps if _place(s) in too_much):
+            codelet = without(codelet, step.directive)
+        rest = [p for p in placed if all(p.directive.span != span for span, _ in too_much)]
+        done = schedule(analysis.of(codelet), rest, unit.values, keep_going=True)
+    judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
+    runs = _runs(done, sizes, integers <= sizes.keys())
+    found = permitted(analysis) if everything else None
+    loops = tuple(_loops(analysis))
+    vectors = vectorised(unit.codelet, plan(done.codelet)) if reassociate else ()
+    outside = leaving(analysis.model)
+    rests = assumed(unit, outside, unsure(analysis.model), done.assumed)
+    return Explanation(
+        unit.codelet.name, unit.path, sizes, reassociate, loops, tuple(judged), runs, found, vectors, rests.said(),
+        tuple(x for x in outside if x.always), rests.brief(),
+    )  # fmt: skip
+
+
+def _loops(analysis: Analysis) -> Iterator[LoopFacts]:
+    """In textual order."""
+    for loop, depth in _nested(analysis.codelet.body, 0):
+        match loop:
+            case Loop():
+                yield _loop(analysis, loop, depth)
+            case While():
+                about = Unknown("a while loop", loop.span)
+                yield LoopFacts(loop.number, "while", depth, loop.span, "unknown", unknown=about)
+
+
+def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, int]]:
+    for stmt in body:
+        match stmt:
+            case (Loop() | While()) as loop:
+                yield loop, depth
+                yield from _nested(loop.body, depth + 1)
+            case If(_, then, other):
+                yield from _nested((*then, *other), depth)
+
+
+def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
+    names, at, model = statements(loop.body), 2 * depth + 1, analysis.model
+    verdict = analysis.verdict(names, at, model.order())
+    kind: Kind = verdict.kind
+    reason = unknown = None
+    if kind == "sequential":
+        reason = analysis.why(names, at)
+        about = reason.dependence.because
+        if about is not None and not about.condition:
+            kind, reason, unknown = "unknown", None, about
+    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
+    shared = torn(loop, analysis, verdict.private) if kind == "parallel" else []
+    private = tuple(sorted(verdict.private.difference(shared)))
+    return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
+                     tuple(shared), reason, unknown)  # fmt: skip
+
+
+def _place(step: Step) -> tuple[Span, tuple[int, int]]:
+    return step.directive.span, (step.number, step.piece)
+
+
+def _judged(
+    analysis: Analysis,
+    placed: Sequence[Placed],
+    step: Step,
+    values: Mapping[str, int | float],
+    too_much: LooptuneError | None,
+) -> Judged:
+    where = (step.text, step.number, step.piece, step.loop, step.directive.span)
+    if step.refusal is not None:
+        return Judged(*where, "refused", step.refusal, instead(analysis, placed, step, values))
+    if too_much is not None:
+        return Judged(*where, "refused", too_much)
+    return Judged(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
+
+
+def _runs(done: Scheduled, sizes: Mapping[str, int], known: bool) -> Runs:
+    planned = plan(done.codelet, blocks=True)
+    placed = tuple(_kernels(planned.steps, ()))
+    extents = tuple(_extents(k, sizes, around) for k, around in placed)
+    launches = count(planned.steps, sizes) if known else None
+    return Runs(planned, outline(planned, sizes if known else None), tuple(a for _, a in placed), extents, launches)
+
+
+def _kernels(steps: Sequence[HostStep], around: tuple[str, ...]) -> Iterator[tuple[Kernel, tuple[str, ...]]]:
+    """In the order of ``Plan.kernels``, each with its host loops."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel, around
+            case HostLoop(var, _, _, _, body):
+                yield from _kernels(body, (*around, var))
+            case HostIf(_, then, other):
+                yield from _kernels((*then, *other), around)
+
+
+def _extents(kernel: Kernel, sizes: Mapping[str, int], around: tuple[str, ...]) -> tuple[int, ...] | None:
+    needed = names_in(tuple((a.lo, a.hi) for a in kernel.grid))
+    return extent(kernel, sizes) if needed <= sizes.keys() - {*around} else None

@@ -1,0 +1,131 @@
+"""An explanation as one JSON object; docs/check.md lists the fields, which are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looptune.core.source import Span
+from looptune.poly.carried_dependence import Reason
+from looptune.poly.out_of_bounds import Leaves
+from looptune.report.check.explanation import Explanation, Judged, LoopFacts, Runs
+from looptune.schedule.legal_space import Permitted
+
+Json = dict[str, Any]
+
+
+def record(e: Explanation) -> Json:
+    return {
+        "codelet": e.codelet,
+        "file": e.path,
+        "sizes": dict(e.sizes),
+        "strict_float": not e.reassociate,
+        "refused": e.refused,
+        "loops": [_loop(f) for f in e.loops],
+        "directives": [_directive(d) for d in e.directives],
+        "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
+        "runs": _runs(e.runs),
+        "permitted": None if e.permitted is None else _permitted(e.permitted),
+        "assumes": list(e.assumes),
+        "leaves": [_leaves(x) for x in e.leaves],
+    }
+
+
+def _leaves(x: Leaves) -> Json:
+    return {
+        "access": x.access,
+        "array": x.declared,
+        **_at(x.span),
+        "iteration": dict(x.at),
+        "sizes": dict(x.sizes),
+    }
+
+
+def _at(span: Span) -> Json:
+    return {"file": span.file, "line": span.line, "column": span.col}
+
+
+def _loop(f: LoopFacts) -> Json:
+    unknown = None if f.unknown is None else {"what": f.unknown.what, **_at(f.unknown.span)}
+    return {
+        "number": f.number,
+        "variable": None if f.var == "while" else f.var,
+        "depth": f.depth,
+        **_at(f.span),
+        "verdict": f.kind,
+        "default": "parallel" if f.kind == "parallel" and not f.shared else "sequential",
+        "reductions": [{"op": r.op, "variable": r.variable} for r in f.reductions],
+        "private": list(f.private),
+        "shared": list(f.shared),
+        "dependence": None if f.reason is None else _dependence(f.reason),
+        "unknown": unknown,
+    }
+
+
+def _dependence(r: Reason) -> Json:
+    d = r.dependence
+    ends = (("first", d.first, d.source_text, d.source, d.kind != "anti"),
+            ("then", d.then, d.sink_text, d.sink, d.kind != "flow"))  # fmt: skip
+    return {
+        "array": d.array,
+        "kind": d.kind,
+        "value_flows": r.value,
+        "element": None if d.element is None else list(d.element),
+        "sizes": dict(d.sizes),
+        "condition": None if d.because is None else d.because.what.removeprefix("condition "),
+        **{
+            name: {"iteration": dict(at), "access": text, "writes": writes, **_at(span)}
+            for name, at, text, span, writes in ends
+        },
+        "arrays": list(r.arrays),
+    }
+
+
+def _directive(d: Judged) -> Json:
+    return {
+        "directive": d.text,
+        "loop": d.number,
+        "piece": d.piece if d.piece else None,
+        "variable": None if d.loop == "while" else d.loop,
+        **_at(d.span),
+        "verdict": d.judgement,
+        "reorders": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in d.sums],
+        "message": None if d.refusal is None else d.refusal.message,
+        "notes": [] if d.refusal is None else list(d.refusal.notes),
+        "suggestions": [{"text": s.text, "lines": list(s.lines)} for s in d.suggestions],
+    }
+
+
+def _runs(r: Runs) -> Json:
+    return {
+        "launches": r.launches,
+        "kernels": [
+            {
+                "name": k.name,
+                "axes": [a.var for a in k.grid],
+                "team": [] if k.team is None else [f.var for f in k.team.shared],
+                "extents": None if extents is None else list(extents),
+                "parts": k.deep.var if k.deep is not None and k.makes_parts else None,
+                "block": list(k.block),
+                "host_loops": list(around),
+            }
+            for k, extents, around in zip(r.plan.kernels, r.extents, r.around, strict=True)
+        ],
+    }
+
+
+def _permitted(p: Permitted) -> Json:
+    return {
+        "parallel": list(p.parallel),
+        "permutations": [
+            {
+                "line": o.line,
+                "loop": o.number,
+                "order": list(o.order),
+                "outermost_parallel": o.outermost,
+                "innermost_parallel": o.innermost,
+                "as_written": o.written,
+            }
+            for o in p.permutations
+        ],
+        "tilings": [{"line": t.line, "loop": t.number, "loops": list(t.loops)} for t in p.tilings],
+    }

@@ -1,0 +1,153 @@
+"""An explanation to look at: a line for each loop and directive, the two ends of what makes a loop sequential below it.
+
+1  for t        4  sequential  flow on A, when steps=2, n=3
+                     (t=0, i=1) writes A[1]   A[i]      7:7
+                     (t=1, i=1) reads  A[1]   A[i - 1]  5:26
+2    for i      5  parallel
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from looptune.core.source import Span, place
+from looptune.poly.legality import DOES, Refused
+from looptune.report.check.explanation import Explanation, Judged, LoopFacts
+from looptune.schedule.legal_space import Permitted, Permutation
+from looptune.schedule.messages import in_vectors
+
+_COLOURS = {
+    "parallel": 32, "reduction": 36, "sequential": 33, "unknown": 35, "proved": 32, "asserted": 35, "refused": 31,
+}  # fmt: skip
+
+WIDTH = 110
+"""Columns that what is assumed takes."""
+
+
+def text(e: Explanation, *, colour: bool = False) -> str:
+    """``colour``: with the terminal's codes around the words that judge."""
+    strict = "" if e.reassociate else "  sums in their order"
+    lines = [f"{e.codelet}  {e.path}{strict}", "", *_loops(e.loops, colour)]
+    if e.directives:
+        lines += ["", *_directives(e.directives, colour)]
+    *picture, summary = e.runs.outline
+    lines += ["", f"  runs as {summary}", *(f"    {line}" for line in picture)]
+    lines += [f"  {in_vectors(e.vectors)}"] if e.vectors else []
+    if e.permitted is not None:
+        lines += ["", *_permitted(e.permitted, e.loops)]
+        lines += ["  assumed", *(f"    {line}" for line in e.assumes)]
+    else:
+        lines += ["", *_assumed(e.brief)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _assumed(brief: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line or a few of each kind."""
+    width = max((len(kind) for kind, _ in brief), default=0)
+    if brief:
+        yield "  assumed"
+    for kind, what in brief:
+        opening = f"    {kind.ljust(width)}  "
+        yield from textwrap.wrap(what, WIDTH, initial_indent=opening, subsequent_indent=" " * len(opening),
+                                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+
+def _word(word: str, width: int, colour: bool) -> str:
+    painted = f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour else word
+    return painted + " " * (width - len(word))
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _loops(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
+    if not loops:
+        yield "  no loop"
+        return
+    heads = [f"{'  ' * f.depth}{'while' if f.var == 'while' else f'for {f.var}'}" for f in loops]
+    number = max(len(str(f.number)) for f in loops)
+    width = max(map(len, heads))
+    line = max(4, *(len(str(f.span.line)) for f in loops))
+    yield f"  {'loop'.ljust(number + 2 + width)}  {'line':>{line}}"
+    for f, head in zip(loops, heads, strict=True):
+        opening = f"  {f.number:>{number}}  {head.ljust(width)}  {f.span.line:>{line}}  "
+        yield f"{opening}{_word(f.kind, 10, colour)}  {_because(f)}"
+        if f.reason is not None:
+            yield from (f"{' ' * (len(opening) + 2)}{end}" for end in _ends(f.reason.dependence, f.span))
+
+
+def _because(f: LoopFacts) -> str:
+    own = [f"own {', '.join(f.private)}"] if f.private else []
+    match f.kind:
+        case "parallel":
+            kept = [f"runs in order: threads would share {', '.join(f.shared)}"] if f.shared else []
+            return "; ".join([*own, *kept])
+        case "reduction":
+            return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own])
+        case "unknown":
+            assert f.unknown is not None, "what is unknown has a reason"
+            return f"{f.unknown}, {place(f.unknown.span, f.span)}"
+    assert f.reason is not None, "a sequential loop has a reason"
+    d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
+    also = f" (also {', '.join(others)})" if others else ""
+    parts = [f"{d.kind} on {d.array}{also}", *([] if f.reason.value else ["no value flows"])]
+    given = [*([_listed(d.sizes)] if d.sizes else []), *([f"the {d.because.what} holds"] if d.because else [])]
+    return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
+
+
+def _ends(d: Refused, loop: Span) -> Iterator[str]:
+    """Both accesses, aligned: which iteration, what it does to which element, what stands there and where."""
+    done = DOES[d.kind]
+    element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
+    rows = (
+        (f"({_listed(d.first)})", done[0], d.source_text, place(d.source, loop)),
+        (f"({_listed(d.then)})", done[1], d.sink_text, place(d.sink, loop)),
+    )
+    at, verb, code = (max(len(row[k]) for row in rows) for k in range(3))
+    for where, does, written, span in rows:
+        yield f"{where.ljust(at)} {does.ljust(verb)} {element}   {written.ljust(code)}  {span}"
+
+
+def _listed(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in values.items())
+
+
+# -- directives ------------------------------------------------------------------------------------------------------
+
+
+def _directives(judged: Sequence[Judged], colour: bool) -> Iterator[str]:
+    places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
+    column, width = max(map(len, places)), max(len(j.text) for j in judged)
+    for j, where in zip(judged, places, strict=True):
+        word = _word(j.judgement, 0, colour)
+        sums = f", reordering {', '.join(map(str, j.sums))}" if j.sums else ""
+        yield f"  {where.ljust(column)}  {j.text.ljust(width)}  {word}{sums}"
+        if j.refusal is not None:
+            yield from (f"      {line}" for line in str(j.refusal).splitlines())
+        for s in j.suggestions:
+            yield f"      instead: {s.text}"
+
+
+# -- what is permitted -----------------------------------------------------------------------------------------------
+
+
+def _permitted(p: Permitted, loops: Sequence[LoopFacts]) -> Iterator[str]:
+    names = {f.number: f.var for f in loops}
+    free = ", ".join(f"{n} ({names[n]})" for n in p.parallel)
+    yield f"  parallel loops  {free if free else 'none'}"
+    if p.permutations:
+        width = max(len(o.line) for o in p.permutations)
+        yield "  legal orders"
+        yield from (f"    {o.line.ljust(width)}  {_ordered(o)}" for o in p.permutations)
+    if p.tilings:
+        yield "  legal tilings, T being any sizes"
+        yield from (f"    {t.line}" for t in p.tilings)
+    if not p.permutations and not p.tilings:
+        yield "  no other order, and no band to tile"
+
+
+def _ordered(o: Permutation) -> str:
+    ends = [*(["outermost"] if o.outermost else []), *(["innermost"] if o.innermost else [])]
+    free = f"{' and '.join(ends)} parallel" if ends else ""
+    return ", ".join(x for x in (free, "as written" if o.written else "") if x)

@@ -1,0 +1,160 @@
+"""Two compilers of one device on the same configurations: what each made of the same plan.
+
+    kernel  sizes  versions  numba-cuda best  cuda-c best  ratio of bests  median ratio  faster  alike  slower
+
+A ratio is the first target's time over the second's, so that above 1 the second is faster. A version is faster where
+the quartiles of its runs do not meet the other's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from looptune.core.cache_file import replace_text
+from looptune.report.result_table import time_text
+from looptune.report.table import Column, Grid
+from looptune.runtime.outcome import Timed
+from looptune.tune.results.study import Study, timed_rows
+
+ORDER = ("numba-cuda", "cuda-c", "opencl", "numba-cpu")
+"""Which target is the first of a comparison: the usual one."""
+SHOWN = 10
+"""Configurations of a kernel on the page, the fastest of either compiler; the CSV has all."""
+COLUMNS = ("kernel", "sizes", "dtype", "device", "first", "second", "first_us", "second_us", "ratio", "verdict",
+           "configuration")  # fmt: skip
+_SUMMARY = (
+    Column("kernel", "kernel"), Column("sizes", "sizes"), Column("targets", "targets"),
+    Column("versions", "versions", "number"), Column("best", "best of each", "number"),
+    Column("ratio", "ratio", "number"), Column("median_ratio", "median ratio", "number"),
+    Column("faster", "faster", "number"), Column("alike", "alike", "number"), Column("slower", "slower", "number"),
+)  # fmt: skip
+NOTE = """\
+Times are medians of the screening, in which every version runs a few times; those that were cut off or failed through
+one compiler are left out. A ratio is the first target's time over the second's: above 1 the second is faster. It counts
+as faster or slower where the quartiles of the two do not meet. `compilers.csv` has every configuration.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One configuration, timed through both."""
+
+    directives: str
+    first: Timed
+    second: Timed
+
+    @property
+    def ratio(self) -> float:
+        return self.first.median_us / self.second.median_us
+
+    @property
+    def verdict(self) -> str:
+        """Of the second compiler."""
+        if self.second.q3_us < self.first.q1_us:
+            return "faster"
+        return "slower" if self.second.q1_us > self.first.q3_us else "alike"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``first`` and ``second`` are targets; ``pairs``: the fastest of either first."""
+
+    study: Study
+    first: str
+    second: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """Each compiler's fastest of these, in microseconds; they may be two configurations."""
+        return min(p.first.median_us for p in self.pairs), min(p.second.median_us for p in self.pairs)
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """A text for each column of the summary."""
+        first, second = self.best
+        counts = [sum(p.verdict == verdict for p in self.pairs) for verdict in ("faster", "alike", "slower")]
+        return (
+            self.study.kernel, f"{self.study.sizes}, {self.study.kind}", f"{self.first}, {self.second}",
+            str(len(self.pairs)), f"{time_text(first)}, {time_text(second)}", f"{first / second:.3g}",
+            f"{median(p.ratio for p in self.pairs):.3g}", *map(str, counts),
+        )  # fmt: skip
+
+
+def compared(studies: Sequence[Study]) -> tuple[Comparison, ...]:
+    """Of every kernel that was measured through several compilers on one device at the same sizes; without those that
+    have no configuration in common."""
+    groups: dict[tuple[str, ...], list[Study]] = {}
+    for study in sorted((s for s in studies if s.context.target in ORDER), key=lambda s: ORDER.index(s.context.target)):
+        c = study.context
+        groups.setdefault((c.kernel, c.source_hash, c.device, c.sizes, c.dtype, c.options), []).append(study)
+    made = (_comparison(group[0], other) for group in groups.values() for other in group[1:])
+    return tuple(one for one in made if one.pairs)
+
+
+def _comparison(first: Study, second: Study) -> Comparison:
+    mine, theirs = (_timed(study) for study in (first, second))
+    pairs = [Pair(text, mine[text], theirs[text]) for text in mine if text in theirs]
+    pairs.sort(key=lambda p: (min(p.first.median_us, p.second.median_us), p.directives))
+    return Comparison(first, first.context.target, second.context.target, tuple(pairs))
+
+
+def _timed(study: Study) -> dict[str, Timed]:
+    """The versions by directives, those that repeat another with its time."""
+    known = {row.key: outcome for row, outcome in timed_rows(study)}
+    found = {row.directives: known.get(row.key if row.same_as is None else row.same_as) for row in study.rows}
+    return {text: outcome for text, outcome in found.items() if outcome is not None}
+
+
+def plain(comparisons: Sequence[Comparison]) -> str:
+    table = [tuple(c.heading for c in _SUMMARY), *(c.row for c in comparisons)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(_SUMMARY))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def grid(comparisons: Sequence[Comparison]) -> Grid:
+    """A row for each kernel."""
+    caption = "The same configurations through several compilers: above 1 the second is faster"
+    return Grid("compilers", caption, _SUMMARY, tuple(c.row for c in comparisons))
+
+
+def details(c: Comparison, most: int) -> Grid:
+    """A row for each configuration, at most so many."""
+    rows = tuple(
+        (p.directives, time_text(p.first.median_us), time_text(p.second.median_us), f"{p.ratio:.3g}", p.verdict)
+        for p in c.pairs[:most]
+    )
+    caption = f"{c.study.title}: the {len(rows)} fastest of {len(c.pairs)}"
+    columns = (
+        Column("configuration", "configuration", "code"), Column("first_us", c.first, "number"),
+        Column("second_us", c.second, "number"), Column("ratio", "ratio", "number"),
+        Column("verdict", f"{c.second} is"),
+    )  # fmt: skip
+    return Grid("compilers", caption, columns, rows)
+
+
+def markdown(comparisons: Sequence[Comparison]) -> str:
+    grids = [grid(comparisons), *(details(c, SHOWN) for c in comparisons)]
+    return "\n".join(["# Compilers on the same configurations", "", NOTE, *(g.markdown() for g in grids)])
+
+
+def write(comparisons: Sequence[Comparison], folder: Path) -> Path:
+    """``compilers.md``, and ``compilers.csv`` with every configuration; the path of the page."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for c in comparisons:
+        own = (c.study.kernel, c.study.sizes, c.study.result.dtype, c.study.device, c.first, c.second)
+        for p in c.pairs:
+            times = (p.first.median_us, p.second.median_us, round(p.ratio, 4))
+            writer.writerow((*own, *times, p.verdict, "; ".join(p.directives.splitlines())))
+    replace_text(folder / "compilers.csv", out.getvalue())
+    page = folder / "compilers.md"
+    replace_text(page, markdown(comparisons))
+    return page

@@ -1,0 +1,148 @@
+"""What a results database holds, for people and programs: a summary, and every row as CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, TextIO
+
+from looptune.report.failure_table import heading
+from looptune.report.result_table import time_text
+from looptune.runtime.outcome import CLASSES, Timed
+from looptune.tune.store.conclusions import Conclusion
+from looptune.tune.store.searches import VERSIONS, seconds
+from looptune.tune.store.store import Context, Row
+
+NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class Part:
+    """All versions of one context: kernel, sizes, type, device, lowering."""
+
+    context: Context
+    counts: Counter[str] = field(default_factory=Counter)
+    best: Row | None = None
+    newest: float = 0.0
+
+    def add(self, row: Row) -> None:
+        self.counts[row.status] += 1
+        self.newest = max(self.newest, row.started)
+        us = row.median_us
+        if us is not None and (self.best is None or self.best.median_us is None or us < self.best.median_us):
+            self.best = row
+
+    def record(self) -> dict[str, Any]:
+        c = self.context
+        return {
+            "kernel": c.kernel, "device": c.device, "target": c.target, "dtype": c.dtype, "sizes": json.loads(c.sizes),
+            "lowering": c.lowering, "counts": dict(self.counts), "newest": moment(self.newest),
+            "best_us": None if self.best is None else self.best.median_us,
+            "directives": None if self.best is None else self.best.directives,
+        }  # fmt: skip
+
+
+def parts(rows: Iterable[Row]) -> list[Part]:
+    """The versions by context, kernels in alphabetical order."""
+    found: dict[Context, Part] = {}
+    for row in rows:
+        if row.role in VERSIONS:
+            found.setdefault(row.context, Part(row.context)).add(row)
+    return sorted(found.values(), key=lambda p: (p.context.kernel, p.context.device, p.context.sizes, p.newest))
+
+
+def text(part: Part) -> str:
+    """Three lines: what it is, the counts by outcome, the best."""
+    counts = ", ".join(f"{part.counts[s]} {s.replace('_', ' ')}" for s in STATUSES if part.counts[s])
+    lines = [f"{heading(part.context)}, lowering {part.context.lowering}, {moment(part.newest)}", f"  {counts}"]
+    if part.best is not None and part.best.median_us is not None:
+        how = "; ".join(part.best.directives.splitlines())
+        lines.append(f"  best {time_text(part.best.median_us)}: {how if how else '(default)'}")
+    return "\n".join(lines)
+
+
+STATUSES = (*CLASSES, "duplicate", "running")
+CONTEXT = tuple(f.name for f in fields(Context))
+COLUMNS = (
+    "key", "kernel", "target", "device", "capability", "dtype", "sizes", "options", "role", "status", "median_us",
+    "q1_us", "q3_us", "cost_us", "seconds", "directives", "message", "emitted", "same_as", "sweep", "started",
+    "finished", "lowering", "toolchain", "source_hash",
+)  # fmt: skip
+
+
+def write_csv(rows: Iterable[Row], out: TextIO) -> None:
+    """One line a row under COLUMNS; moments are UTC. Texts of several lines are quoted, as CSV has it.
+
+    ``cost_us`` is what a search is told, of a version that was cut off as well; ``seconds`` compiling and measuring.
+    """
+    plain = csv.writer(out, lineterminator="\n")
+    quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
+    for flat in map(_flat, rows):
+        values = ["" if flat[name] is None else flat[name] for name in COLUMNS]
+        # The writer quotes no carriage return by itself, and every reader takes one for the end of a line.
+        (quoted if any("\r" in str(value) for value in values) else plain).writerow(values)
+
+
+def write_lines(rows: Iterable[Row], out: TextIO, concluded: Mapping[str, Conclusion] = NOTHING) -> None:
+    """One JSON object a row, with the outcome whole: every run, and what else was seen. Then one for each context of
+    these rows that came to a conclusion, whose role is ``result``."""
+    contexts: dict[str, None] = {}
+    for row in rows:
+        contexts[row.context.hash] = None
+        within = ("q1_us", "q3_us", "cost_us", "seconds", "message")
+        own = {name: value for name, value in _flat(row).items() if name not in within}
+        whole = own | {name: json.loads(own[name]) for name in ("sizes", "options")}
+        outcome = None if row.outcome is None else {"status": row.outcome.status, **asdict(row.outcome)}
+        out.write(json.dumps(whole | {"outcome": outcome}) + "\n")
+    for context, one in ((c, concluded[c]) for c in contexts if c in concluded):
+        known = {"role": "result", "context": context, "sweep": one.sweep, "finished": moment(one.finished)}
+        out.write(json.dumps(known | {"record": one.record}) + "\n")
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    quartiles: tuple[float | None, float | None] = (None, None)
+    message: str | None = None
+    match row.outcome:
+        case Timed(q1_us=q1, q3_us=q3):
+            quartiles = q1, q3
+        case None:
+            pass
+        case failed:
+            message = failed.message
+    return {
+        **asdict(row.context), "key": row.key, "role": row.role, "status": row.status, "median_us": row.median_us,
+        "q1_us": quartiles[0], "q3_us": quartiles[1], "cost_us": row.cost_us, "seconds": seconds(row),
+        "directives": row.directives, "message": message,
+        "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": moment(row.started),
+        "finished": None if row.finished is None else moment(row.finished),
+    }  # fmt: skip
+
+
+def moment(since_1970_s: float) -> str:
+    """ISO 8601, in UTC."""
+    return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def sizes_text(size_bytes: int) -> str:
+    """
+    >>> sizes_text(500), sizes_text(2_500_000)
+    ('500 B', '2.5 MB')
+    """
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= limit:
+            return f"{size_bytes / limit:.3g} {unit}"
+    return f"{size_bytes} B"
+
+
+def counted(removed: dict[tuple[str, str], int]) -> Iterator[str]:
+    """``gemm: 3 crashed, 1 duplicate`` for each kernel."""
+    for kernel in sorted({kernel for kernel, _ in removed}):
+        own = {status: n for (k, status), n in removed.items() if k == kernel}
+        said = ", ".join(f"{own[s]} {s.replace('_', ' ')}" for s in STATUSES if s in own)
+        yield f"{kernel}: {said}"

@@ -1,0 +1,85 @@
+"""Several models of device on one page: a row for each kernel on each, and the directives that won there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from looptune.core.cache_file import replace_text
+from looptune.report.result_table import ratio_text, time_text
+from looptune.report.suite_table import ratio, sizes
+from looptune.tune.results.result import Result
+
+HEADINGS = ("kernel", "sizes", "device", "default", "hand-written", "tuned", "speed-up tuned", "versions", "directives")
+
+NOTE = """\
+Every version was compared with the original loops and measured on each model; times are medians of paired rounds on one
+device of the model. A speed-up is the default's time over the tuned version's, both on that model.
+"""
+
+
+def grouped(results: Sequence[Result]) -> Mapping[tuple[str, str, int], list[Result]]:
+    """The results by model, in the order in which they were measured."""
+    found: dict[tuple[str, str, int], list[Result]] = {}
+    for result in results:
+        found.setdefault(result.facts.model, []).append(result)
+    return found
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """A text for each of HEADINGS."""
+    times = (result.median_us(name) for name in ("default", "hand-written", "tuned"))
+    over = ratio(result, "default", "tuned")
+    tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
+    shown = ("-" if t is None else time_text(t) for t in times)
+    return (
+        result.kernel, sizes(result), result.facts.name, *shown, "-" if over is None else ratio_text(over), tried,
+        "; ".join(result.directives.splitlines()),
+    )  # fmt: skip
+
+
+def _ordered(results: Sequence[Result]) -> list[Result]:
+    """A kernel's rows together, for they are compared."""
+    kernels = list(dict.fromkeys((r.kernel, sizes(r)) for r in results))
+    return sorted(results, key=lambda r: kernels.index((r.kernel, sizes(r))))
+
+
+def plain(results: Sequence[Result]) -> str:
+    table = [HEADINGS, *(row(result) for result in _ordered(results))]
+    widths = [max(len(r[c]) for r in table) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in table]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def markdown(results: Sequence[Result], command: str) -> str:
+    """The rows as a page; each device leads to its own."""
+    rows = [
+        (*cells[:2], f"[{cells[2]}]({result.facts.slug}/{result.kernel}.md)", *cells[3:8], _code(result.directives))
+        for result in _ordered(results)
+        for cells in [row(result)]
+    ]
+    table = ["| " + " | ".join(cells) + " |" for cells in (HEADINGS, *rows)]
+    table.insert(1, "|---|---|---|" + "---:|" * 5 + "---|")
+    return "\n".join(
+        [
+            f"# {len(grouped(results))} models of device, {results[0].dtype}",
+            "",
+            *table,
+            "",
+            f"Command: `{command}`",
+            "",
+            NOTE,
+        ]
+    )
+
+
+def _code(directives: str) -> str:
+    return "<br>".join(f"`{line.replace('|', chr(92) + '|')}`" for line in directives.splitlines())
+
+
+def write(results: Sequence[Result], reports: Path, command: str) -> Path:
+    """``models-<dtype>.md`` among the folders of the devices; its path."""
+    reports.mkdir(parents=True, exist_ok=True)
+    page = reports / f"models-{results[0].dtype}.md"
+    replace_text(page, markdown(results, command))
+    return page

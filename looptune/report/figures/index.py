@@ -1,0 +1,135 @@
+"""All figures of a set of studies: drawn where there are data, named with the reason where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from looptune.report import suite_table
+from looptune.report.figures import comparisons as draw
+from looptune.report.figures import style
+from looptune.report.figures.blocks import blocks
+from looptune.report.figures.blocks_b import register_blocks
+from looptune.report.figures.entries import entries
+from looptune.report.figures.entries_b import bars
+from looptune.report.figures.families import factors, orders
+from looptune.report.figures.roofline import roofs
+from looptune.report.figures.roofline_b import rooflines
+from looptune.report.figures.sensitivity import sensitivity
+from looptune.report.figures.transfer import transfers
+from looptune.report.figures.transfer_b import transfers as draw_transfers
+from looptune.tune.results.study import Study, names_of
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``draw`` makes it; None where there is nothing to draw, and then ``missing`` says why."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[], Any] | None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure on disk."""
+
+    figure: Figure
+    png: Path
+    svg: Path
+
+
+def figures(studies: Sequence[Study]) -> list[Figure]:
+    """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
+    several = len({s.device for s in studies}) > 1
+    if several:
+        return [_speedups(studies), _transfers(studies)]
+    return [_speedups(studies), _times(studies), *_of_versions(studies)]
+
+
+def _speedups(studies: Sequence[Study]) -> Figure:
+    compared = [s for s in studies if suite_table.ratio(s.result, "default", "tuned") is not None]
+    return _figure(
+        "speedups", "Speed-up over the default", compared, draw.speedups,
+        "no kernel has both a default and a tuned time",
+        "Tuned and hand-written kernels over the default, from the finals; on the right the geometric means.",
+    )  # fmt: skip
+
+
+def _times(studies: Sequence[Study]) -> Figure:
+    return _figure(
+        "times", "Each kernel's times over its default", entries(studies), bars,
+        "of no kernel both the default and something else was timed",
+        "The original loops on one core, the default, what others wrote and the tuned version, from the finals; under "
+        "the names the medians, and thin lines from quartile to quartile. A broken bar is longer than it is drawn.",
+    )  # fmt: skip
+
+
+def _transfers(studies: Sequence[Study]) -> Figure:
+    found = transfers(studies)
+    return _figure(
+        "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), draw_transfers,
+        "no configuration that is best on one device was measured on another: `looptune run FILE --sweep --also "
+        "DATABASE` measures those of another database",
+        "Time of each device's best directives over the device's own best, where both were measured, in the finals "
+        "before the screening; under the names the sizes, of both where they differ. A cross: it fails there.",
+    )  # fmt: skip
+
+
+def _of_versions(studies: Sequence[Study]) -> list[Figure]:
+    return [
+        _figure(
+            "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
+            "no three versions differ in the factor of one directive alone",
+            "Versions that differ in this one directive alone, from the screening: contiguous or split copies, the "
+            "rest in a remainder loop or guarded, inner loops jammed or not.",
+        ),
+        _figure(
+            "orders", "Speed-up by order of the loops", _known(orders, studies), draw.orders,
+            "no two versions differ in their permutation alone",
+            "Versions that differ in their permutation alone, from the screening.",
+        ),
+        _figure(
+            "sensitivity", "How much each parameter matters", _known(sensitivity, studies), draw.sensitivities,
+            "no parameter has two values",
+            "The best time with each value of a parameter, all others free, over the best time of all, from the "
+            "screening; for each kernel the parameters that matter most.",
+        ),
+        _figure(
+            "blocks", "Register blocks", _known(blocks, studies), register_blocks,
+            "no two loops are unrolled and jammed together in several ways",
+            "The best time with each block of iterations that a thread runs side by side, all else free, over the "
+            "best time of all, from the screening; dark is near the best, white four times it and more.",
+        ),
+        _figure(
+            "roofline", "Roofline", roofs(studies), rooflines,
+            "the peaks of the device are not in this database, a sweep of this looptune keeps them",
+            "Operations of the original loops a second against operations a byte that any version has to move; the "
+            "roof is what the device was measured to do. Kernels of equal intensity stand side by side.",
+        ),
+    ]  # fmt: skip
+
+
+def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
+    """Those that there are data for, as ``<name>.png`` and ``<name>.svg``; what was drawn of others earlier goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (folder / f"{f.name}.{kind}" for f in wanted if f.draw is None for kind in ("png", "svg")):
+        old.unlink(missing_ok=True)
+    return [Drawn(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
+
+
+def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
+    """What there is to draw of each, under a name that no other has."""
+    made = ((name, of(study)) for name, study in zip(names_of(studies), studies, strict=True))
+    return [replace(one, kernel=name) for name, one in made if one is not None]
+
+
+def _figure(
+    name: str, title: str, data: Sequence[Any], drawn: Callable[[Any], Any], missing: str, caption: str
+) -> Figure:
+    return Figure(name, title, caption, partial(drawn, data) if data else None, "" if data else missing)

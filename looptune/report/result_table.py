@@ -1,0 +1,308 @@
+"""Results as text, Markdown, CSV and JSON, and the folder of a device that keeps them.
+
+``reports/<device>/<kernel>.csv`` has one row per kernel, size and type: a new result replaces the row of its own size.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from looptune.core.cache_file import replace_text
+from looptune.core.errors import UsageError
+from looptune.report.table import inert
+from looptune.runtime.roofline import Peaks
+from looptune.tune.results.result import SHARES, VERSIONS, Entry, Held, Result
+
+HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
+COLUMNS = (
+    "kernel", "device", "target", "dtype", "sizes", "sequential_us", "default_us", "handwritten_us", "tuned_us",
+    "tuned_q1_us", "tuned_q3_us", *SHARES, "directives", "asserted", *VERSIONS,
+)  # fmt: skip
+
+TIMELINE = ("launch", "verify", "measure", "failed", "waiting", "finals", "ablation", "sequential")
+"""What one second after the other was spent on; see ``tune.lab.Spent``."""
+
+MEANWHILE = ("judge", "compile", "proofs")
+"""What other processes did in these seconds."""
+
+SLOWER = 1.05
+"""Times of the sequential loops, which are timed apart."""
+
+NOTE = """\
+Times are medians of paired rounds with first and third quartile; transfers are not included. GFLOP/s counts the
+additions, multiplications and divisions of the original loops; a factor that can be taken out of a sum is not counted.
+"of FMA peak" and "of copy" compare with what the device was measured to do: with its peak of multiply-adds, and, each
+array element that has to be touched being counted once, with its bandwidth in copying; above 100 % a cache held some of
+them, or a version made fewer operations than the loops have.
+"""
+
+
+def time_text(us: float) -> str:
+    """Microseconds in the unit a person reads.
+
+    >>> time_text(17.52), time_text(999.6), time_text(1234.5), time_text(2_500_000)
+    ('17.5 us', '1 ms', '1.23 ms', '2.5 s')
+    """
+    for scale, unit in ((1, "us"), (1e3, "ms")):
+        shown = f"{us / scale:.3g}"
+        if float(shown) < 1e3:
+            return f"{shown} {unit}"
+    return f"{us / 1e6:.3g} s"
+
+
+def ratio_text(ratio: float) -> str:
+    """A speed-up; one far below 1 as the fraction it is.
+
+    >>> ratio_text(1.534), ratio_text(0.52), ratio_text(0.0000866)
+    ('1.53x', '0.52x', '1/11547x')
+    """
+    return f"{ratio:.3g}x" if ratio >= 0.1 else f"1/{1 / ratio:.0f}x"
+
+
+def row(result: Result, entry: Entry) -> tuple[str, ...]:
+    """One line of the table, a text for each of HEADINGS."""
+    if entry.times is None:
+        return entry.shown, *["-"] * (len(HEADINGS) - 2), entry.verified
+    spread = f"{time_text(entry.times.q1_us)} .. {time_text(entry.times.q3_us)}, n={entry.times.n}"
+    rate = result.gflops(entry)
+    over = "-" if entry.speedup is None else f"{ratio_text(entry.speedup.ratio)} {entry.speedup.verdict}"
+    return (
+        entry.shown,
+        time_text(entry.times.median_us),
+        spread,
+        "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
+        _share(result.fma_share(entry)),
+        _share(result.copy_share(entry)),
+        over,
+        entry.verified,
+    )
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def slower(result: Result) -> str:
+    """What stands first where one core is faster than the best version; "" where it is not."""
+    alone = result.median_us("sequential")
+    best = result.median_us("tuned") if result.entry("tuned") is not None else result.median_us("default")
+    if alone is None or best is None or best <= SLOWER * alone:
+        return ""
+    return f"slower than the sequential loops on one core: {best / alone:.3g} times"
+
+
+def title(result: Result) -> str:
+    sizes = " ".join(f"{n}={v}" for n, v in result.sizes.items())
+    return f"{result.kernel} {result.dtype} {sizes}, {result.facts.name} ({result.target})"
+
+
+def counts(result: Result) -> str:
+    parts = [f"{result.versions.get(n, 0)} {n.replace('_', ' ')}" for n in VERSIONS[1:] if result.versions.get(n)]
+    same = result.versions.get("duplicate", 0)
+    parts += [f"{same} the same as another"] if same else []
+    where = f"{result.versions['space']} in the space" if result.versions.get("space") else "as annotated"
+    return f"{where}: {', '.join(parts) if parts else 'none measured'}"
+
+
+def time_spent(result: Result) -> str:
+    """One line: what the measuring worker's seconds went to, and what others did; "" where it is not known."""
+    return timeline("time", result.seconds, result.devices) if result.seconds else ""
+
+
+def timeline(name: str, seconds: Mapping[str, float], devices: int) -> str:
+    """``time: 6.3 s: launch 2.1, measure 4.2; meanwhile, …``, in the order of TIMELINE."""
+    line = [f"{k} {seconds[k]:.1f}" for k in TIMELINE if seconds.get(k, 0.0) >= 0.05 or k == "measure"]
+    whole = sum(seconds.get(k, 0.0) for k in TIMELINE)
+    each = f", the mean of {devices} devices" if devices > 1 else ""
+    others = ", ".join(f"{k} {seconds[k]:.1f}" for k in MEANWHILE if k in seconds)
+    return (
+        f"{name}: {whole:.1f} s{each}: {', '.join(line)}; meanwhile, of all processes: {others}; "
+        f"looptune itself {seconds['own']:.1f}"
+    )
+
+
+def earned(result: Result) -> tuple[tuple[str, str], ...]:
+    """Each directive of the winner, and how much faster it is with it."""
+    return tuple(
+        (e.line, e.why if e.speedup is None else f"{ratio_text(e.speedup.ratio)} {e.speedup.verdict}")
+        for e in result.earned
+    )
+
+
+def earnings(result: Result) -> str:
+    """The same as lines of text."""
+    width = max((len(line) for line, _ in earned(result)), default=0)
+    return "\n".join(f"  {line.ljust(width)}  {how}" for line, how in earned(result))
+
+
+def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
+    """The best of other databases: where, the directives, how they do over the winner or why not."""
+    return tuple(
+        (g.of, g.directives, g.why if g.speedup is None else f"{ratio_text(g.speedup.ratio)} {g.speedup.verdict}")
+        for g in result.guests
+    )
+
+
+def visits(result: Result) -> str:
+    """The same as lines of text."""
+    return "\n".join(
+        f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}" for of, text, how in guests(result)
+    )
+
+
+HELD = ("kernel", "threads a block", "registers", "shared memory", "spilled", "occupancy")
+
+
+def held(result: Result) -> tuple[tuple[str, ...], ...]:
+    """Each kernel of the winner on a GPU, a text for each of HELD."""
+    return tuple(
+        (h.kernel, str(h.threads), str(h.registers), f"{h.shared_bytes:,} B", f"{h.local_bytes:,} B", _occupancy(h))
+        for h in result.held
+    )
+
+
+def _occupancy(held: Held) -> str:
+    if held.warps is None or not held.most:
+        return "-"
+    return f"{held.warps / held.most:.0%}, {held.warps} of {held.most} warps, limited by {held.by}"
+
+
+def holdings(result: Result) -> str:
+    """The same as lines of text."""
+    return "\n".join(_aligned((HELD, *held(result)))) if result.held else ""
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
+def plain(result: Result) -> str:
+    """The table as lines of text."""
+    rows = [HEADINGS, *(row(result, e) for e in result.entries)]
+    rule = tuple("-" * max(len(r[c]) for r in rows) for c in range(len(HEADINGS)))
+    first = [slower(result), ""] if slower(result) else []
+    return "\n".join([*first, title(result), "", *_aligned([HEADINGS, rule, *rows[1:]]), *disturbed(result)])
+
+
+def disturbed(result: Result) -> tuple[str, ...]:
+    """One line where the machine was disturbed during the finals, none where it was not."""
+    return (f"disturbed while it was timed: {result.disturbed}",) if result.disturbed else ()
+
+
+def markdown(result: Result) -> str:
+    rows = ["| " + " | ".join(row(result, e)) + " |" for e in result.entries]
+    head = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    won = result.directives if result.directives else "(none: the file as annotated)"
+    ties = (
+        [f"As fast within the measurement: {'; '.join(t.replace(chr(10), ', ') for t in result.ties)}", ""]
+        if result.ties
+        else []
+    )
+    device = result.facts
+    facts = (
+        f"Legality: {result.proof}.",
+        f"Versions: {counts(result)}.",
+        *((f"{time_spent(result).capitalize()}.",) if result.seconds else ()),
+        f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.",
+        *((_peaks(result.ceiling.peaks),) if result.ceiling is not None else ()),
+        *(f"{line.capitalize()}." for line in disturbed(result)),
+        f"Command: `{result.command}`",
+    )
+    first = [f"**{slower(result).capitalize()}.**", ""] if slower(result) else []
+    title_lines = [f"# {title(result)}", "", *first, *head, *rows, ""]
+    rows = [f"| `{line}` | {how} |" for line, how in earned(result)]
+    without = ["| directive | the winner over itself without it |", "|---|---|", *rows, ""] if rows else []
+    rows = ["| " + " | ".join(cells) + " |" for cells in (HELD, *held(result))]
+    kernels = [rows[0], "|" + "---|" * len(HELD), *rows[1:], ""] if result.held else []
+    rows = [
+        f"| {inert(of)} | {'<br>'.join(f'`{line}`' for line in text.splitlines())} | {inert(' '.join(how.split()))} |"
+        for of, text, how in guests(result)
+    ]
+    others = ["| best of | directives | over the winner |", "|---|---|---|", *rows, ""] if rows else []
+    winner = ["Winning directives:", "", "```", won, "```", "", *without, *kernels, *others, *ties]
+    return "\n".join([*title_lines, *winner, "  \n".join(facts), "", NOTE])
+
+
+def _peaks(peaks: Peaks) -> str:
+    return f"Measured on it: {'; '.join(f'{name} {rate}' for name, rate in peak_texts(peaks).items())}."
+
+
+def peak_texts(peaks: Peaks) -> dict[str, str]:
+    """``1,234 GB/s (spread 2%)`` for each peak."""
+    said = {"copy": ("copy", "GB/s"), "read": ("read", "GB/s"), "fma32": ("FMA float32", "GFLOP/s"),
+            "fma64": ("FMA float64", "GFLOP/s")}  # fmt: skip
+    named = ((*said[name], rate) for name, rate in peaks.rates.items())
+    return {name: f"{rate.best:,.4g} {unit} (spread {rate.spread:.0%})" for name, unit, rate in named}
+
+
+def check_writable(folder: Path) -> None:
+    """UsageError, before anything is measured, where reports cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".looptune-probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write reports to {folder}: {error.strerror}; choose another folder with --reports"
+        ) from error
+
+
+def write(result: Result, reports: Path) -> Path:
+    """Add the result to its device's folder; the path of the Markdown page."""
+    folder = reports / result.facts.slug
+    folder.mkdir(parents=True, exist_ok=True)
+    record = result.record()
+    _write_csv(folder / f"{result.kernel}.csv", _flat(record))
+    _write_json(folder / f"{result.kernel}.json", record | {"page": markdown(result)})
+    page = folder / f"{result.kernel}.md"
+    replace_text(page, ("\n".join(r["page"] for r in _read_json(folder / f"{result.kernel}.json"))))
+    return page
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    sizes = " ".join(f"{n}={v}" for n, v in record["sizes"].items())
+    flat = {k: v for k, v in record.items() if k not in ("versions", "seconds")} | record["versions"]
+    flat |= {"sizes": sizes, "asserted": " ".join(record["asserted"])}
+    return {c: "" if flat[c] is None else str(flat[c]) for c in COLUMNS}
+
+
+_KEY = ("kernel", "device", "target", "dtype", "sizes")
+"""What a result is of: a new one takes the place of the one with the same."""
+
+
+def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return all(a[k] == b[k] for k in _KEY)
+
+
+def _write_csv(path: Path, record: dict[str, Any]) -> None:
+    rows: list[dict[str, Any]] = []
+    if path.exists():
+        with path.open(newline="") as held:
+            # A report of an earlier looptune lacks columns, which stay empty.
+            rows = [r for r in csv.DictReader(held) if {*_KEY} <= set(r) and not _same(r, record)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*rows, record])
+    replace_text(path, out.getvalue())
+
+
+def _read_json(path: Path) -> list[dict[str, Any]]:
+    try:
+        held = json.loads(path.read_text()) if path.exists() else []
+    except ValueError as error:
+        raise UsageError(f"{path} is no report: move it away, or choose another folder with --reports") from error
+    rows = held if isinstance(held, list) else [held]
+    return [r for r in rows if isinstance(r, dict) and {*_KEY, "page"} <= r.keys()]
+
+
+def _write_json(path: Path, record: dict[str, Any]) -> None:
+    rows = [r for r in _read_json(path) if not _same(r, record)]
+    replace_text(path, (json.dumps([*rows, record], indent=1) + "\n"))

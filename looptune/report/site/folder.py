@@ -1,0 +1,77 @@
+"""The report of a device as a folder: tables, figures, and the page that holds them all.
+
+reports/<device>/  table-best.md .csv .tex .json   table-times.md .csv .tex   figures/*.png .svg   index.html
+                   compilers.md .csv, where a device was measured through several
+reports/across/    the same of several devices together, and transfer.md .csv: the best of one on another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.core.cache_file import replace_text
+from looptune.report import best_table, compiler_table
+from looptune.report.figures import index, style
+from looptune.report.figures.transfer import transfers
+from looptune.report.site import transfer_table
+from looptune.report.site.html import page
+from looptune.report.site.svg import Picture
+from looptune.tune.results.study import Study, by_device
+
+ACROSS = "across"
+_INSTALL = "no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'"
+_SEARCHES = "searches"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``page`` is the HTML; ``notes`` say what was left out, a line each."""
+
+    page: Path
+    notes: tuple[str, ...]
+
+
+def write(studies: Sequence[Study], reports: Path) -> list[Written]:
+    """A folder for each device and, where there are several, one across them."""
+    folders = by_device(studies)
+    made = [_folder(same, reports / name) for name, same in folders.items()]
+    return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
+
+
+def _folder(studies: Sequence[Study], folder: Path) -> Written:
+    folder.mkdir(parents=True, exist_ok=True)
+    best_table.write(studies, folder)
+    pairs = compiler_table.compared(studies)
+    if pairs:
+        compiler_table.write(pairs, folder)
+    taken = transfers(studies)
+    if taken:
+        transfer_table.write(taken, folder)
+    wanted = index.figures(studies)
+    drawn = index.write(wanted, folder / "figures") if style.available() else []
+    notes = [f"no figure of {f.title[0].lower()}{f.title[1:]}: {f.missing}" for f in wanted if f.missing]
+    pictures = [Picture(d.figure.name, d.figure.title, d.figure.caption, d.svg.read_text()) for d in drawn]
+    pictures += _searches(folder)
+    if not style.available():
+        notes = [_INSTALL]
+    elif folder.name != ACROSS and all(p.name != _SEARCHES for p in pictures):
+        notes.append(f"no figure of search strategies: `looptune simulate DATABASE --output {folder}` makes one")
+    notes += [f"compilers on the same configurations: {folder / 'compilers.md'}"] if pairs else []
+    notes += [f"the best of one device on another: {folder / 'transfer.md'}"] if taken else []
+    written = folder / "index.html"
+    replace_text(written, page(studies, pictures, notes))
+    return Written(written, tuple(notes))
+
+
+def _searches(folder: Path) -> list[Picture]:
+    """What ``looptune simulate`` drew here, which takes minutes and is not done again."""
+    path = folder / f"{_SEARCHES}.svg"
+    if not path.exists():
+        return []
+    caption = (
+        "Best so far over the best of the space, against the share of the space evaluated; medians over seeds, from "
+        "`looptune simulate`."
+    )
+    return [Picture(_SEARCHES, "Search strategies", caption, path.read_text())]

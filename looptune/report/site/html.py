@@ -1,0 +1,201 @@
+"""One page of HTML that holds everything: no server, no network, no other file.
+
+    head with counts and means · best configurations · times · figures · every version · sources of the winners
+
+What comes from files and directives is untrusted: it is escaped here, and the script sets it as text. The page's own
+policy lets no script run but the one in it.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from math import inf
+from typing import Any
+
+from looptune.report import best_table, compiler_table, suite_table
+from looptune.report.figures.transfer import transfers
+from looptune.report.result_table import counts, earnings, holdings, peak_texts, ratio_text, time_text
+from looptune.report.site import transfer_table
+from looptune.report.site.svg import Picture, inlined
+from looptune.runtime.outcome import Timed
+from looptune.tune.results.result import Result
+from looptune.tune.results.study import Study, alike, names_of
+from looptune.tune.store.store import Row
+
+_VERSIONS = (
+    ("name", "kernel", ""), ("directives", "directives", "code"), ("outcome", "outcome", ""), ("us", "time", "number"),
+    ("ratio", "over default", "number"), ("role", "role", "less"),
+)  # fmt: skip
+"""Fields of a version, their headings and the classes of their cells."""
+
+
+_LINKS = (("best", "Best"), ("times", "Times"), ("figures", "Figures"), ("every", "Versions"), ("winners", "Sources"))
+
+
+def page(studies: Sequence[Study], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
+    """The page; ``notes`` say what is not on it, and why."""
+    script = files("looptune.report.site").joinpath("page.js").read_text()
+    style = files("looptune.report.site").joinpath("page.css").read_text()
+    allowed = b64encode(sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data:"
+    title = f"looptune on {best_table.devices(studies)}"
+    return "\n".join([
+        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">', '<link rel="icon" href="data:,">',
+        f"<title>{escape(title)}</title>", f"<style>{style}</style>", "</head>", "<body>", *_head(studies, title),
+        "<main>", *_tables(studies), *_figures(pictures, notes), *_versions(studies), *_winners(studies), "</main>",
+        "<footer><p>Times are medians; transfers are not included. Best configurations, speed-ups and verdicts are "
+        "from the finals, figures of versions from the screening.</p></footer>",
+        '<aside id="detail" role="tooltip" hidden></aside>',
+        f'<script type="application/json" id="data">{_embedded({"versions": versions(studies)})}</script>',
+        f"<script>{script}</script>", "</body>", "</html>", "",
+    ])  # fmt: skip
+
+
+def _embedded(value: Any) -> str:
+    """JSON that ends no element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _head(studies: Sequence[Study], title: str) -> list[str]:
+    tried = sum(len(s.rows) for s in studies)
+    timed = sum(s.result.versions.get("timed", 0) for s in studies)
+    tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
+    for what, same in alike(studies).items():
+        tiles += _means([s.result for s in same], what)
+    items = "".join(f"<li><strong>{escape(value)}</strong> {escape(what)}</li>" for value, what in tiles)
+    links = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in _LINKS)
+    return [
+        "<header>", f"<h1>{escape(title)}</h1>",
+        *(f'<p class="faint">{escape(line)}</p>' for line in _facts(studies)), f'<ul class="tiles">{items}</ul>',
+        f"<nav>{links}</nav>", "</header>",
+    ]  # fmt: skip
+
+
+def _means(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
+    found = ((name, suite_table.mean(results, "default", name)) for name in ("tuned", "hand-written"))
+    return [
+        (ratio_text(mean), f"{name} over default, {what}, geometric mean of "
+                           f"{sum(suite_table.ratio(r, 'default', name) is not None for r in results)}")
+        for name, mean in found if mean is not None
+    ]  # fmt: skip
+
+
+def _facts(studies: Sequence[Study]) -> list[str]:
+    """A line for each device: what it is, and what it was measured to do."""
+    lines = {}
+    for s in studies:
+        f = s.result.facts
+        driver = f", driver {f.driver}" if f.driver else ""
+        peaks = s.result.ceiling.peaks if s.result.ceiling is not None else None
+        able = "; ".join(f"{name} {rate}" for name, rate in peak_texts(peaks).items()) if peaks is not None else ""
+        lines[s.device] = f"{f.name}, {f.arch}, {f.cores} cores{driver}" + (f"; {able}" if able else "")
+    return list(lines.values())
+
+
+def _tables(studies: Sequence[Study]) -> list[str]:
+    grids = [("Best configurations", best_table.best(studies)), ("Times", best_table.times(studies))]
+    pairs = compiler_table.compared(studies)
+    grids += [("Compilers", compiler_table.grid(pairs))] if pairs else []
+    taken = transfers(studies)
+    if taken:
+        grids += [("The best elsewhere", transfer_table.means(taken)), ("Each elsewhere", transfer_table.grid(taken))]
+    return [part for heading, grid in grids for part in (f"<h2>{heading}</h2>", grid.html())]
+
+
+def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
+    made = [
+        f'<figure id="figure-{escape(p.name)}"><h3>{escape(p.title)}</h3><div class="drawn">{inlined(p)}</div>'
+        f"<figcaption>{escape(p.caption)}</figcaption></figure>"
+        for p in pictures
+    ]
+    said = [f'<p class="faint">{escape(note)}</p>' for note in notes]
+    return ['<h2 id="figures">Figures</h2>', *made, *said]
+
+
+def _versions(studies: Sequence[Study]) -> list[str]:
+    head = "".join(
+        f'<th scope="col" data-field="{field}" class="{kind}">{heading}</th>' for field, heading, kind in _VERSIONS
+    )
+    return [
+        '<h2 id="every">Every version</h2>', '<div class="controls">',
+        '<label>filter: words that occur<input id="filter" type="search" autocomplete="off" '
+        'placeholder="unroll split gemm"></label>',
+        _choice("kernel", "kernel", names_of(studies)),
+        _choice("outcome", "outcome", sorted({row.status for s in studies for row in s.rows})),
+        '<span id="count" role="status"></span></div>',
+        "<noscript><p>This table needs the page's script; `looptune db export` prints the rows.</p></noscript>",
+        f'<div class="wide box"><table id="versions"><thead><tr>{head}</tr></thead><tbody></tbody></table></div>',
+    ]  # fmt: skip
+
+
+def _choice(identity: str, label: str, values: Sequence[str]) -> str:
+    options = "".join(f'<option value="{escape(v)}">{escape(v.replace("_", " "))}</option>' for v in values)
+    return f'<label>{label}<select id="{identity}"><option value="">all</option>{options}</select></label>'
+
+
+def versions(studies: Sequence[Study]) -> list[dict[str, Any]]:
+    """A record for every row, the fastest of a study first; of a duplicate the times are those it repeats."""
+    return [record for study, name in zip(studies, names_of(studies), strict=True) for record in _records(study, name)]
+
+
+def _records(study: Study, name: str) -> list[dict[str, Any]]:
+    outcomes: Mapping[str, Row] = {row.key: row for row in study.rows}
+    base = study.default_us
+    made = [_version(row, outcomes.get(row.same_as or "", row), name, base) for row in study.rows]
+    return sorted(made, key=lambda v: inf if v["us"] is None else v["us"])
+
+
+def _version(row: Row, first: Row, name: str, base_us: float | None) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": name, "directives": row.directives, "outcome": row.status, "role": row.role, "us": None, "q1": None,
+        "q3": None, "runs": [], "ratio": None, "facts": "", "message": "",
+    }  # fmt: skip
+    match first.outcome:
+        case Timed(times_us, median_us, q1_us, q3_us, verified, facts):
+            said = [f"verified {verified}"] if verified else []
+            said += [f"{fact} {value}" for fact, value in facts if not isinstance(value, float)]
+            ratio = None if base_us is None or not median_us else base_us / median_us
+            made |= {"us": median_us, "q1": q1_us, "q3": q3_us, "runs": list(times_us[:12]), "ratio": ratio,
+                     "facts": "; ".join(said)}  # fmt: skip
+        case None:
+            pass
+        case other:
+            made["message"] = other.message
+    return made
+
+
+def _winners(studies: Sequence[Study]) -> list[str]:
+    made = [_winner(study, name) for study, name in zip(studies, names_of(studies), strict=True)]
+    return ['<h2 id="winners">Sources of the winners</h2>', *made]
+
+
+def _winner(study: Study, name: str) -> str:
+    result = study.result
+    tuned = best_table.tuned_entry(result)
+    time = "" if tuned is None or tuned.times is None else f", {time_text(tuned.times.median_us)}"
+    lines = [
+        ("Directives", result.directives if result.directives else "(none)"),
+        ("What each directive earns", earnings(result)), ("Kernels", holdings(result)),
+        ("As fast", "\n\n".join(result.ties)),
+        ("Legality", result.proof), ("Versions", counts(result)),
+        ("Command", result.command),
+    ]  # fmt: skip
+    said = "".join(f'<h3>{h}</h3><pre class="wrap">{escape(text)}</pre>' for h, text in lines if text)
+    return f"<details><summary>{escape(name + time)}</summary>{said}{_sources(study)}</details>"
+
+
+def _sources(study: Study) -> str:
+    if study.sources is None:
+        return '<p class="faint">The sources are not in this database: a sweep of this looptune keeps them.</p>'
+    s = study.sources
+    texts = (("C as given", s.original), ("C transformed", s.transformed), ("Kernels as emitted", s.emitted))
+    parts = "".join(f'<div><h3>{heading}</h3><pre tabindex="0">{escape(text)}</pre></div>' for heading, text in texts)
+    return f'<div class="texts">{parts}</div>'

@@ -1,0 +1,156 @@
+"""A suite on one page: every kernel's default, hand-written and tuned time, and the geometric means of the ratios.
+
+speed-up over default = default time / time        the mean of ratios is geometric, as in the InPar 2012 paper
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from looptune.core.cache_file import replace_text
+from looptune.report.result_table import TIMELINE, counts, ratio_text, time_text, timeline
+from looptune.tune.results.result import Result
+
+HEADINGS = (
+    "kernel", "sizes", "default", "hand-written", "tuned", "speed-up by hand", "speed-up tuned", "tuned over hand",
+    "versions",
+)  # fmt: skip
+RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "tuned"))
+"""The columns of ratios: the time of the first over the time of the second."""
+USUAL = ("numba-cuda", "numba-cpu")
+"""The targets that "auto" may mean: reports name others."""
+COLUMNS = (
+    "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
+    "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
+)  # fmt: skip
+
+NOTE = """\
+Times are medians of paired rounds, transfers not included; every version was compared with the original loops. A
+speed-up is the default's time over the version's. The geometric means are over the kernels that have both times.
+"""
+
+
+def ratio(result: Result, base: str, other: str) -> float | None:
+    """How many times faster ``other`` is than ``base``; None where one was not measured."""
+    over, under = result.median_us(base), result.median_us(other)
+    return None if over is None or not under else over / under
+
+
+def mean(results: Sequence[Result], base: str, other: str) -> float | None:
+    """The geometric mean over the kernels where both were measured."""
+    found = [r for result in results if (r := ratio(result, base, other)) is not None]
+    return math.exp(sum(map(math.log, found)) / len(found)) if found else None
+
+
+def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A text for each of HEADINGS: one line a kernel, then the means."""
+    made = [_row(result) for result in results]
+    means = (mean(results, base, other) for base, other in RATIOS)
+    return [*made, ("geometric mean", "", "", "", "", *(_shown(m) for m in means), "")]
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    times = (_time(result, name) for name in ("default", "hand-written", "tuned"))
+    ratios = (ratio(result, base, other) for base, other in RATIOS)
+    tried = f"{result.versions.get('timed', 0)} of {result.versions.get('space', 0)}"
+    return (result.kernel, sizes(result), *times, *(_shown(r) for r in ratios), tried)
+
+
+def _time(result: Result, name: str) -> str:
+    time = result.median_us(name)
+    return "-" if time is None else f"{time_text(time)}{_word(result, name)}"
+
+
+def _word(result: Result, name: str) -> str:
+    """The mark of a version that rests on the user's word."""
+    entry = result.entry(name)
+    return " (asserted)" if entry is not None and entry.asserted else ""
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else ratio_text(value)
+
+
+def sizes(result: Result) -> str:
+    """One number where all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
+    different = set(result.sizes.values())
+    return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())
+
+
+def plain(results: Sequence[Result]) -> str:
+    """The summary as lines of text."""
+    table = [HEADINGS, *rows(results)]
+    widths = [max(len(r[c]) for r in table) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in table]
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join([title(results), "", lines[0], rule, *lines[1:-1], rule, lines[-1]])
+
+
+def time_spent(results: Sequence[Result], elapsed_s: float) -> str:
+    """One line for all kernels: seconds of the device add up, though their sweeps ran at once, and nothing was measured
+    in the rest; "" where it is not known."""
+    if not all(r.seconds for r in results):
+        return ""
+    spent = {name: math.fsum(r.seconds.get(name, 0.0) for r in results) for r in results for name in r.seconds}
+    busy = math.fsum(spent.get(name, 0.0) for name in TIMELINE if name != "waiting")
+    return timeline("time of all", spent | {"waiting": max(0.0, elapsed_s - busy)}, max(r.devices for r in results))
+
+
+def title(results: Sequence[Result]) -> str:
+    first = results[0]
+    return f"{len(results)} kernels, {first.dtype}, {first.facts.name} ({first.target})"
+
+
+def markdown(results: Sequence[Result], command: str, spent: str = "") -> str:
+    """The summary as a page, with the command that made it and what its time was ``spent`` on; each kernel's name leads
+    to its own."""
+    body = [
+        (f"[{row[0]}]({result.kernel}.md)", *row[1:]) for result, row in zip(results, rows(results)[:-1], strict=True)
+    ]
+    last = tuple(f"**{cell}**" if cell else "" for cell in rows(results)[-1])
+    table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, *body, last)]
+    table.insert(1, "|---|---|" + "---:|" * (len(HEADINGS) - 2))
+    won = [
+        f"| {r.kernel}{_word(r, 'tuned')} | {'<br>'.join(f'`{line}`' for line in r.directives.splitlines())} |"
+        for r in results
+    ]
+    best = ["| kernel | winning directives |", "|---|---|", *won] if any(r.directives for r in results) else []
+    device = results[0].facts
+    facts = f"Device: {device.name}, {device.arch}, {device.cores} cores, driver {device.driver}.  "
+    how = [f"{spent.capitalize()}.  "] if spent else []
+    return "\n".join([f"# {title(results)}", "", *table, "", *best, "", facts, *how, f"Command: `{command}`", "", NOTE])
+
+
+def write(results: Sequence[Result], reports: Path, command: str, spent: str = "") -> Path:
+    """``summary-<dtype>.md`` and ``.csv`` in the folder of the device, of an unusual target by its name; the path of
+    the page."""
+    folder = reports / results[0].facts.slug
+    folder.mkdir(parents=True, exist_ok=True)
+    usual = results[0].target in USUAL
+    page = folder / f"summary-{results[0].dtype}{'' if usual else f'-{results[0].target}'}.md"
+    replace_text(page, markdown(results, command, spent))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for result in results:
+        ratios = {
+            f"{other}_over_{base}".replace("-", ""): round(r, 4)
+            for base, other in RATIOS
+            if (r := ratio(result, base, other)) is not None
+        }
+        record = result.record()
+        named = " ".join(f"{n}={v}" for n, v in result.sizes.items())
+        given = {"sizes": named, "asserted": " ".join(record["asserted"])}
+        writer.writerow(record | ratios | given)
+    replace_text(page.with_suffix(".csv"), out.getvalue())
+    return page
+
+
+def failures(results: Sequence[Result]) -> list[str]:
+    """What went wrong in any sweep, by kernel: wrong results, crashes, time-outs, versions that were not built."""
+    bad = ("wrong", "crashed", "timed_out", "not_built", "over_limit")
+    return [f"{r.kernel}: {counts(r)}" for r in results if any(r.versions.get(b) for b in bad)]

@@ -1,0 +1,163 @@
+"""An NVIDIA GPU through the driver API: memory, events, graphs. No kernel is written here.
+
+One sample is: originals restored, the L2 flushed by a memset of twice its size (unless warm), event, run, event. The
+run is replayed from a CUDA graph and the host queues all of it behind the memset, so what a launch costs the host is
+in no time: 20 us through Numba, a quarter of GEMM's at 512.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from looptune.backends.cuda.driver import Graph, check
+from looptune.backends.numba_cuda.backend import numba_stream
+from looptune.core.errors import TargetError
+from looptune.runtime.device import Facts, Machine, Restore, Run
+
+
+class DeviceArray:
+    """Device memory with a shape: what kernels and other libraries take through the CUDA Array Interface."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, inside: DeviceArray | None = None, start: int = 0) -> None:
+        """New memory, or the part of another array that begins at its element ``start``."""
+        self.shape, self.dtype, self.owner = shape, np.dtype(dtype), inside
+        self.nbytes = math.prod(shape) * self.dtype.itemsize
+        if inside is None:
+            self.pointer = check(driver.cuMemAlloc(max(self.nbytes, 1)))
+        else:
+            self.pointer = int(inside.pointer) + start * self.dtype.itemsize
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def reshape(self, *shape: int) -> DeviceArray:
+        """The same memory with another shape of as many elements."""
+        assert math.prod(shape) == self.size, f"{self.shape} cannot be {shape}"
+        return DeviceArray(shape, self.dtype.name, self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (int(self.pointer), False),
+            "version": 3,
+            "strides": None,
+        }
+
+    def __del__(self) -> None:
+        if driver is not None and self.owner is None and hasattr(self, "pointer"):
+            driver.cuMemFree(self.pointer)
+
+
+class Gpu(Machine):
+    """GPU number ``index``; ``warm``: leave the L2 as the run before left it."""
+
+    asynchronous = True
+
+    def __init__(self, index: int = 0, warm: bool = False) -> None:
+        self.facts = facts(index)
+        self.device = check(driver.cuDeviceGet(index))
+        self.context = check(driver.cuDevicePrimaryCtxRetain(self.device))
+        check(driver.cuCtxSetCurrent(self.context))
+        self.stream = check(driver.cuStreamCreate(1))
+        self.events = tuple(check(driver.cuEventCreate(0)) for _ in range(2))
+        self.warm, self.cold = warm, not warm
+        self.flushed = DeviceArray((max(2 * self.facts.cache_bytes, 1),), "uint8")
+
+    def place(self, array: np.ndarray) -> DeviceArray:
+        whole = np.ascontiguousarray(array)
+        placed = DeviceArray(whole.shape, whole.dtype.name)
+        if whole.nbytes:
+            check(driver.cuMemcpyHtoD(placed.pointer, whole.ctypes.data, whole.nbytes))
+        return placed
+
+    def fetch(self, array: DeviceArray) -> np.ndarray:
+        check(driver.cuStreamSynchronize(self.stream))
+        out = np.empty(array.shape, array.dtype)
+        if out.nbytes:
+            check(driver.cuMemcpyDtoH(out.ctypes.data, array.pointer, out.nbytes))
+        return out
+
+    def copy(self, source: DeviceArray, target: DeviceArray) -> None:
+        if source.nbytes:
+            check(driver.cuMemcpyDtoDAsync(target.pointer, source.pointer, source.nbytes, self.stream))
+
+    def inside(self, array: DeviceArray, start: int, shape: tuple[int, ...]) -> DeviceArray:
+        return DeviceArray(shape, array.dtype.name, array, start)
+
+    def flat(self, array: DeviceArray) -> DeviceArray:
+        return array.reshape(array.size)
+
+    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+        return lambda stream: call(*args, stream=numba_stream(stream))
+
+    def once(self, run: Run) -> float:
+        return self._timed(lambda: run(self.stream), self._flush)
+
+    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
+        graph = Graph(self.stream, run, run)
+
+        def before() -> None:
+            for target, source in restore.values():
+                self.copy(source, target)
+            self._flush()
+
+        return lambda: self._timed(lambda: graph.launch(self.stream), before)
+
+    def _timed(self, action: Callable[[], None], before: Callable[[], None]) -> float:
+        first, last = self.events
+        before()
+        check(driver.cuEventRecord(first, self.stream))
+        action()
+        check(driver.cuEventRecord(last, self.stream))
+        check(driver.cuEventSynchronize(last))
+        return float(check(driver.cuEventElapsedTime(first, last))) * 1e3
+
+    def _flush(self) -> None:
+        """Other data in the L2; also some tens of microseconds of work for the launches to queue behind."""
+        if not self.warm:
+            check(driver.cuMemsetD8Async(self.flushed.pointer, 0, self.flushed.nbytes, self.stream))
+
+
+def available() -> str:
+    """ "" where a GPU can be used, else why not."""
+    try:
+        return "" if count() else "the driver finds no GPU"
+    except (RuntimeError, OSError) as error:
+        return f"no NVIDIA driver ({error})"
+
+
+def count() -> int:
+    """How many GPUs the driver has."""
+    check(driver.cuInit(0))
+    return int(check(driver.cuDeviceGetCount()))
+
+
+def facts(index: int) -> Facts:
+    """Of GPU number ``index``, without making a context on it. TargetError where there is none."""
+    if index >= count():
+        raise TargetError(f"no GPU number {index}: {count()} found")
+    device = check(driver.cuDeviceGet(index))
+    attribute = driver.CUdevice_attribute
+
+    def number(what: Any) -> int:
+        return int(check(driver.cuDeviceGetAttribute(what, device)))
+
+    major = number(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+    minor = number(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    return Facts(
+        name=check(driver.cuDeviceGetName(128, device)).split(b"\0")[0].decode(),
+        target="numba-cuda",
+        arch=f"sm_{major}{minor}",
+        cores=number(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        memory_bytes=int(check(driver.cuDeviceTotalMem(device))),
+        cache_bytes=number(attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+        driver=str(check(driver.cuDriverGetVersion())),
+    )

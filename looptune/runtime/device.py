@@ -1,0 +1,214 @@
+"""The device a sweep runs on: its facts, its memory, and how long one run takes on it.
+
+A ``Run`` is whatever is timed (a variant, the default, a hand-written kernel): called with a stream, it updates its
+arrays in place. ``Machine.sampler`` turns one into a function that gives microseconds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from looptune.runtime.cpu_name import cpu_name
+
+Run = Callable[[Any], None]
+Restore = Mapping[str, tuple[Any, Any]]
+"""For each array that is written: where it is, and a copy of its original contents."""
+
+
+DEVICES: Mapping[str, str] = MappingProxyType({
+    "numba-cuda": "numba-cuda", "cuda-c": "numba-cuda", "numba-cpu": "numba-cpu", "opencl": "opencl",
+})  # fmt: skip
+"""The device that each target runs on, by the target it is listed as: two compilers share a GPU."""
+
+
+def on_gpu(target: str) -> bool:
+    """It runs on a GPU through CUDA's driver; what a package brings does not."""
+    return DEVICES.get(target) == "numba-cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a device. ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture;
+    ``cores`` are SMs on a GPU.
+
+    ``cache_bytes``: the last-level cache, a GPU's L2 or all L3 of a CPU; 0 where it is not known.
+    """
+
+    name: str
+    target: str
+    arch: str
+    cores: int
+    memory_bytes: int
+    cache_bytes: int
+    driver: str
+
+    @property
+    def model(self) -> tuple[str, str, int]:
+        """Devices that are equal in this share their times."""
+        return self.name, self.arch, self.cores
+
+    @property
+    def slug(self) -> str:
+        """The name as a folder; see ``slug``."""
+        return slug(self.name)
+
+
+def slug(name: str) -> str:
+    """A device's name as a folder's.
+
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    kept = "".join(ch.lower() if ch.isalnum() else "-" for ch in name)
+    return "-".join(part for part in kept.split("-") if part)
+
+
+SHORT_US = 20_000.0
+"""A run below this warms the caches for a second one, which counts; a longer one hardly notices."""
+ASLEEP_S, AWAKE_S = 2e-3, 12e-3
+"""Threads that had nothing to do for the first are asleep; after the second each has a core of its own again."""
+LINE = 64
+"""Bytes of a cache line."""
+
+
+class Machine(ABC):
+    """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches.
+    ``asynchronous``: runs are queued, and timed by the device's own clock."""
+
+    facts: Facts
+    stream: Any = None
+    cold: bool = False
+    asynchronous: ClassVar[bool] = False
+
+    @abstractmethod
+    def place(self, array: np.ndarray) -> Any:
+        """A copy of ``array`` in the device's memory."""
+
+    @abstractmethod
+    def fetch(self, array: Any) -> np.ndarray:
+        """A copy in the host's memory, after all work queued has ended."""
+
+    @abstractmethod
+    def copy(self, source: Any, target: Any) -> None:
+        """Contents of one placed array into another of the same size."""
+
+    @abstractmethod
+    def inside(self, array: Any, start: int, shape: tuple[int, ...]) -> Any:
+        """The part of a one-dimensional placed array that begins at element ``start``, without a copy."""
+
+    @abstractmethod
+    def flat(self, array: Any) -> Any:
+        """A placed array as one of one dimension, without a copy."""
+
+    @abstractmethod
+    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+        """A hand-written kernel as a Run."""
+
+    @abstractmethod
+    def once(self, run: Run) -> float:
+        """Run and wait; microseconds, host time included."""
+
+    def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
+        """A function that runs once more and gives its microseconds; ``restore``: the arrays put back before it.
+
+        A short run is sampled right after one that does not count, or after several where the device was asleep.
+        """
+
+        def restored() -> float:
+            for target, source in restore.values():
+                self.copy(source, target)
+            return self.once(run)
+
+        def sample() -> float:
+            end = time.monotonic() + (AWAKE_S if self.asleep(run) else 0.0)
+            took_us = restored()
+            while took_us < SHORT_US and time.monotonic() < end:
+                took_us = restored()
+            return restored() if took_us < SHORT_US else took_us
+
+        return sample
+
+    def asleep(self, run: Run) -> bool:
+        """Whether one run is too little to wake what it runs on."""
+        return False
+
+
+class Cpu(Machine):
+    """The host's cores. Where the system wakes two threads on one core it moves one milliseconds later: until then a
+    kernel of 40 us takes 4 ms."""
+
+    def __init__(self) -> None:
+        self._ended = -math.inf
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        cores = len(os.sched_getaffinity(0))
+        self.facts = Facts(
+            cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
+        )
+
+    def place(self, array: np.ndarray) -> np.ndarray:
+        """From the beginning of a cache line on: NumPy's large arrays begin 16 bytes after one, and every second vector
+        of 32 bytes would be a part of two lines."""
+        memory = np.empty(array.nbytes + LINE, np.uint8)
+        first = -memory.ctypes.data % LINE
+        placed = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        np.copyto(placed, array)
+        return placed
+
+    def fetch(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, copy=True)
+
+    def copy(self, source: np.ndarray, target: np.ndarray) -> None:
+        np.copyto(target, source)
+
+    def inside(self, array: np.ndarray, start: int, shape: tuple[int, ...]) -> np.ndarray:
+        return array[start : start + math.prod(shape)].reshape(shape)
+
+    def flat(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)
+
+    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+        return _Foreign(call, args)
+
+    def once(self, run: Run) -> float:
+        start = time.perf_counter_ns()
+        run(None)
+        took_us = (time.perf_counter_ns() - start) / 1e3
+        self._ended = time.monotonic()
+        return took_us
+
+    def asleep(self, run: Run) -> bool:
+        """A foreign one may have threads of its own, asleep while others ran."""
+        return isinstance(run, _Foreign) or time.monotonic() - self._ended > ASLEEP_S
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    call: Callable[..., None]
+    args: Sequence[Any]
+
+    def __call__(self, stream: Any) -> None:
+        self.call(*self.args)
+
+
+def _cpu_cache_bytes() -> int:
+    """The largest caches of the system, each counted once however many cores share it."""
+    found: dict[tuple[int, str], int] = {}
+    for cache in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cache/index[0-9]*"):
+        try:
+            level, shared = int((cache / "level").read_text()), (cache / "shared_cpu_list").read_text().strip()
+            found[level, shared] = 1024 * int((cache / "size").read_text().strip().removesuffix("K"))
+        except (OSError, ValueError):
+            continue
+    last = max((level for level, _ in found), default=0)
+    return sum(size for (level, _), size in found.items() if level == last)

@@ -1,0 +1,111 @@
+"""Results compared where they are: what comes back from a device is a count for each lane, not the arrays.
+
+    bad[b] = how many x of lane b have not |got[x] - want[x]| <= allowed[x]          equal, where they are integers
+
+A NaN is never within anything, so that whatever is not finite is bad here and for the judge to look at. The kernel is a
+codelet as any other; a lane has every so many elements on a GPU, and as many in a row on a CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from looptune.backends.base import Backend, Program
+from looptune.frontend import load
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime.device import Machine
+from looptune.runtime.host_program import C_TYPES
+from looptune.runtime.verification import Judge
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+
+LANES = 65536
+"""Of a GPU: enough to fill one."""
+MOST = 2**31 - LANES - 1
+"""Elements that an int counts."""
+_TEXT = """
+void off(int n, int lanes, int rows, TYPE got[n], TYPE want[n], TYPE allowed[n], int bad[lanes]) {
+  #pragma looptune parallel
+  for (int b = 0; b < lanes; b++) {
+    int count = 0;
+    #pragma looptune noParallel
+    for (int j = 0; j < rows; j++)
+      if (AT < n) if (BAD) count = count + 1;
+    bad[b] = count;
+  }
+}
+"""
+
+
+def planned(dtype: str, gpu: bool) -> Plan:
+    """The kernel for arrays of one type, of any length."""
+    distance = {"float32": "fabsf(got[AT] - want[AT])", "float64": "fabs(got[AT] - want[AT])"}.get(dtype)
+    bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
+    text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
+    codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet
+    return plan(schedule(Analysis(codelet)).codelet, "")
+
+
+@dataclass(slots=True)
+class Comparison:
+    """``judge`` with its expected values and tolerances on the device; it sees arrays of which a lane has a bad one."""
+
+    machine: Machine
+    backend: Backend
+    judge: Judge
+    _programs: dict[str, Program] = field(init=False, default_factory=dict)
+    _placed: dict[str, dict[str, Any]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Built, and tolerances worked out, before any version is waited for."""
+        for dtype in sorted({want.dtype.name for want in self.judge.expected.values()} & C_TYPES.keys()):
+            self._programs[dtype] = self.backend.load(self.backend.build(planned(dtype, self._gpu)))
+        for name, want in self.judge.expected.items():
+            if want.size and self._counts(want):
+                self._held(name, want)
+
+    def wrong(self, arrays: Mapping[str, Any]) -> str | None:
+        """As ``judge.wrong``, of arrays that are on the device."""
+        if all(self._passes(name, arrays[name]) for name in self.judge.expected):
+            return None
+        found = self.judge.wrong({name: self.machine.fetch(arrays[name]) for name in self.judge.expected})
+        if found is None:
+            # The judge may allow more since it looked closer.
+            self._placed.clear()
+        return found
+
+    def _passes(self, name: str, array: Any) -> bool:
+        want = self.judge.expected[name]
+        if not self._counts(want):
+            return False
+        if not want.size:
+            return True
+        held = self._held(name, want)
+        lanes = self._lanes(want)
+        sizes = {"n": want.size, "lanes": lanes, "rows": -(-want.size // lanes)}
+        self._programs[want.dtype.name].run({**held, "got": self.machine.flat(array)}, sizes, self.machine.stream)
+        return not self.machine.fetch(held["bad"]).any()
+
+    def _counts(self, want: np.ndarray) -> bool:
+        return want.dtype.name in self._programs and want.size <= MOST
+
+    def _held(self, name: str, want: np.ndarray) -> dict[str, Any]:
+        """What the kernel needs besides the result."""
+        if name not in self._placed:
+            placed = {"want": self.machine.place(want.reshape(-1))}
+            exact = want.dtype.kind != "f"
+            placed["allowed"] = placed["want"] if exact else self.machine.place(self.judge.allowed(name).reshape(-1))
+            self._placed[name] = placed | {"bad": self.machine.place(np.zeros(self._lanes(want), np.int32))}
+        return self._placed[name]
+
+    def _lanes(self, want: np.ndarray) -> int:
+        return min(want.size, LANES if self._gpu else 4 * self.machine.facts.cores)
+
+    @property
+    def _gpu(self) -> bool:
+        return self.machine.facts.target == "numba-cuda"

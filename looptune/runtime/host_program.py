@@ -1,0 +1,401 @@
+"""The program around a codelet, run by gcc up to the codelet's first call: what it is called with.
+
+    a copy of the sources, a hook at the start of each body ─▶ gcc ─▶ run ─▶ Recorded
+
+    hook ── which codelet, its scalars ──▶  ── bytes of each array ──▶ hook ── the arrays ──▶  ── go on, or end ──▶ hook
+
+The sizes of arrays follow from the scalars at hand, so they are asked for while the program waits. The copy mirrors the
+folders of the sources: relative includes hold, and a name given with -D keeps its value as it does in looptune.
+
+Where gcc has AddressSanitizer the program runs with it, which knows where each block of memory ends: on the heap, on
+the stack and at file scope. Where it has not, or the program does not run so, that remains unknown.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from looptune.core import cache_folder
+from looptune.core.errors import UsageError
+from looptune.frontend import Part, Unit
+from looptune.ir.c_printer import C_TYPES
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Array, Assign, Scalar
+from looptune.ir.rewrite import walk
+from looptune.runtime.pipe import Ended, Late, Link
+from looptune.runtime.problem_sizes import problem, shapes
+
+Number = int | float
+
+OUTSIDE = 86
+"""The exit status of a program that accessed memory outside of its arrays."""
+STACK_KIB = 8 << 20
+COMPILE_S = 300.0
+"""Nothing that looptune can read takes gcc this long."""
+
+_HOOK = """
+#include <errno.h>
+#include <unistd.h>
+
+extern void *__asan_region_is_poisoned(void *, size_t) __attribute__((weak));
+
+/* How many of so many bytes belong to the block; all of them where that is not known. */
+static unsigned long long room(const void *at, unsigned long long bytes)
+{
+  const char *end = __asan_region_is_poisoned && bytes ? __asan_region_is_poisoned((void *)at, bytes) : 0;
+  return end ? (unsigned long long)(end - (const char *)at) : bytes;
+}
+
+/* What the bounds of guarded accesses reach may end before they do: nothing is read there, and zeros are sent. A write
+   of which a part is not there may send nothing at all. */
+static void put(const char *next, unsigned long long bytes, unsigned long long held)
+{
+  static const char zeros[4096];
+  unsigned long long most = held;
+  while (bytes) {
+    if (most > held) most = held;
+    ssize_t sent = most ? write(TO_LOOPTUNE, next, most)
+                        : write(TO_LOOPTUNE, zeros, bytes < sizeof zeros ? bytes : sizeof zeros);
+    if (sent >= 0) { bytes -= sent; if (most) { next += sent; held -= sent; } }
+    else if (errno == EFAULT && most) most /= 2;
+    else if (errno != EINTR) _exit(1);
+  }
+}
+
+static void get(void *at, unsigned long long bytes)
+{
+  char *next = at;
+  while (bytes) {
+    ssize_t got = read(FROM_LOOPTUNE, next, bytes);
+    if (got > 0) { next += got; bytes -= got; }
+    else if (got == 0 || errno != EINTR) _exit(1);
+  }
+}
+
+void looptune_hook(int which, int scalars, const unsigned long long *bytes, int arrays, const void *const *at)
+{
+  static int calls[] = {CALLS};
+  unsigned long long extent[arrays + 1];
+  char more;
+  if (!calls[which]) return;
+  calls[which]--;
+  put((const char *)&which, sizeof which, sizeof which);
+  for (int k = 0; k < scalars; k++) put(at[k], bytes[k], bytes[k]);
+  get(extent, arrays * sizeof *extent);
+  for (int k = 0; k < arrays; k++) {
+    unsigned long long place[2] = {(unsigned long long)(size_t)at[scalars + k], room(at[scalars + k], extent[k])};
+    put((const char *)place, sizeof place, sizeof place);
+    put(at[scalars + k], extent[k], place[1]);
+  }
+  get(&more, 1);
+  if (!more) _exit(0);
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where an array of the program's begins, and how many bytes of what the loops may reach belong to it; all of them
+    where that is not known."""
+
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a codelet is called with: its scalars and arrays by parameter name, and where these are in the program."""
+
+    scalars: Mapping[str, Number]
+    arrays: Mapping[str, np.ndarray]
+    places: Mapping[str, Held] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hook:
+    """A function of the codelet's: ``parts[c]`` is what its call number c is, and the function's own names of all that
+    any of them takes from it, with their types."""
+
+    path: str
+    at: int
+    parts: tuple[int, ...]
+    scalars: Mapping[str, str]
+    arrays: tuple[str, ...]
+    held: Mapping[str, str]
+
+
+class _Outside(UsageError):
+    """The program is wrong before the call: nothing that it would pass counts."""
+
+
+Sizes = Callable[[Mapping[str, Number]], Mapping[str, tuple[int, ...]]]
+"""The shapes of the arrays that are wanted, from the scalars known so far."""
+
+
+def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> Recorded:
+    """What the program calls ``unit``, read in the program's own types, with.
+
+    Of a group, every parameter is what the first codelet that has it is called with. ``limit_s``: how long the program
+    may go on without a call. UsageError where gcc is missing or refuses the program, and where the program crashes,
+    hangs or ends before every codelet was called.
+    """
+    if shutil.which("gcc") is None:
+        raise UsageError("--run-main compiles the program with gcc, which is not installed")
+    codelet = unit.codelet
+    if len(unit.parts) == 1:
+        return _run(unit, include_dirs, limit_s, lambda scalars: shapes(codelet, problem(codelet, scalars)))
+    # an array may be as large as the largest of several codelets needs it: every scalar has to be known first
+    scalars = {p.name: unit.values.get(p.name, 0) for p in codelet.params if isinstance(p, Scalar)}
+    scalars |= _run(unit, include_dirs, limit_s, lambda _: {}).scalars
+    extents = shapes(codelet, problem(codelet, scalars))
+    found = _run(unit, include_dirs, limit_s, lambda _: extents)
+    unused = {p.name: np.zeros(extents[p.name], p.dtype) for p in codelet.params if isinstance(p, Array)}
+    return Recorded(scalars, {**unused, **found.arrays}, found.places)
+
+
+def _run(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes) -> Recorded:
+    try:
+        return _once(unit, include_dirs, limit_s, sizes, sanitized=True)
+    except _Outside:
+        raise
+    except UsageError:
+        return _once(unit, include_dirs, limit_s, sizes, sanitized=False)
+
+
+def _once(unit: Unit, include_dirs: Sequence[Path], limit_s: float, sizes: Sizes, *, sanitized: bool) -> Recorded:
+    taken = _taken(unit)
+    hooks = _hooks(unit, taken)
+    with TemporaryDirectory(prefix=cache_folder.mark()) as folder, Link(limit_s) as link:
+        program = _built(unit, hooks, include_dirs, Path(folder), link, sanitized=sanitized)
+        link.start(["sh", "-c", _start(Path(folder), sanitized=sanitized), str(program)])
+        try:
+            return _conversation(unit, hooks, taken, link, sizes)
+        except UsageError:
+            if sanitized and link.status() == OUTSIDE:
+                raise _Outside(_reported(unit, Path(folder))) from None
+            raise
+
+
+def _start(folder: Path, *, sanitized: bool) -> str:
+    """Programs with large arrays on the stack are common, and need more than the usual 8 MiB; a stack without a limit
+    is where the sanitizer keeps its own."""
+    if not sanitized:
+        return 'ulimit -s unlimited 2>/dev/null; exec "$0"'
+    options = ":".join(
+        (f"exitcode={OUTSIDE}", f"log_path={folder / 'report'}", "detect_leaks=0", "max_malloc_fill_size=0",
+         "handle_segv=0", "handle_sigbus=0", "handle_sigfpe=0", "allocator_may_return_null=1")
+    )  # fmt: skip
+    stack = f"ulimit -s {STACK_KIB} 2>/dev/null || ulimit -s $(ulimit -H -s) 2>/dev/null"
+    return f'{stack}; ASAN_OPTIONS={options} exec "$0"'
+
+
+def _reported(unit: Unit, folder: Path) -> str:
+    """What the sanitizer says of the program: the kind of access, and where."""
+    said = "\n".join(path.read_text(errors="replace") for path in sorted(folder.glob("report*")))
+    kind = re.search(r"AddressSanitizer: ([\w-]+)", said)
+    named = {Path(path).resolve(): path for path in unit.sources}
+    places = [(Path(m[1]), m[2]) for m in re.finditer(r"#\d+ .* in \S+ (\S+?):(\d+)", said)]
+    own = next((f"{named[path.resolve()]}:{line}" for path, line in places if path.resolve() in named), _main(unit))
+    missing = " and ".join(part.function for part in unit.parts)
+    return (f"{own}: the program accesses memory outside of its arrays before it has called {missing} "
+            f"({kind[1] if kind else 'AddressSanitizer'})")  # fmt: skip
+
+
+def _taken(unit: Unit) -> list[dict[str, str]]:
+    """For each part the parameters that no earlier one has, by the function's own name."""
+    found: list[dict[str, str]] = []
+    left = {p.name for p in unit.codelet.params}
+    for part in unit.parts:
+        here = left if len(unit.parts) == 1 else left & _names(unit, part)
+        found.append({part.names.get(name, name): name for name in sorted(here)})
+        left = left - here
+    return found
+
+
+def _names(unit: Unit, part: Part) -> set[str]:
+    """What a part's statements name, and what the extents of its arrays are made of."""
+    own = [s for s in unit.codelet.body if any(isinstance(n, Assign) and n.name in part.statements for n in walk(s))]
+    used = names_in(tuple(own))
+    extents = [p.shape for p in unit.codelet.params if isinstance(p, Array) and p.name in used]
+    return used | names_in(tuple(e for shape in extents for e in shape if e is not None))
+
+
+def _hooks(unit: Unit, taken: Sequence[Mapping[str, str]]) -> tuple[_Hook, ...]:
+    places = dict.fromkeys((part.path, part.body[0]) for part in unit.parts)
+    types = {p.name: p for p in unit.codelet.params}
+    found = []
+    for path, at in places:
+        parts = tuple(k for k, part in enumerate(unit.parts) if (part.path, part.body[0]) == (path, at))
+        params = {own: types[name] for k in parts for own, name in taken[k].items()}
+        scalars = {own: p.dtype for own, p in params.items() if isinstance(p, Scalar)}
+        held = {array: variable for k in parts for array, variable in unit.parts[k].held.items()}
+        found.append(_Hook(path, at, parts, scalars, tuple(own for own in params if own not in scalars), held))
+    return tuple(found)
+
+
+def _conversation(
+    unit: Unit, hooks: Sequence[_Hook], taken: Sequence[Mapping[str, str]], link: Link, sizes: Sizes
+) -> Recorded:
+    scalars: dict[str, Number] = {}
+    arrays: dict[str, np.ndarray] = {}
+    places: dict[str, Held] = {}
+    waiting = [list(hook.parts) for hook in hooks]
+    types = {p.name: p.dtype for p in unit.codelet.params}
+    try:
+        while any(waiting):
+            which = int(np.frombuffer(link.read(4), np.int32)[0])
+            hook, mine = hooks[which], taken[waiting[which].pop(0)]
+            said = {own: _number(link, dtype) for own, dtype in hook.scalars.items()}
+            scalars |= {mine[own]: number for own, number in said.items() if own in mine}
+            wanted = sizes(scalars)
+            held = {own: np.empty(wanted[mine[own]], types[mine[own]])
+                    for own in hook.arrays if mine.get(own) in wanted}  # fmt: skip
+            link.write(np.array([held[n].nbytes if n in held else 0 for n in hook.arrays], np.uint64).tobytes())
+            for own in hook.arrays:
+                address, room = np.frombuffer(link.read(16), np.uint64)
+                if own in held:
+                    link.read_into(held[own])
+                    arrays[mine[own]], places[mine[own]] = held[own], Held(int(address), int(room))
+            link.write(bytes([any(waiting)]))
+    except (Ended, Late) as stop:
+        missing = " and ".join(unit.parts[k].function for k in sorted(k for left in waiting for k in left))
+        raise UsageError(f"{_main(unit)}: the program {_how(stop, link)} before it called {missing}") from None
+    return Recorded(scalars, arrays, places)
+
+
+def _number(link: Link, name: str) -> Number:
+    dtype = np.dtype(name)
+    number: Number = np.frombuffer(link.read(dtype.itemsize), dtype)[0].item()
+    return number
+
+
+def _how(stop: Ended | Late, link: Link) -> str:
+    match stop, link.status():
+        case Late(), _:
+            return f"ran for {link.limit_s:g} s"
+        case _, int(code) if code < 0:
+            return f"crashed ({signal.Signals(-code).name})"
+        case _, int(code) if code > 0:
+            return f"ended with exit status {code}"
+        case _:
+            return "ended"
+
+
+def _main(unit: Unit) -> str:
+    return next(iter(unit.sources))
+
+
+# The copy of the sources, and its compilation.
+
+
+def _built(
+    unit: Unit, hooks: Sequence[_Hook], include_dirs: Sequence[Path], folder: Path, link: Link, *, sanitized: bool
+) -> Path:
+    """The program with its hooks; UsageError with gcc's first complaint, or with what is undefined."""
+    macros = {name: value for name, value in unit.defines.items() if name not in unit.given}
+    copies = {path: _copied(path, text, hooks, macros, folder) for path, text in unit.sources.items()}
+    sanitizer = ["-fsanitize=address"] if sanitized else []
+    flags = ["-O1", "-g1", "-w", "-std=gnu17", *sanitizer, *(f"-D{name}={value}" for name, value in macros.items())]
+    for directory in include_dirs:
+        mirrored = _mirrored(directory, folder)
+        mirrored.mkdir(parents=True, exist_ok=True)
+        flags += ["-I", str(mirrored), "-I", str(directory.resolve())]
+    for directory in dict.fromkeys(Path(path).resolve().parent for path in unit.sources):
+        flags += ["-iquote", str(directory)]
+    hook, program = folder / "hook.c", folder / "program"
+    hook.write_text(_HOOK)
+    ends = [f"-DTO_LOOPTUNE={link.theirs[1]}", f"-DFROM_LOOPTUNE={link.theirs[0]}"]
+    ends.append(f"-DCALLS={','.join(str(len(hook.parts)) for hook in hooks)}")
+    objects = [_object(hook, ends, folder, 0), _object(copies[_main(unit)], flags, folder, 1)]
+    complaint = _gcc([*sanitizer, *objects, "-lm", "-o", str(program)])
+    beside = _beside(unit.sources)
+    if complaint is not None and beside:
+        objects += [_object(path, flags, folder, k) for k, path in enumerate(beside, 2)]
+        complaint = _gcc([*sanitizer, *objects, "-lm", "-o", str(program)])
+    if complaint is not None:
+        raise UsageError(_unlinked(_main(unit), complaint, beside))
+    return program
+
+
+def _object(source: Path, flags: Sequence[str], folder: Path, number: int) -> str:
+    made = str(folder / f"{number}.o")
+    complaint = _gcc([*flags, "-c", str(source), "-o", made])
+    if complaint is not None:
+        errors = [line for line in complaint.splitlines() if " error: " in line]
+        raise UsageError(f"gcc refuses the program: {(errors + complaint.splitlines())[0]}")
+    return made
+
+
+def _gcc(arguments: Sequence[str]) -> str | None:
+    """None where gcc succeeds, else what it says."""
+    try:
+        # its messages are read, so they have to be in English
+        done = subprocess.run(["env", "LC_ALL=C", "gcc", *arguments], capture_output=True, timeout=COMPILE_S)
+    except subprocess.TimeoutExpired:
+        return f"gcc took more than {COMPILE_S:g} s"
+    said = done.stderr.decode(errors="replace").strip()
+    return None if done.returncode == 0 else said if said else f"gcc ended with {done.returncode}"
+
+
+def _beside(sources: Mapping[str, str]) -> list[Path]:
+    """The .c files beside the headers that were read: ``utilities/polybench.c``."""
+    own = {Path(path).resolve() for path in sources}
+    found = dict.fromkeys(path.with_suffix(".c") for path in sorted(own) if path.suffix == ".h")
+    return [path for path in found if path not in own and path.is_file()]
+
+
+def _unlinked(main: str, complaint: str, beside: Sequence[Path]) -> str:
+    undefined = list(dict.fromkeys(re.findall(r"undefined reference to [`'](\w+)'", complaint)))
+    if "main" in undefined:
+        return f"{main} has no main function, which is what --run-main runs: give the inputs with --data"
+    if not undefined:
+        return f"gcc cannot link the program: {complaint.splitlines()[-1]}"
+    searched = "".join(f", {path.name}" for path in beside)
+    return (
+        f"the program does not define {', '.join(undefined)}: "
+        f"neither {Path(main).name}{searched} nor a .c file beside a header it includes has it"
+    )
+
+
+def _copied(path: str, text: str, hooks: Sequence[_Hook], macros: Mapping[str, str], folder: Path) -> Path:
+    own = [(hook.at, k, hook) for k, hook in enumerate(hooks) if hook.path == path]
+    for at, k, hook in sorted(own, reverse=True):
+        inside = at + (text[at] == "{")
+        text = text[:inside] + _call(k, hook) + text[inside:]
+    for name in macros:
+        text = re.sub(
+            rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{name}\b(?!\()(?:\\\n|[^\n])*",
+            lambda m: "\n" * m[0].count("\n"), text, flags=re.MULTILINE,
+        )  # fmt: skip
+    made = _mirrored(Path(path), folder)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    shown = path.replace("\\", "\\\\").replace('"', '\\"')
+    made.write_text(f'#line 1 "{shown}"\n{text}')
+    return made
+
+
+def _mirrored(path: Path, folder: Path) -> Path:
+    real = path.resolve()
+    return folder / "files" / real.relative_to(real.anchor)
+
+
+def _call(number: int, hook: _Hook) -> str:
+    """One line of C: a block that hands the addresses of the parameters to ``looptune_hook``."""
+    sizes = "".join(f"{np.dtype(dtype).itemsize}," for dtype in hook.scalars.values())
+    # a copy, because a parameter may be a register variable
+    addresses = "".join(f"&({C_TYPES[dtype]}){{{own}}}," for own, dtype in hook.scalars.items())
+    addresses += "".join(f"&{hook.held[own]}," if own in hook.held else f"{own}," for own in hook.arrays)
+    return (
+        "{extern void looptune_hook(int,int,const unsigned long long*,int,const void*const*);"
+        f"looptune_hook({number},{len(hook.scalars)},(const unsigned long long[]){{{sizes}0}},"
+        f"{len(hook.arrays)},(const void*const[]){{{addresses}0}});}}"
+    )

@@ -1,0 +1,163 @@
+"""The files that ``--data`` names.
+
+    FILE.npz         arrays and scalars by parameter name, of the parameters' types
+    NAME=FILE.npy    one array, of the parameter's type
+    NAME=PICTURE     one array: grey levels, row by row from the top, as whatever type the parameter has
+
+What a file is, its first bytes say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune.core.errors import UsageError
+from looptune.ir.nodes import Array, Bin, Codelet, Const, Expr, Scalar, Var
+from looptune.ir.simplify import is_integer, wrap
+from looptune.runtime import images, numpy_files
+
+Number = int | float
+USED = 0.75
+"""Of a picture, the least that the loops have to reach: less means that their sizes are not the picture's."""
+NUMPY, ZIP = b"\x93NUMPY", b"PK"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one file gives one parameter: numbers, or the grey levels of a picture, which are converted to any type."""
+
+    path: Path
+    content: np.ndarray
+    levels: bool = False
+
+    def number(self, p: Scalar) -> Number:
+        """The value of a scalar; UsageError where it is none of its type."""
+        if self.content.size != 1:
+            what = "is a picture" if self.levels else f"holds an array of {list(self.content.shape)} for it"
+            raise UsageError(f"{p.name} is a number, but {self.path} {what}")
+        number = self.content.item()
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise UsageError(f"{p.name} is a number, but {self.path} holds {self.content.dtype} for it")
+        if not is_integer(p.dtype):
+            return float(number)
+        if not math.isfinite(number) or wrap(int(number), p.dtype) != number:
+            raise UsageError(f"{p.name} is an {p.dtype}, but {self.path} holds {number} for it")
+        return int(number)
+
+    def sizes(self, p: Array) -> Iterator[tuple[str, int]]:
+        """The parameters that are extents of ``p``, which is to hold this, or differ from one by a constant."""
+        content = self._shaped(p)
+        if content.ndim == len(p.shape):
+            yield from (found for e, n in zip(p.shape, content.shape, strict=True) if (found := _solved(e, n)))
+
+    def fill(self, p: Array, reached: tuple[int, ...]) -> np.ndarray:
+        """The content as ``p``; ``reached`` is its shape, or for an open extent the least it must have."""
+        shaped = self._shaped(p)
+        open_ = p.shape[0] is None
+        fits = shaped.ndim == len(reached) and shaped.shape[1:] == reached[1:]
+        if not fits or (shaped.shape[0] < reached[0] if open_ else shaped.shape[0] != reached[0]):
+            want = f"at least {list(reached)}" if open_ else f"{list(reached)}"
+            raise UsageError(
+                f"{p.name} must have the shape {want}, but has {list(self.content.shape)} in {self.path}", p.span
+            )
+        if self.levels and open_ and reached[0] < USED * shaped.shape[0]:
+            size = f"{self.path} has {self.content.size} pixels for {p.name}"
+            raise UsageError(f"{size}, the loops reach {math.prod(reached)}: say its sizes with -D", p.span)
+        return self._leveled(shaped, p) if self.levels else self._native(shaped, p)
+
+    def _shaped(self, p: Array) -> np.ndarray:
+        return self.content.reshape(-1) if len(p.shape) == 1 else self.content
+
+    def _native(self, shaped: np.ndarray, p: Array) -> np.ndarray:
+        native = shaped.dtype.newbyteorder("=")
+        if p.dtype == "bool" and native == np.uint8:
+            return np.ascontiguousarray(shaped != 0)
+        if native != np.dtype(p.dtype):
+            raise UsageError(f"{p.name} is {p.dtype}, but {shaped.dtype} in {self.path}")
+        return np.ascontiguousarray(shaped, native)
+
+    def _leveled(self, shaped: np.ndarray, p: Array) -> np.ndarray:
+        if not is_integer(p.dtype):
+            return np.ascontiguousarray(shaped, p.dtype)
+        whole = np.rint(shaped).astype(np.int64)
+        if wrap(int(whole.max()), p.dtype) != whole.max():
+            raise UsageError(f"{p.name} is {p.dtype}, but {self.path} has grey levels up to {whole.max()}")
+        return whole.astype(p.dtype)
+
+
+def read(texts: Sequence[str], codelet: Codelet) -> dict[str, Given]:
+    """What the files of ``--data`` give, by parameter name; UsageError where one cannot be read or has no place."""
+    names = [p.name for p in codelet.params]
+    held: dict[str, Given] = {}
+    for text in texts:
+        found = _read(text)
+        unknown = sorted(found.keys() - set(names))
+        if unknown:
+            whose = "--data " + text if text.startswith(f"{unknown[0]}=") else f"{text} holds {', '.join(unknown)}"
+            raise UsageError(f"{whose}: the parameters of {codelet.name} are {', '.join(names)}")
+        for name in sorted(found.keys() & held.keys()):
+            raise UsageError(f"{name} is in {held[name].path} and in {found[name].path}: give it once")
+        held |= found
+    return held
+
+
+def _read(text: str) -> Mapping[str, Given]:
+    """``FILE`` or ``NAME=FILE``; a file whose own name begins like that is ``./NAME=FILE``."""
+    name, equals, rest = text.partition("=")
+    if not (equals and name.isidentifier()):
+        return _named(Path(text))
+    path = Path(rest)
+    start = _start(path)
+    if images.is_picture(start):
+        return {name: Given(path, images.read(path), levels=True)}
+    if start.startswith(ZIP):
+        raise UsageError(f"--data {text}: a .npz file has its names inside: --data {path}")
+    if not start.startswith(NUMPY):
+        raise UsageError(f"{path} is no {images.KINDS} picture and no .npy file")
+    return {name: Given(path, _numpy(path, ".npy"))}
+
+
+def _named(path: Path) -> dict[str, Given]:
+    start = _start(path)
+    if images.is_picture(start) or start.startswith(NUMPY):
+        what = "one array without a name" if start.startswith(NUMPY) else "a picture"
+        raise UsageError(f"{path} holds {what}: say whose it is, --data NAME={path}")
+    return {name: Given(path, content) for name, content in _numpy(path, ".npz").items()}
+
+
+def _start(path: Path) -> bytes:
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UsageError(f"{path} is no regular file: inputs are read more than once")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(8)
+    except FileNotFoundError:
+        raise UsageError(f"no such file: {path}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _numpy(path: Path, kind: str) -> Any:
+    """The array of a .npy file, or the arrays of a .npz file by name."""
+    try:
+        return numpy_files.read(path)
+    except numpy_files.Damaged as error:
+        raise UsageError(f"{path} is no {kind} file of numbers: {error}") from error
+
+
+def _solved(extent: Expr | None, size: int) -> tuple[str, int] | None:
+    """The parameter that an extent is, but for a constant, and its value where the extent is ``size``."""
+    match extent:
+        case Var(name):
+            return name, size
+        case Bin("+", Var(name), Const(more)) | Bin("+", Const(more), Var(name)):
+            return name, size - int(more)
+        case Bin("-", Var(name), Const(less)):
+            return name, size + int(less)
+    return None

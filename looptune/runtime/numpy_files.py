@@ -1,0 +1,54 @@
+"""NumPy files of arrays, which may be cut short, changed or somebody else's: read whole, or refused in one way."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from looptune.core.cache_file import replace_by
+
+_RAISED = (
+    OSError, ValueError, TypeError, KeyError, EOFError, IndexError, AttributeError, SyntaxError, RecursionError,
+    MemoryError, OverflowError, NotImplementedError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error,
+    tokenize.TokenError,
+)  # fmt: skip
+"""What NumPy, zipfile and zlib are known to raise of a damaged file."""
+
+
+class Damaged(Exception):
+    """The file holds no arrays that can be read; the message says why."""
+
+
+def read(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of a .npy file, or the arrays of a .npz file by name; Damaged where there are none."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise Damaged("it is no regular file")
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            return {name: _array(name, found[name]) for name in found.files}
+    except _RAISED as error:
+        said = " ".join(str(error).split())
+        raise Damaged(said[:200] if said else type(error).__name__) from error
+
+
+def _array(name: str, found: Any) -> np.ndarray:
+    if not isinstance(found, np.ndarray):
+        raise Damaged(f"its part {name!a} is no array")
+    return found
+
+
+def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """A .npz file that others see whole or not at all; OSError where it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_by(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]

@@ -1,0 +1,234 @@
+"""The peaks of a device, measured: codelets like the user's, built, loaded and timed like them.
+
+    copy   y[i] = x[i]                              bytes read and written
+    read   the sums of lines of a matrix            bytes read
+    fma    a = a * p + q, independent chains        two operations each
+
+Each takes the best of several runs. A CPU's chains are vectors, see ``backends.cpu_peak``. What was found is kept in a
+file by device, driver and toolchain, because every sweep asks for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from looptune.backends.base import Backend
+from looptune.backends.numba_cpu.fma_peak import fma_chains
+from looptune.core.version import toolchain
+from looptune.frontend import load
+from looptune.ir.nodes import Array
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime.device import Facts, Machine, Run
+from looptune.runtime.roofline import FloatType, Peaks, Rate
+from looptune.runtime.verification import extents
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+
+RUNS, FEWEST, LIMIT_S, PATIENCE_S = 500, 3, 0.25, 0.75
+"""So many runs of each, or as many as fit into the limit: on a busy machine most are disturbed, and few are not."""
+BEYOND, LEAST_BYTES, LARGE_BYTES = 4, 32 * 2**20, 256 * 2**20
+"""An array that is copied or read is so many times as large as the last-level cache, between these bounds."""
+SHARE = 8
+"""An array takes at most this part of the device's memory."""
+FLOATS: tuple[FloatType, FloatType] = ("float32", "float64")
+CHAINS, PASSES = 8, 4096
+"""Of a GPU's thread; eight hide the latency of four cycles even of one warp on each scheduler."""
+PASSES_AT_ONCE = 16
+"""So that a loop's own operations are few beside 128 multiply-adds."""
+CPU_PASSES = 100_000
+DISTURBED = 0.3
+"""With half of the runs so far below the best something else was running."""
+THREADS, WAVES = 2048, 4
+"""A GPU's multiprocessor holds so many threads, and runs so many times as many."""
+
+COPY = """
+void copy(int n, double x[n], double y[n]) {
+  #pragma looptune parallel
+  #pragma looptune unroll 4, split
+  for (int i = 0; i < n; i++) y[i] = x[i];
+}
+"""
+COLUMNS = """
+void sums(int n, int m, double x[m][n], double y[n]) {
+  #pragma looptune parallel
+  for (int i = 0; i < n; i++) {
+    double s = 0;
+    #pragma looptune noParallel
+    for (int j = 0; j < m; j++) s += x[j][i];
+    y[i] = s;
+  }
+}
+"""
+ROWS = COLUMNS.replace("x[m][n]", "x[n][m]").replace("x[j][i]", "x[i][j]")
+LINES = 64
+"""Numbers in a column, of which each thread of a GPU adds up one."""
+
+
+def fma_text(dtype: FloatType) -> str:
+    """The chains of one thread."""
+    chains, kind = range(CHAINS), "float" if dtype == "float32" else "double"
+    return "\n".join([
+        f"void fma(int n, int m, {kind} x[n], {kind} z[2]) {{",
+        "  #pragma looptune parallel",
+        "  for (int i = 0; i < n; i++) {",
+        f"    {kind} p = z[0], q = z[1];",
+        *(f"    {kind} a{c} = x[i] + {c};" for c in chains),
+        "    #pragma looptune noParallel",
+        f"    #pragma looptune unroll {PASSES_AT_ONCE}, contiguous",
+        "    for (int k = 0; k < m; k++) {",
+        *(f"      a{c} = a{c} * p + q;" for c in chains),
+        "    }",
+        f"    x[i] = {' + '.join(f'a{c}' for c in chains)};",
+        "  }",
+        "}",
+        "",
+    ])  # fmt: skip
+
+
+def planned(text: str, **sizes: int) -> Plan:
+    """The codelet of ``text`` as it is launched at these sizes."""
+    done = schedule(Analysis(load(text).codelet), (), sizes)
+    return plan(bake(done.codelet, sizes), "")
+
+
+KNOWN = ("numba-cuda", "numba-cpu")
+"""The devices whose FMA peaks are measured."""
+
+
+def measure(machine: Machine, backend: Backend) -> Peaks:
+    """What this device does now: nothing else may be running on it."""
+    gpu = machine.facts.target == "numba-cuda"
+    count = _large_bytes(machine.facts) // 8
+    copied = _runs(machine, backend, COPY, 16 * count, n=count)
+    if gpu:
+        read = _runs(machine, backend, COLUMNS, 8 * count, n=count // LINES, m=LINES)
+    else:
+        read = _runs(machine, backend, ROWS, 8 * count, n=LINES * machine.facts.cores,
+                     m=count // (LINES * machine.facts.cores))  # fmt: skip
+    if gpu:
+        fma32, fma64 = (_rate(_gpu_fma(machine, backend, dtype)) for dtype in FLOATS)
+    else:
+        fma32, fma64 = (_cpu_fma(machine, dtype) for dtype in FLOATS)
+    return Peaks(_rate(copied), _rate(read), fma32, fma64)
+
+
+def _large_bytes(facts: Facts) -> int:
+    beyond = max(LEAST_BYTES, BEYOND * facts.cache_bytes)
+    return min(LARGE_BYTES, beyond, facts.memory_bytes // SHARE)
+
+
+def _gpu_fma(machine: Machine, backend: Backend, dtype: FloatType) -> Iterator[float]:
+    threads = machine.facts.cores * THREADS * WAVES
+    return _runs(machine, backend, fma_text(dtype), 2 * CHAINS * PASSES * threads, n=threads, m=PASSES)
+
+
+def _cpu_fma(machine: Machine, dtype: FloatType) -> Rate:
+    """All cores at once: if other programs never let them, no less than one core does when it is let alone."""
+    one, every, operations = fma_chains(dtype)
+    amount = operations * CPU_PASSES
+    alone = _rate(_repeated(machine, lambda stream: one(CPU_PASSES), amount))
+    return _rate(_repeated(machine, lambda stream: every(CPU_PASSES), amount * machine.facts.cores), alone.best)
+
+
+def _runs(machine: Machine, backend: Backend, text: str, amount: int, **sizes: int) -> Iterator[float]:
+    """10^9 of ``amount`` a second, run after run."""
+    built = planned(text, **sizes)
+    own = backend.measuring()
+    program = own.load(own.build(built))
+    arrays: dict[str, Any] = {}
+    for p in built.codelet.params:
+        match p:
+            case Array(name, dtype):
+                arrays[name] = machine.place(np.full(extents(p, sizes), 0.5, dtype))
+    return _repeated(machine, lambda stream: program.run(arrays, sizes, stream), amount)
+
+
+def _repeated(machine: Machine, run: Run, amount: int) -> Iterator[float]:
+    sample = machine.sampler(run, {})
+    return (amount / sample() / 1e3 for _ in range(RUNS))
+
+
+def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> Rate:
+    """The best of ``runs`` after the first, which warms up; more of them where none came up to ``least``."""
+    start = clock()
+    next(runs)
+    found: list[float] = []
+    for rate in runs:
+        found.append(rate)
+        limit_s = LIMIT_S if max(found) >= least else PATIENCE_S
+        if len(found) >= FEWEST and clock() - start > limit_s:
+            break
+    best = max(least, *found)
+    return Rate(best, (best - median(found)) / best)
+
+
+def known(facts: Facts, cache: Path) -> Peaks | None:
+    """What was measured on this device before."""
+    try:
+        found = Peaks.of(_held(cache)[_key(facts)])
+        return None if found.fma32 is None else found
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def keep(facts: Facts, cache: Path, peaks: Peaks) -> None:
+    """For ``known``; where nothing can be written, they are measured again next time."""
+    path = _file(cache)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(_held(cache) | {_key(facts): peaks.record()}, indent=1) + "\n")
+        part.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def of(machine: Machine, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
+    """The peaks known, else measured and kept; ``fresh`` measures again. What was disturbed is measured again by the
+    next process that asks, until its runs are alike; of each rate the best is kept."""
+    before = None if fresh else known(machine.facts, cache)
+    key = (str(cache), _key(machine.facts))
+    if before is not None and (key in _measured or not _disturbed(before)):
+        return before
+    found = measure(machine, backend)
+    found = found if before is None else found.with_runs_of(before)
+    keep(machine.facts, cache, found)
+    _measured.add(key)
+    return found
+
+
+_measured: set[tuple[str, str]] = set()
+"""By this process."""
+
+
+def _disturbed(peaks: Peaks) -> bool:
+    return any(rate.spread > DISTURBED for rate in peaks.rates.values())
+
+
+def _file(cache: Path) -> Path:
+    return cache / "peaks.json"
+
+
+def _held(cache: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(_file(cache).read_text())
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def _key(facts: Facts) -> str:
+    versions = " ".join(f"{name} {version}" for name, version in toolchain().items())
+    return f"{facts.name}, {facts.target}, {facts.cores} cores, driver {facts.driver}, {versions}"

@@ -1,0 +1,315 @@
+"""Targets by name, and which of them can be used here. Packages may bring others, see ``plugins``.
+
+The CUDA target's libraries are optional: they are imported when a CUDA target is asked for, never before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from looptune.backends.base import Backend, Resources
+from looptune.backends.codegen.kernel import check_elements, check_limits
+from looptune.backends.cuda import cuda_c_writer
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.backends.opencl import writer
+from looptune.core import plugins
+from looptune.core.errors import TargetError, UsageError
+from looptune.core.floating_point import USUAL, Floats
+from looptune.lower.fp_contraction import contracted
+from looptune.lower.plan import Plan
+from looptune.runtime.device import Cpu, Facts, on_gpu
+from looptune.tune.job import Target
+
+NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
+DEFAULT_ARCH = "sm_90"
+_INSTALL = "install it with: pip install 'looptune[cuda]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Devices that are alike, on which a version takes one time. ``numbers``: which of this machine's GPUs they are."""
+
+    target: Target
+    facts: Facts
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """A name for each, which no other device of this machine has."""
+        own = tuple(f"{self.target.name} {number}" for number in self.numbers)
+        return own if own else (self.target.name,)
+
+
+def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, warm: bool = False) -> Target:
+    """The target called ``name``; "auto" is the GPU where there is one, else the CPU.
+
+    TargetError where a GPU is asked for and cannot be used, saying what to install.
+    """
+    other = brought(name, cache, floats=floats)
+    if other is not None:
+        return other
+    chosen = _available(name)
+    facts = _gpu().facts(device) if on_gpu(chosen) else _facts(chosen)
+    return target(chosen, facts, (device,), cache, floats=floats, warm=warm)
+
+
+def target(
+    name: str, facts: Facts, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
+) -> Target:
+    """The target called ``name`` on a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
+
+    TargetError where it is a GPU and nothing here can compile for it.
+    """
+    here = replace(floats, contract="fast" if floats.contracts_here else "off")
+    strict = partial(NumbaCpu, cache, replace(here, reorder=False))
+    if name == "numba-cpu":
+        return Target(name, partial(NumbaCpu, cache, here), strict, Cpu, bakes=False)
+    if name == "opencl":
+        return Target(
+            name, partial(_opencl().OpenCl, floats.contract), strict, _opencl_device().OpenClDevice, bakes=True
+        )
+    made = partial(_cuda(name), facts.arch, floats.contract, cache=cache)
+    first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
+    return Target(name, made, strict, first, bakes=True, others=tuple(others))
+
+
+def _cuda(name: str) -> Any:
+    """The class of a backend that compiles for a GPU."""
+    if not cuda_installed():
+        raise TargetError(f"the target {name} needs the package numba-cuda; {_INSTALL}")
+    module, kind = ("cuda.cuda_c", "CudaC") if name == "cuda-c" else ("numba_cuda.backend", "NumbaCuda")
+    return getattr(importlib.import_module(f"looptune.backends.{module}"), kind)
+
+
+def _facts(name: str) -> Facts:
+    """Of the one device that a target has which is no GPU's."""
+    return Cpu().facts if name == "numba-cpu" else _opencl_device().facts()
+
+
+def models(
+    name: str, cache: Path, devices: str | None = None, *, floats: Floats = USUAL, warm: bool = False
+) -> tuple[Model, ...]:
+    """The models to measure on, in the order of their first devices: of the GPUs ``devices`` names, None the first.
+
+    UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
+    """
+    other = brought(name, cache, floats=floats)
+    if other is not None:
+        if devices is not None:
+            raise UsageError(f"--devices {devices} chooses GPUs, and the target is {name}")
+        return (Model(other, other.machine().facts),)
+    target_name = _available(name)
+    if not on_gpu(target_name):
+        if devices is not None:
+            why = f"the target is {name}" if name == target_name else f"none can be used here: {gpu_missing()}"
+            raise UsageError(f"--devices {devices} chooses GPUs, and {why}")
+        facts = _facts(target_name)
+        return (Model(target(target_name, facts, (), cache, floats=floats, warm=warm), facts),)
+    found = [_gpu().facts(number) for number in range(_gpu().count())]
+    numbers = (0,) if devices is None else numbered(devices, found)
+    kinds = dict.fromkeys(found[n].model for n in numbers)
+    alike = [tuple(n for n in numbers if found[n].model == kind) for kind in kinds]
+    return tuple(
+        Model(target(target_name, found[own[0]], own, cache, floats=floats, warm=warm), found[own[0]], own)
+        for own in alike
+    )
+
+
+def numbered(devices: str, found: Sequence[Facts]) -> tuple[int, ...]:
+    """The numbers that ``all``, numbers and names of models mean, separated by commas.
+
+    A name is how a model's begins, without the vendor, in any case: ``h100`` means every H100.
+    """
+    chosen: list[int] = []
+    for part in (text.strip() for text in devices.split(",")):
+        meant = [n for n, facts in enumerate(found) if part == "all" or _means(part, n, facts)]
+        if not meant:
+            there = ", ".join(f"{n} ({facts.name})" for n, facts in enumerate(found))
+            raise UsageError(f"--devices {devices}: no GPU is meant by '{part}'; there are {there}, or all")
+        twice = [n for n in meant if n in chosen]
+        if twice:
+            raise UsageError(f"--devices {devices}: GPU {twice[0]} is named twice")
+        chosen += meant
+    return tuple(chosen)
+
+
+def _means(part: str, number: int, facts: Facts) -> bool:
+    if part.isdecimal() and part.isascii():
+        return int(part) == number
+    asked = replace(facts, name=part).slug
+    return asked != "" and any(own.startswith(asked) for own in (facts.slug, facts.slug.removeprefix("nvidia-")))
+
+
+def _available(name: str) -> str:
+    """What the target is on this machine: itself, or what "auto" means."""
+    check_name(name)
+    if name == "opencl":
+        _opencl().device()
+    if name in ("numba-cpu", "opencl"):
+        return name
+    missing = gpu_missing()
+    if name == "auto":
+        return "numba-cpu" if missing else "numba-cuda"
+    if missing:
+        raise TargetError(f"the target {name} needs an NVIDIA GPU: {missing}")
+    return name
+
+
+def names(own: Sequence[str] = NAMES) -> tuple[str, ...]:
+    """Of targets, those that packages bring last."""
+    return (*own, *(n for n in plugins.names("target") if n not in own))
+
+
+def check_name(name: str) -> None:
+    if name not in names():
+        raise UsageError(f"unknown target '{name}': choose one of {', '.join(names())}")
+
+
+def check_own(name: str, what: str) -> None:
+    """UsageError for a target that another package brings: ``what`` is done for looptune's own."""
+    check_name(name)
+    if name not in NAMES:
+        raise UsageError(f"{what} looptune's own targets, and not for {name}")
+
+
+def brought(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
+    """The target of this name that a package brings; PluginError where it cannot be used, None where it is none."""
+    plugin = plugins.named("target", name, built_in=name in NAMES)
+    if plugin is None:
+        return None
+    make = plugin.load()
+    made = make(cache, fastmath=floats.reorder) if callable(make) else make
+    if not isinstance(made, Target) or made.name != name:
+        raise plugin.refused(f"{plugin.point.value} makes no looptune.tune.job.Target called {name}")
+    return made
+
+
+def _gpu() -> Any:
+    return importlib.import_module("looptune.runtime.cuda_device")
+
+
+def _opencl() -> Any:
+    """The backend's module; TargetError where its library is not there."""
+    if importlib.util.find_spec("pyopencl") is None:
+        raise TargetError("the target opencl needs pyopencl; install it with: pip install 'looptune[opencl]'")
+    return importlib.import_module("looptune.backends.opencl.backend")
+
+
+def _opencl_device() -> Any:
+    _opencl()
+    return importlib.import_module("looptune.runtime.opencl_device")
+
+
+def bakes(name: str, cache: Path) -> bool:
+    """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
+    other = brought(name, cache)
+    return name != "numba-cpu" if other is None else other.bakes
+
+
+def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> str:
+    """The source for a target, without a device, and for C without a library. ResourceError where no GPU can run it."""
+    check_name(name)
+    written = {"cuda-c": cuda_c_writer.file_text, "opencl": writer.file_text}
+    if name not in written:
+        made = backend(name, cache, arch, floats)
+        if made.name == "numba-cuda":
+            check_elements(plan)
+        return made.emit(plan)
+    check_limits(plan)
+    return written[name](contracted(plan, floats.contract))
+
+
+def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
+    """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
+    check_name(name)
+    other = brought(name, cache)
+    if other is not None:
+        return other.backend()
+    if name == "numba-cpu":
+        return NumbaCpu(cache, floats)
+    if name == "opencl":
+        own: Backend = _opencl().OpenCl(floats.contract)
+        return own
+    kind = _cuda(name)
+    _check_arch(arch)
+    made: Backend = kind(arch, floats.contract, cache=cache)
+    return made
+
+
+def _check_arch(arch: str) -> None:
+    """UsageError for what is no architecture, or one that the compiler knows nothing of."""
+    known = importlib.import_module("looptune.backends.numba_cuda.backend").architectures()
+    if arch not in known:
+        raise UsageError(f"unknown GPU architecture '{arch}': choose one of {', '.join(known)}")
+
+
+def cuda_installed() -> bool:
+    """The libraries that CUDA code is compiled and launched with are there; a GPU may still be missing."""
+    try:
+        return all(importlib.util.find_spec(name) is not None for name in ("cuda.core", "cuda.bindings", "numba_cuda"))
+    except ModuleNotFoundError:
+        return False
+
+
+def gpu_missing() -> str:
+    """Why no GPU can be used here; "" where one can."""
+    if not cuda_installed():
+        return f"the package numba-cuda is missing; {_INSTALL}"
+    return str(importlib.import_module("looptune.runtime.cuda_device").available())
+
+
+def ptx(name: str, plan: Plan, arch: str, floats: Floats = USUAL) -> str:
+    """The PTX of every kernel of a plan, without a GPU; "auto" is numba-cuda. UsageError for a target without PTX."""
+    check_name(name)
+    if name not in ("auto", "numba-cuda", "cuda-c"):
+        raise UsageError(f"--ptx is for NVIDIA GPUs, and the target is {name}: choose numba-cuda or cuda-c")
+    kind = _cuda(name)
+    _check_arch(arch)
+    text: str = kind(arch, floats.contract).ptx(plan)
+    return "".join(f"// asserted by the user, not proved: {line}\n" for line in plan.asserted) + text
+
+
+def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
+    """What each kernel takes on this architecture, by the compiler; nothing where that is not installed, or does not
+    know the architecture."""
+    if (
+        not cuda_installed()
+        or arch not in importlib.import_module("looptune.backends.numba_cuda.backend").architectures()
+    ):
+        return ()
+    return backend("numba-cuda", cache, arch).build(plan).resources
+
+
+def each(cache: Path) -> tuple[Target, ...]:
+    """A target for every device here, in the order of ``devices``."""
+    opencl = [resolve("opencl", cache)] if opencl_facts() else []
+    others = (name for name in names() if name not in NAMES)
+    return (
+        *(resolve("numba-cuda", cache, device=k) for k in _gpus()),
+        *opencl,
+        *(resolve(name, cache) for name in ("numba-cpu", *others)),
+    )
+
+
+def devices() -> tuple[Facts, ...]:
+    """The facts of every device kernels can run on here, GPUs first. No GPU becomes the current one of this process."""
+    others = (target for target in each(Path()) if not on_gpu(target.name))
+    return (*(_gpu().facts(k) for k in _gpus()), *(target.machine().facts for target in others))
+
+
+def _gpus() -> range:
+    return range(0 if gpu_missing() else _gpu().count())
+
+
+def opencl_facts() -> tuple[Facts, ...]:
+    """Of OpenCL's device, where there is one."""
+    try:
+        return (_facts("opencl"),)
+    except TargetError:
+        return ()

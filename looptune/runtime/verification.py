@@ -1,0 +1,167 @@
+"""Is what a version computed what the original loop computes?
+
+What an element may be off by is in ``tolerance``. Inputs are random with a fixed seed for each array; canaries around
+an array show writes outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+import numpy as np
+
+from looptune.core.errors import UsageError
+from looptune.ir.nodes import Array, Call, Cast, Codelet, Const, Load, Local, Node, Scalar, Var
+from looptune.ir.rewrite import rewrite, substitute
+from looptune.runtime.tolerance import Doubt, compare, tolerance
+
+OUTSIDE = "outside of it"
+"""What the message about a write beside an array ends with."""
+
+
+@dataclass(slots=True)
+class Judge:
+    """``compare`` with one ``expected`` for many results: where all is well, one pass over each array.
+
+    ``doubt`` is asked for when a result first fails, for it costs two more runs of the original loops; from then on
+    results are compared with what it allows. ``against``: what ran the original loops, "" where that was nothing
+    independent of what is judged.
+    """
+
+    expected: Mapping[str, np.ndarray]
+    terms: int
+    doubt: Callable[[], Doubt]
+    against: str = ""
+    _known: Doubt | None = field(default=None, init=False)
+    _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
+
+    def wrong(self, got: Mapping[str, np.ndarray]) -> str | None:
+        suspect = self._suspect(got)
+        if suspect and self._known is None:
+            self._known, self._allowed = self.doubt(), {}
+            suspect = self._suspect(got)
+        return compare(suspect, got, terms=self.terms, doubt=self._known) if suspect else None
+
+    def _suspect(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: want for name, want in self.expected.items() if not self._passes(name, want, got.get(name))}
+
+    def _passes(self, name: str, want: np.ndarray, have: np.ndarray | None) -> bool:
+        """Surely right; anything that is not finite is for ``compare`` to look at."""
+        if have is None or have.shape != want.shape or have.dtype != want.dtype:
+            return False
+        if want.dtype.kind != "f":
+            return bool(np.array_equal(want, have))
+        with np.errstate(invalid="ignore"):
+            return bool((np.abs(have - want) <= self.allowed(name)).all())
+
+    def allowed(self, name: str) -> np.ndarray:
+        """The error that each element may surely have, in the type of the array."""
+        if name not in self._allowed:
+            want = self.expected[name]
+            self._allowed[name] = tolerance(name, want, self.terms, self._known).astype(want.dtype)
+        return self._allowed[name]
+
+
+def widened(codelet: Codelet) -> Codelet:
+    """The same loops with float64 for float32; constants keep the values they had."""
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Const(value, "float32"):
+                return replace(n, value=float(np.float32(value)), dtype="float64")
+            case Var() | Load() | Call() | Cast() | Array() | Scalar() | Local() if n.dtype == "float32":
+                return replace(n, dtype="float64")
+        return None
+
+    return rewrite(rule, codelet)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """``whole`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
+
+    whole: np.ndarray
+    view: np.ndarray
+    pad: int
+
+    def check(self, whole: np.ndarray | None = None) -> str | None:
+        """None where the canaries of ``whole`` (a copy brought back from a device) are untouched."""
+        held = self.whole if whole is None else whole
+        after = self.pad + self.view.size
+        return self.check_ends(held[: self.pad], held[after : after + self.pad])
+
+    def check_ends(self, before: np.ndarray, after: np.ndarray) -> str | None:
+        """As ``check``, of the canaries alone."""
+        for side, canary in (("before", before), ("after", after)):
+            touched = np.flatnonzero(_bits(canary) != _bits(_canary(1, canary.dtype)))
+            if touched.size:
+                nearest = self.pad - int(touched[-1]) if side == "before" else int(touched[0]) + 1
+                return f"{touched.size} elements written {side} the array, the nearest {nearest} {OUTSIDE}"
+        return None
+
+
+def padded(array: np.ndarray, pad: int = 64) -> Padded:
+    """A copy of ``array`` with ``pad`` canaries on both sides; 64 keep the alignment that vector loads need.
+
+    A float canary is NaN, so that a version which reads outside the array cannot verify either.
+    """
+    whole = _canary(array.size + 2 * pad, array.dtype)
+    view = whole[pad : pad + array.size].reshape(array.shape)
+    view[...] = array
+    return Padded(whole, view, pad)
+
+
+def _canary(count: int, dtype: np.dtype) -> np.ndarray:
+    pattern = 0xFF if dtype.kind == "f" else 0xA5
+    return np.full(count * dtype.itemsize, pattern, dtype=np.uint8).view(dtype)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def inputs(
+    codelet: Codelet,
+    values: Mapping[str, int | float],
+    seed: int,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> dict[str, np.ndarray]:
+    """Random contents for every array parameter, those only written too; the same for a name, shape and seed always.
+
+    Floats are uniform in [0.5, 1.5): no zeros, nothing constant, sums without cancellation. Square float matrices have
+    2 n added on the diagonal, so that factorisations and solvers stay stable. Integers are uniform in 1 .. 9.
+    ``values`` are the scalar parameters; ``shapes`` gives the arrays whose extents the C text does not declare.
+    """
+    given = {} if shapes is None else shapes
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    return {a.name: _fill(a, given[a.name] if a.name in given else extents(a, values), seed) for a in arrays}
+
+
+def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
+    """The array's shape for these sizes. UsageError where an extent is not declared, unknown or negative."""
+    sizes = {name: Const(int(value)) for name, value in values.items() if float(value).is_integer()}
+    shape = []
+    for extent in array.shape:
+        if extent is None:
+            raise UsageError(f"the extent of {array.name} is not declared: give its shape", array.span)
+        match substitute(extent, sizes):
+            case Const(int(value)) if value >= 0:
+                shape.append(value)
+            case Const(value):
+                raise UsageError(f"an extent of {array.name} is {value}", extent.span)
+            case _:
+                raise UsageError(f"an extent of {array.name} depends on a size that has no value", extent.span)
+    return tuple(shape)
+
+
+def _fill(array: Array, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    rng = np.random.default_rng((seed, crc32(array.name.encode())))
+    dtype = np.dtype(array.dtype)
+    if dtype.kind != "f":
+        return rng.integers(1, 10, size=shape).astype(dtype)
+    filled = rng.uniform(0.5, 1.5, size=shape)
+    if len(shape) == 2 and shape[0] == shape[1]:
+        filled[np.diag_indices(shape[0])] += 2.0 * shape[0]
+    return filled.astype(dtype)

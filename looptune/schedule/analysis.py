@@ -1,0 +1,186 @@
+"""The dependences of one codelet, found once: whatever asks about them asks the same ``Analysis``.
+
+``Ordered`` asks it about the loops of a tree that directives have changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from looptune.core.errors import UnsupportedError
+from looptune.core.source import NOWHERE
+from looptune.ir.nodes import Codelet, Loop, Stmt
+from looptune.ir.rewrite import walk_stmts
+from looptune.poly.carried_dependence import Reason, why
+from looptune.poly.dataflow import Flows
+from looptune.poly.dependence_graph import Graph, graph, lag
+from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, TooInvolved, limited
+from looptune.poly.legality import Refused, Verdict, judge, parallel
+from looptune.poly.reassociation import Sum, reordered, sums
+from looptune.poly.scop import Model, Order, build, settled
+from looptune.schedule.binding import identity, path
+from looptune.schedule.directives.base import Reorder, only, statements
+
+MOST_STATEMENTS = 400
+"""On one array: 160,000 pairs."""
+MOST_LOOPS = 16
+"""Around one statement."""
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What is known of one codelet's dependences, with every judgement remembered.
+
+    ``reassociate``: a recognised reduction may be reordered.
+    """
+
+    codelet: Codelet
+    reassociate: bool = True
+    model: Model = field(init=False)
+    _judged: dict[object, Refused | None] = field(init=False, default_factory=dict)
+    _verdicts: dict[object, Verdict] = field(init=False, default_factory=dict)
+    _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
+    _lags: dict[object, int | None] = field(init=False, default_factory=dict)
+    _runs: dict[int, bool] = field(init=False, default_factory=dict)
+    begun: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
+    """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
+
+    def __post_init__(self) -> None:
+        model = build(self.codelet)
+        self._check_size(model)
+        self.model = settled(model, Effort())
+
+    def _check_size(self, model: Model) -> None:
+        """UnsupportedError where there are more loops around one statement, or more pairs of statements to compare,
+        than take seconds."""
+        deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
+        if deepest is not None and len(deepest.loops) > MOST_LOOPS:
+            raise UnsupportedError(f"{len(deepest.loops)} loops in each other: the most is {MOST_LOOPS}",
+                                   deepest.loops[MOST_LOOPS].span)  # fmt: skip
+        count = Counter(array for mine in model.space.accesses.values() for array in {a.array for a in mine})
+        array, most = max(count.items(), key=lambda item: item[1], default=("", 0))
+        if most > MOST_STATEMENTS:
+            last = list(model.statements.values())[-1].assign.span
+            raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
+                                   f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
+
+    def _asked(self, question: Callable[[Model], _Answer], most: int = QUESTION) -> _Answer:
+        """What it answers about the model, or, where that is too involved, about one of which less is known.
+
+        Each question has a limit of its own, so that no answer depends on what was asked before.
+        """
+        try:
+            with limited(most):
+                return question(self.model)
+        except TooInvolved:
+            return self._coarsely(question)
+
+    def _coarsely(self, question: Callable[[Model], _Answer]) -> _Answer:
+        try:
+            with limited(QUESTION):
+                return question(self.model.coarse)
+        except TooInvolved as reason:
+            first = next((s.assign.span for s in self.model.statements.values()), NOWHERE)
+            raise UnsupportedError(f"the loops of {self.codelet.name} are too involved: {reason}", first) from None
+
+    def of(self, codelet: Codelet) -> Analysis:
+        """The same for a codelet that differs in its directives only."""
+        other = copy(self)
+        other.codelet = codelet
+        return other
+
+    def judge(self, new: Reorder, old: Order) -> Refused | None:
+        cut = new.judged
+        before = only(old, cut)
+        key = (tuple(cut.items()), tuple(before.items()), new.expanded)
+        if key not in self._judged:
+            self._judged[key] = self._asked(
+                lambda model: judge(model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before),
+                JUDGEMENT,
+            )
+        return self._judged[key]
+
+    def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
+        """The sums that the new order reorders, all else being kept; empty where something else is not."""
+        cut = new.judged
+        before = only(old, cut)
+
+        def question(model: Model) -> tuple[Sum, ...]:
+            kept = judge(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
+            return reordered(model, cut, before) if kept else ()
+
+        return self._asked(question, JUDGEMENT)
+
+    def sums(self, names: frozenset[str]) -> tuple[Sum, ...]:
+        """Those that the statements of these names add to."""
+        return sums(self.model, names)
+
+    def verdict(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        key = (names, depth, tuple((n, p) for n, p in order.items() if n in names))
+        if key not in self._verdicts:
+            self._verdicts[key] = self._asked(
+                lambda model: parallel(model, names, depth, order=order, reassociate=self.reassociate)
+            )
+        return self._verdicts[key]
+
+    def flows(self, local: str) -> Flows:
+        return self._asked(lambda model: model.flows(local))
+
+    def why(self, names: frozenset[str], depth: int) -> Reason:
+        """Of a loop that is sequential in the order of the codelet."""
+        return self._asked(lambda model: why(model, names, depth, reassociate=self.reassociate))
+
+    def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+        """As ``verdict``, were reductions free to be reordered."""
+        return (
+            self.verdict(names, depth, order)
+            if self.reassociate
+            else self._asked(lambda model: parallel(model, names, depth, order=order, reassociate=True))
+        )
+
+    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+        key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
+        if key not in self._lags:
+            self._lags[key] = self._asked(
+                lambda model: lag(model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+            )
+        return self._lags[key]
+
+    def always_runs(self, number: int) -> bool:
+        if number not in self._runs:
+            loop = next(f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop) and f.number == number)
+            self._runs[number] = self._asked(lambda model: model.always_runs(loop))
+        return self._runs[number]
+
+    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
+        key = (length, private, tuple((n, p) for n, p in order.items() if n in names))
+        if key not in self._graphs:
+            self._graphs[key] = self._asked(
+                lambda model: graph(model, names, length, order, private=private, reassociate=self.reassociate)
+            )
+        return self._graphs[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A tree on its way through the directives, and the order in which it runs the original instances."""
+
+    analysis: Analysis
+    body: tuple[Stmt, ...]
+    order: Order
+
+    def depth(self, loop: Loop) -> int:
+        """The entry of times that is the loop's."""
+        return 2 * len(path(self.body, *identity(loop))) - 1
+
+    def verdict(self, loop: Loop) -> Verdict:
+        return self.analysis.verdict(statements(loop.body), self.depth(loop), self.order)
+
+    def loosely(self, loop: Loop) -> Verdict:
+        """As ``verdict``, were reductions free to be reordered."""
+        return self.analysis.loosely(statements(loop.body), self.depth(loop), self.order)

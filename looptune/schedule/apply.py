@@ -1,0 +1,437 @@
+"""A codelet and its directives: bind each to its loop, judge it, apply it, verify the tree, log it.
+
+    distribute       first, so that the other directives can be for the pieces
+    permute …        whole nests, outermost first
+    fuse             outermost first, so that what they hold can be fused as well
+    parallel, grid…  how each loop runs: the directive's word, else the dependence analysis
+    box, tile, …     one loop each, innermost first, so that a copied loop is transformed once
+
+Dependences are those of the ORIGINAL codelet, found once (``Analysis``); each directive is judged on the order it
+makes of the original instances, so that a chain of directives is as exact as one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, UnsupportedError
+from looptune.core.source import Span
+from looptune.frontend.directive_lines import Placed
+from looptune.ir.def_use import assigned
+from looptune.ir.nodes import Cast, Codelet, Directive, Loop, Mode, Reduced, Stmt, While
+from looptune.ir.rewrite import rewrite_stmts, walk_stmts
+from looptune.ir.simplify import fold, widens
+from looptune.ir.specialize import prune
+from looptune.ir.verify import verify
+from looptune.lower import feasibility
+from looptune.poly.isl_limits import TooInvolved
+from looptune.poly.loop_context import Reach
+from looptune.poly.reassociation import Sum, shared_out
+from looptune.poly.scop import Order, Piece
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis, Ordered
+from looptune.schedule.binding import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
+from looptune.schedule.directives.base import Change, Reorder, Site, spliced, statements, written_out
+from looptune.schedule.directives.distribute import cuts, without_cuts
+from looptune.schedule.messages import explain, listed, shown, shown_name
+from looptune.schedule.parallel_loops import check_owned, handed, in_order, own_arrays, torn
+from looptune.schedule.reduction_clauses import restated
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
+
+    ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
+    in a schedule. ``sums`` are those it reorders, where that was asked for; ``assumes`` what it says of the data.
+    """
+
+    text: str
+    loop: str
+    proof: str
+    number: int
+    directive: Directive
+    refusal: LooptuneError | None = None
+    piece: int = 0
+    sums: tuple[Sum, ...] = ()
+    assumes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """``order``: when each original statement runs in ``codelet``, as far as the directives on whole nests say."""
+
+    codelet: Codelet
+    steps: tuple[Step, ...]
+    order: Order
+
+    @property
+    def asserted(self) -> tuple[str, ...]:
+        """The directives that are the user's word and not proved, as lines for --with."""
+        said = (s for s in self.steps if s.proof == "asserted")
+        return tuple(f"loop {f'{s.number}.{s.piece}' if s.piece else s.number}: {s.text}" for s in said)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the directives take the user's word for, about the data."""
+        return tuple(dict.fromkeys(s.assumes for s in self.steps if s.assumes and s.refusal is None))
+
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """Those that any directive reorders, where that was asked for."""
+        return tuple(dict.fromkeys(x for s in self.steps for x in s.sums))
+
+
+def schedule(
+    analysis: Analysis,
+    placed: Sequence[Placed] = (),
+    values: Mapping[str, int | float] | None = None,
+    target: str = "CUDA",
+    *,
+    keep_going: bool = False,
+    sums: bool = False,
+) -> Scheduled:
+    """The codelet with its own directives and the ``placed`` ones applied, every loop's mode decided.
+
+    ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
+    directive that does not fit the nest, IllegalTransform for one that the dependences forbid; with ``keep_going``
+    such a directive is left out, and its step says why, and so is one that a block's tile is too small for.
+    ``sums``: each step says which sums it reorders.
+    """
+    run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
+    bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage != "split")
+    run = run.whole_nests(bound, target)
+    nests = dict(run.order)
+    if run.into:
+        bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
+    loops = (b for b in bound if b.transform.stage == "loop")
+    run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.precedes)))
+    run.check_finished()
+    return Scheduled(prune(verify(run.codelet)), tuple(run.steps), nests)
+
+
+def distributed(analysis: Analysis, placed: Sequence[Placed] = (), target: str = "CUDA") -> Codelet:
+    """The codelet after its ``distribute``s alone: the loops that other directives are for, with their names."""
+    return _distributed(analysis, placed, {}, target, False, False).codelet
+
+
+def _distributed(
+    analysis: Analysis,
+    placed: Sequence[Placed],
+    values: Mapping[str, int | float],
+    target: str,
+    keep_going: bool,
+    sums: bool,
+) -> _Run:
+    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
+    bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage == "split")
+    if not bound and next(cuts(run.codelet.body), None) is None:
+        return run
+    run.mark([b for b in bound if b.transform.name == "cut"], target)
+    splits = [b for b in bound if b.transform.name != "cut"]
+    run.check_cuts({b.loop for b in splits})
+    run.split(splits)
+    return run
+
+
+@dataclass(slots=True)
+class _Run:
+    """The tree and the order on their way through the directives."""
+
+    analysis: Analysis
+    codelet: Codelet
+    order: dict[str, tuple[Piece, ...]]
+    values: Mapping[str, int | float]
+    keep_going: bool = False
+    sums: bool = False
+    steps: list[Step] = field(default_factory=list)
+    into: dict[Id, Id] = field(default_factory=dict)
+    """Loops that are part of another now, with the one they are part of."""
+    entries: Mapping[Id, int] = field(default_factory=dict)
+    """The entry of times that was each loop's before the directives for one loop."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Locals that stand for one of the codelet's in a copy of an iteration, with that one."""
+
+    @property
+    def now(self) -> Ordered:
+        return Ordered(self.analysis, self.codelet.body, self.order)
+
+    def whole_nests(self, bound: Sequence[Bound], target: str) -> _Run:
+        """All that comes before the directives for one loop, which many configurations of a space have in common."""
+        if self.codelet is not self.analysis.codelet:
+            return self._whole_nests(bound)
+        said = tuple((b.loop, b.rank, shown(b.directive), b.directive.span) for b in bound
+                     if b.transform.stage != "loop")  # fmt: skip
+        key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
+        known = self.analysis.begun
+        if key not in known:
+            known[key] = self._whole_nests(bound)
+        done = known[key]
+        return replace(
+            done, order=dict(done.order), steps=list(done.steps), into=dict(done.into), copies=dict(done.copies)
+        )
+
+    def _whole_nests(self, bound: Sequence[Bound]) -> _Run:
+        self.each(b for b in bound if b.transform.stage == "nest")
+        self.each(sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop)))
+        if self.into:
+            bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], self.into)
+        self.each(b for b in bound if b.transform.stage == "mode")
+        self.decide_modes()
+        return self
+
+    def each(self, bound: Iterable[Bound]) -> None:
+        """Apply them in order. What is for all pieces of a loop, or for all nests, is left out where it does not fit,
+        if it fits one."""
+        bound = list(bound)
+        pieces = Counter(b.group for b in bound)
+        left: dict[object, tuple[Bound, LooptuneError]] = {}
+        fits: set[object] = set()
+        for b in bound:
+            try:
+                self.apply(b)
+                fits.add(b.group)
+            except (DirectiveError, IllegalTransform) as refusal:
+                if isinstance(refusal, DirectiveError) and pieces[b.group] > 1:
+                    left.setdefault(b.group, (b, refusal))
+                else:
+                    self._refuse(b, refusal)
+        for group, first in left.items():
+            if group not in fits:
+                self._refuse(*first)
+
+    def _refuse(self, b: Bound, refusal: LooptuneError) -> None:
+        if not self.keep_going:
+            raise refusal
+        var = shown_name(self.find(b.loop))
+        self.steps.append(Step(shown(b.directive), var, "refused", b.loop[0], b.directive, refusal, b.loop[1]))
+
+    def apply(self, b: Bound) -> None:
+        match self.find(b.loop):
+            case Loop() as loop:
+                try:
+                    self._apply(b, loop)
+                except UnsupportedError as reason:  # too involved
+                    raise DirectiveError(f"{shown(b.directive)}: {reason.message}", b.directive.span) from None
+            case While():
+                self.steps.append(Step(shown(b.directive), "while", "", b.loop[0], b.directive))
+
+    def _apply(self, b: Bound, loop: Loop) -> None:
+        written_out(b.transform, shown(b.directive), loop)
+        site = self._site(loop, b.directive.span)
+        proof, found = handed(b, loop, self.now)
+        new = b.transform.schedule(site)
+        refused = None if new is None else self.analysis.judge(new, self.order)
+        regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regroups(loop))
+        if regrouped:
+            said = f"{shown(b.directive)} is illegal: it reorders {listed(regrouped)}, whose order --strict-float keeps"
+            raise IllegalTransform(said, b.directive.span)
+        if refused is not None:
+            other = b.transform.at_fault(site, refused)
+            blamed = b.directive if other is None else other
+            apart = b.transform.stage in ("split", "join")
+            turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
+            said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
+            if turned:
+                said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
+            raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
+        change = _reducing(loop, _changed(b, site))
+        if new is not None and new.together and (loop.mode not in ("parallel", "thread") or loop.reduces):
+            asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
+            change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
+        sums = self._reordered(b, loop, new) if self.sums else ()
+        body = _placed(self.codelet.body, site.around, loop, change)
+        if b.transform.stage == "loop":
+            check_owned(b, body, self.codelet.locals, self.analysis)
+        if new is not None:
+            self.order |= {**new.order, **new.beside}
+            self._pad()
+        if b.transform.stage != "mode":
+            proof = "proved"
+        self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+        self.copies |= {new: self.copies.get(old, old) for new, old in change.copies.items()}
+        if found:
+            self._reduce(found)
+        for gone in change.merged:
+            self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
+            self.into[identity(gone)] = identity(loop)
+        said, assumes = shown(b.directive), b.transform.assumes
+        self.steps.append(Step(said, loop.var, proof, loop.number, b.directive, None, loop.piece, sums, assumes))
+
+    def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
+        """The sums that the directive reorders, by the order it makes, by its groups, or by what it hands to
+        threads."""
+        moved = () if new is None else self.analysis.reordered(new, self.order)
+        moved += self.analysis.sums(b.transform.regroups(loop))
+        threads = (shared_out(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
+        return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
+
+    def mark(self, bound: Iterable[Bound], target: str) -> None:
+        """Leave only the cuts that hold: those of the file for the target, and those ``bound`` from outside."""
+        self.codelet = replace(self.codelet, body=without_cuts(self.codelet.body, lambda cut: not applies(cut, target)))
+        for b in (b for b in bound if b.rank):
+            match self.find(b.loop):
+                case Loop() as loop:
+                    marked = replace(loop, directives=(*(d for d in loop.directives if d.name != "cut"), b.directive))
+                    self._replace(loop, Change((marked,)))
+
+    def check_cuts(self, loops: Collection[Id]) -> None:
+        """DirectiveError for a cut that stands in none of the ``loops``, which will be distributed."""
+        for cut, around in cuts(self.codelet.body):
+            if not any(identity(f) in loops for f in around):
+                wrong = DirectiveError("cut splits no loop: write `distribute` before one around it", cut.span)
+                if not self.keep_going:
+                    raise wrong
+                number, var = (around[-1].number, shown_name(around[-1])) if around else (0, "")
+                self.steps.append(Step(shown(cut), var, "refused", number, cut, wrong))
+
+    def split(self, bound: Iterable[Bound]) -> None:
+        """Apply them outermost first, each to every piece that its loop is by now."""
+        for b in bound:
+            loops = (f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop))
+            copies = [identity(f) for f in loops if f.number == b.loop[0]]
+            # The last first, so that the pieces before it keep their numbers.
+            self.each(replace(b, loop=copy) for copy in reversed(copies))
+            self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
+
+    def _reduce(self, found: Mapping[Id, tuple[Reduced, ...]]) -> None:
+        """Note on each loop what it reduces."""
+
+        def rule(n: Stmt) -> Stmt | None:
+            match n:
+                case Loop() if identity(n) in found and (n.mode == "parallel" or n.parts > 1):
+                    return replace(n, reduces=found[identity(n)])
+            return None
+
+        self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
+
+    def check_finished(self) -> None:
+        """DirectiveError for a loop whose iterations cannot be dealt out to blocks, or be launched several at once, now
+        that the nest is finished."""
+        found = feasibility.unfit(self.codelet, tiles=self.keep_going)
+        if found is None:
+            return
+        name, no = found
+        asked = [k for k, s in enumerate(self.steps) if s.directive.name.lower() == name]
+        own = {identity(f) for f in walk_stmts(no.loop) if isinstance(f, Loop)}  # a loop over strips has no number
+        at = next(k for k in asked if (self.steps[k].number, self.steps[k].piece) in own)
+        step = self.steps[at]
+        refusal = DirectiveError(f"{step.text} of loop {step.loop}: {no}", step.directive.span)
+        if not self.keep_going:
+            raise refusal
+        self.steps[at] = replace(step, proof="refused", refusal=refusal)
+        self.codelet = feasibility.without(self.codelet, no.loop, name)
+        self.check_finished()
+
+    def decide_modes(self) -> None:
+        """Every loop that no directive decided: parallel where it carries no dependence, or kept inside the thread; and
+        the arrays that each iteration of a loop has its own of."""
+        now, arrays = self.now, any(v.shape for v in self.codelet.locals)
+
+        def own(loop: Loop) -> tuple[str, ...]:
+            return own_arrays(now.verdict(loop).private, self.analysis) if arrays else ()
+
+        def rule(n: Stmt) -> Stmt | None:
+            match n:
+                case Loop(mode="auto" | "thread" as mode):
+                    verdict = now.verdict(n)
+                    free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
+                    given: Mode = mode if mode == "thread" else "parallel"
+                    return replace(n, mode=given if free else "sequential", own=own(n))
+                case Loop() if arrays:
+                    return replace(n, own=own(n))
+            return None
+
+        self.codelet = replace(self.codelet, body=rewrite_stmts(rule, self.codelet.body))
+        loops = (n for n in walk_stmts(self.codelet.body) if isinstance(n, Loop))
+        self.entries = {identity(f): self.now.depth(f) for f in loops}
+
+    def depth_of(self, loop: Id) -> int:
+        return len(path(self.codelet.body, *loop))
+
+    def find(self, loop: Id) -> Loop | While:
+        return path(self.codelet.body, *self.into.get(loop, loop))[-1]
+
+    def _site(self, loop: Loop, span: Span) -> Site:
+        taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
+        taken |= {f.var for f in walk_stmts(self.codelet.body) if isinstance(f, Loop)}
+        around = path(self.codelet.body, *identity(loop))[:-1]
+        depth = 2 * len(around) + 1
+        inside = statements(loop.body)
+        numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
+        nonempty = {number for number in numbers if self.analysis.always_runs(number)}
+        private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
+        private |= {copy for copy, local in self.copies.items() if local in private}
+        own = tuple(v for v in self.codelet.locals if v.name in private)
+        block = around[-1].body if around else self.codelet.body
+        return Site(
+            loop, self.order, depth, private, own, frozenset(taken), nonempty, self.values, span, around,
+            block, frozenset(self.analysis.model.parameters), self.analysis,
+            Reach(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
+        )  # fmt: skip
+
+    def _pad(self) -> None:
+        """Times of one length, so that they compare."""
+        length = max((len(p.time) for pieces in self.order.values() for p in pieces), default=0)
+        for name, pieces in self.order.items():
+            self.order[name] = tuple(Piece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
+
+    def _replace(self, loop: Loop, change: Change) -> None:
+        body = spliced(self.codelet.body, loop, change)
+        self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
+
+
+def _changed(b: Bound, site: Site) -> Change:
+    """DirectiveError where the bounds of its loops cannot be found, or are of another type than the loops."""
+    try:
+        change = b.transform.apply(site)
+    except TooInvolved as reason:
+        raise DirectiveError(
+            f"{shown(b.directive)} of loop {shown_name(site.loop)}: the bounds of its loops are too involved: {reason}",
+            b.directive.span,
+        ) from None
+    return replace(change, body=rewrite_stmts(partial(_typed, b), change.body))
+
+
+def _typed(b: Bound, n: Stmt) -> Stmt | None:
+    """Return a loop with bounds of the type that it counts in: bounds made of those of a loop around may be of another.
+    DirectiveError where the loop counts in fewer bits, which may not hold the bound."""
+    match n:
+        case Loop(var, lo, hi) if (lo.dtype, hi.dtype) != (n.dtype, n.dtype):
+            wider = next((e.dtype for e in (lo, hi) if not widens(n.dtype, e.dtype)), None)
+            if wider is not None:
+                counts = f"loop {var} would count in {n.dtype} between bounds of {wider}"
+                raise DirectiveError(f"{shown(b.directive)}: {counts}: declare the variables alike", b.directive.span)
+            return replace(n, lo=fold(Cast(n.dtype, lo)), hi=fold(Cast(n.dtype, hi)))
+    return None
+
+
+def _reducing(loop: Loop, change: Change) -> Change:
+    """The change with what its loops reduce in terms of their own variables: a copy of an iteration has others."""
+
+    def rule(n: Stmt) -> Stmt | None:
+        match n:
+            case Loop(reduces=(_, *_) as before) if before == loop.reduces or not (
+                {r.target for r in before} <= assigned(n.body)
+            ):
+                now = restated(loop, n.body)
+                return replace(n, reduces=now) if {*now} != {*before} else None
+        return None
+
+    return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reduces else change
+
+
+def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+    """``body`` with the change in place of the loop, and loops around it that know what they reduce then."""
+    here: Loop | While = loop
+    for outer in reversed(around):
+        inner = spliced(outer.body, here, change)
+        if isinstance(outer, Loop) and outer.reduces:
+            outer_now: Loop | While = replace(outer, body=inner, reduces=restated(outer, inner))
+        else:
+            outer_now = replace(outer, body=inner)
+        here, change = outer, Change((outer_now,))
+    return spliced(body, here, change)

@@ -1,0 +1,187 @@
+"""What a codelet takes for granted, said to whoever calls it.
+
+no overlap     C lets two pointers be of one memory, and then another order may leave other values
+extents        arrays hold what the loops reach; subscripts that are inside them only at some sizes, or for some data
+overflow       subscripts and bounds are taken for numbers that fit their types
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from looptune.frontend import Unit
+from looptune.ir.c_printer import show
+from looptune.ir.nodes import Array, Bin, Codelet, Const, Expr, If, Loop, Node, Stmt, Un, Var, While
+from looptune.ir.rewrite import rewrite, walk
+from looptune.poly import array_extent
+from looptune.poly.array_extent import Around, Poly
+from looptune.poly.out_of_bounds import Leaves, Unsure
+
+SHOWN = 3
+"""Conditions of one kind that a summary lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """``apart``: pairs of arrays; ``anything``: written ones that overlap no other at all; ``reached``: by array its
+    extents; ``inside``: what keeps a subscript inside its array; ``fits``: expressions that do not overflow."""
+
+    apart: tuple[tuple[str, str], ...]
+    anything: tuple[str, ...]
+    reached: Mapping[str, tuple[str, ...]]
+    inside: tuple[str, ...]
+    fits: tuple[str, ...]
+    more: tuple[str, ...] = ()
+
+    def said(self) -> tuple[str, ...]:
+        """Each assumption as a sentence."""
+        pairs = ", ".join(f"{p} and {q}" for p, q in self.apart)
+        found = [f"these do not overlap: {pairs}"] if pairs else []
+        found += [f"the arrays are at least as large as {self._extents()}"] if self.reached else []
+        found += [*self.inside, "no signed integer overflows in a subscript or a bound"]
+        found[-1] += f": {', '.join(self.fits)}" if self.fits else ""
+        return (*found, *self.more)
+
+    def brief(self) -> tuple[tuple[str, str], ...]:
+        """The same in a few words, each with what it is about."""
+        rest = [pair for pair in self.apart if not {*pair} & {*self.anything}]
+        apart = [f"{_listed(self.anything)} with any other array"] if self.anything else []
+        apart += [f"{_listed([q for p, q in rest if p == first])} with {first}" for first in dict(rest)]
+        found = [("no overlap", f"of {', '.join(_few(apart))}")] if apart else []
+        found += [("reached", self._extents())] if self.reached else []
+        found += [("inside", "; ".join(_few(self.inside)))] if self.inside else []
+        found += [("no overflow", f"of {', '.join(_few(self.fits))}")] if self.fits else []
+        return (*found, *(("besides", what) for what in self.more))
+
+    def _extents(self) -> str:
+        return ", ".join(a + "".join(f"[{n}]" for n in extents) for a, extents in self.reached.items())
+
+
+def assumed(unit: Unit, leaves: Sequence[Leaves], unsure: Sequence[Unsure], more: Sequence[str] = ()) -> Assumed:
+    """Of a unit, the accesses that ``leaves`` says are outside at some sizes and those of which data decide."""
+    codelet, pairs = unit.codelet, overlapping(unit)
+    arrays = [p for p in codelet.params if isinstance(p, Array)]
+    anything = tuple(
+        p.name for p in arrays
+        if p.io != "in" and len(arrays) > 1 and sum(p.name in pair for pair in pairs) == len(arrays) - 1
+    )  # fmt: skip
+    reached = array_extent.reaches(codelet)
+    inside = [f"{x.access} is inside {x.declared}{f': {x.unless}' if x.unless else ''}" for x in leaves if not x.always]
+    inside += [f"{x.access} is inside {x.declared}: {x.why}" for x in unsure if not _bounded(codelet, x)]
+    open_ = {a for a, extents in reached.items() if "?" in extents}
+    inside += [f"how far {a} is reached does not follow from the sizes" for a in sorted(open_)]
+    return Assumed(pairs, anything, reached, tuple(dict.fromkeys(inside)), overflowing(codelet), tuple(more))
+
+
+def overlapping(unit: Unit) -> tuple[tuple[str, str], ...]:
+    """The pairs of array parameters, one of them written, that C does not say are apart."""
+    arrays = [p for p in unit.codelet.params if isinstance(p, Array)]
+    passed = _passed(unit)
+    return tuple(
+        (p.name, q.name)
+        for p, q in combinations(arrays, 2)
+        if p.io != "in" or q.io != "in"
+        if {p.name, q.name} & passed and not any(_restrict(unit.text, x.name) for x in (p, q))
+    )
+
+
+def overflowing(codelet: Codelet) -> tuple[str, ...]:
+    """The signed 32-bit computations in subscripts and bounds that do not fit their type at some sizes."""
+    sizes = array_extent.sizes_of(codelet)
+    found = [
+        e for load, index, around in array_extent.accesses(codelet) for e in index if _may_overflow(e, around, sizes)
+    ]
+    found += [e for e, around in _bounds(codelet.body, ()) if _may_overflow(e, around, sizes)]
+    return tuple(dict.fromkeys(map(show, found)))
+
+
+def _bounds(body: Sequence[Stmt], around: Around) -> Iterator[tuple[Expr, Around]]:
+    for stmt in body:
+        match stmt:
+            case Loop(_, lo, hi, inner):
+                yield from ((lo, around), (hi, around))
+                yield from _bounds(inner, (*around, stmt))
+            case If(_, then, other):
+                yield from _bounds((*then, *other), around)
+            case While(_, inner):
+                yield from _bounds(inner, around)
+
+
+def _may_overflow(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
+    parts = (n for n in walk(e) if isinstance(n, Bin | Un) and n.op in ("+", "-", "*") and n.dtype == "int32")
+    return any(not (_fits(n, around, sizes) and _fits(Un("-", n), around, sizes)) for n in parts)
+
+
+def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
+    """It is not greater than what 32 bits hold, each size being a number that they hold."""
+    rests = {f"% {n.rhs.value}": abs(int(n.rhs.value)) - 1
+             for n in walk(e) if isinstance(n, Bin) and n.op == "%" and isinstance(n.rhs, Const)}  # fmt: skip
+    named = rewrite(_rest, e)
+    bound = array_extent.bound(named, around, sizes | rests.keys())
+    if bound is None:
+        return False
+    least = bound.get((), 0) + sum(abs(k) * rests[at[0]] for at, k in bound.items() if len(at) == 1 and at[0] in rests)
+    more = {at: k for at, k in bound.items() if at and k > 0 and not (len(at) == 1 and at[0] in rests)}
+    if not more:
+        return least <= 2**31
+    return least <= 1 and [*more.values()] == [1] and all(len(at) == 1 for at in more)
+
+
+def _rest(e: Node) -> Var | None:
+    """A remainder by a constant is less than that, whatever it is of."""
+    return Var(f"% {e.rhs.value}") if isinstance(e, Bin) and e.op == "%" and isinstance(e.rhs, Const) else None
+
+
+def _bounded(codelet: Codelet, x: Unsure) -> bool:
+    """Its formula says that it is inside its array after all."""
+    sizes = array_extent.sizes_of(codelet)
+    shape = next((p.shape for p in codelet.params if isinstance(p, Array) and p.name == x.load.array), ())
+    for load, index, around in array_extent.accesses(codelet):
+        if load is x.load and shape:
+            return all(
+                extent is None or _below(e, extent, around, sizes) for e, extent in zip(index, shape, strict=True)
+            )
+    return False
+
+
+def _below(e: Expr, extent: Expr, around: Around, sizes: frozenset[str]) -> bool:
+    most, end = array_extent.bound(e, around, sizes), array_extent.polynomial(extent, sizes)
+    least = array_extent.bound(Un("-", e), around, sizes)
+    zero: Poly = {(): 1}
+    return (
+        most is not None
+        and end is not None
+        and least is not None
+        and (array_extent.at_most(most, end) and array_extent.at_most(least, zero))
+    )
+
+
+def _few(texts: Sequence[str]) -> list[str]:
+    if len(texts) <= SHOWN:
+        return [*texts]
+    return [*texts[:SHOWN], f"and {len(texts) - SHOWN} more (--all)"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def _passed(unit: Unit) -> set[str]:
+    """The array parameters that stand in the list of parameters of a function; others are at file scope."""
+    arrays = {p.name for p in unit.codelet.params if isinstance(p, Array)}
+    heads = [m[1] for part in unit.parts
+             for m in re.finditer(rf"\b{re.escape(part.function)}\s*\(([^{{;]*?)\)\s*\{{", unit.text)]  # fmt: skip
+    if not heads:
+        return arrays
+    return {a for a in arrays if any(re.search(rf"\b{re.escape(a)}\b", head) for head in heads)}
+
+
+def _restrict(text: str, name: str) -> bool:
+    return re.search(rf"\b_*restrict_*\s+{re.escape(name)}\b|\b{re.escape(name)}\s*\[\s*_*restrict", text) is not None

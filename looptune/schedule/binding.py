@@ -1,0 +1,243 @@
+"""Which loop each directive is for: those that stand in the file, and those written outside of it.
+
+#pragma hmppcg tile i:4        stands before its loop, or before the function for each of its outermost loops
+loop i: tile i:8               takes the place of one of its kind in the file
+loop 2: unroll 2               is for every piece of a distributed loop 2
+loop 2.1: unroll 4             takes the place of that on the first piece
+codelet: grid blocksize 64x4   takes the place of those in the file, on inner loops too
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.core.errors import DirectiveError
+from looptune.core.source import Span
+from looptune.frontend.directive_lines import Placed
+from looptune.ir.nodes import Codelet, Directive, If, Loop, Stmt, While
+from looptune.ir.rewrite import map_blocks, walk_stmts
+from looptune.schedule import directives
+from looptune.schedule.directives.base import Transform
+
+EXCLUSIVE = ({"unroll", "tile", "fullunroll"}, {"parallel", "noparallel"})
+"""Directives of which a loop has one: a placed one takes the place of the file's."""
+
+Id = tuple[int, int]
+"""A loop's number and its piece, 0 where it is whole."""
+
+
+def identity(loop: Loop | While) -> Id:
+    return loop.number, loop.piece if isinstance(loop, Loop) else 0
+
+
+def called(loop: Loop | While) -> str:
+    """The loop's number as a directive's place has it: ``2``, or ``2.1``."""
+    number, piece = identity(loop)
+    return f"{number}.{piece}" if piece else str(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A transform and the loop it is for.
+
+    ``rank`` orders the sources: -1 the file, before the function; 0 the file, before the loop; 1 a place outside for a
+    loop, 2 for a piece of it. ``group`` is equal for what was written once, for all the pieces of a loop or for all
+    nests of a codelet: it has to fit one of them.
+    """
+
+    loop: Id
+    transform: Transform
+    directive: Directive
+    rank: int
+    group: object
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return kinds_of(self.directive)
+
+
+def kinds_of(directive: Directive) -> frozenset[str]:
+    """The names of the directives that this one takes the place of."""
+    name = directive.name.lower()
+    return frozenset(next((group for group in EXCLUSIVE if name in group), {name}))
+
+
+def applies(directive: Directive, target: str) -> bool:
+    return directive.target is None or directive.target.upper() == target.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A directive and the loop it addresses, before it is taken apart."""
+
+    loop: Loop | While
+    directive: Directive
+    rank: int
+
+
+def bind(
+    codelet: Codelet, placed: Sequence[Placed], wanted: Callable[[Directive], bool] = lambda directive: True
+) -> list[Bound]:
+    """The ``wanted`` directives, each with its loop, in textual order."""
+    loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
+    whole = [d for d in codelet.directives if wanted(d)]
+    given = [_Given(f, d, -1) for d in whole for f in addressed(codelet, "codelet", "", d.span)]
+    given += [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
+    for p in placed:
+        if wanted(p.directive):
+            here = addressed(codelet, p.where, p.loop, p.directive.span)
+            given += [_Given(f, p.directive, 2 if "." in p.loop else 1) for f in here]
+    best: dict[tuple[Id, frozenset[str]], int] = {}
+    for g in given:
+        key = (identity(g.loop), kinds_of(g.directive))
+        best[key] = max(g.rank, best.get(key, g.rank))
+    kept = [g for g in given if g.rank == best[identity(g.loop), kinds_of(g.directive)]]
+    bound = _taken_apart(_uncovered(kept))
+    _exclude(bound, loops)
+    return sorted(bound, key=lambda b: b.loop)
+
+
+def _uncovered(given: Sequence[_Given]) -> list[_Given]:
+    """Without those of the file on loops in one that a directive from outside is for, where it covers them."""
+    over = {
+        (identity(loop), kinds_of(g.directive))
+        for g in given if g.rank > 0 and directives.find(g.directive).covers
+        for loop in walk_stmts((g.loop,)) if isinstance(loop, (Loop, While))
+    }  # fmt: skip
+    return [g for g in given if g.rank > 0 or (identity(g.loop), kinds_of(g.directive)) not in over]
+
+
+def _taken_apart(given: Sequence[_Given]) -> list[Bound]:
+    """A directive that names several loops as one for each; it may name a loop that one of the pieces lacks."""
+    found: list[Bound] = []
+    lacking: dict[object, DirectiveError] = {}
+    for g in given:
+        cls = directives.find(g.directive)
+        for name, part in cls.spread(g.directive):
+            group = (id(g.directive), name)
+            try:
+                inner = _inside(g.loop, name, part)
+            except DirectiveError as error:
+                lacking.setdefault(group, error)
+                continue
+            found.append(Bound(identity(inner), directives.find(part).parse(part), part, g.rank, group))
+    nowhere = [error for group, error in lacking.items() if all(b.group != group for b in found)]
+    if nowhere:
+        raise nowhere[0]
+    return found
+
+
+def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While:
+    """The loop called ``name`` at or in ``loop``; "" is the loop itself."""
+    if not name:
+        return loop
+    found = next((f for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.var == name), None)
+    if found is None:
+        raise DirectiveError(f"{directive.name}: no loop {name} in the nest it stands before", directive.span)
+    return found
+
+
+def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
+    whiles = {f.number for f in loops if isinstance(f, While)}
+    counted = {identity(f): f for f in loops if isinstance(f, Loop)}
+    seen: set[tuple[Id, frozenset[str]]] = set()
+    for b in bound:
+        if b.loop[0] in whiles and b.transform.name != "noparallel":
+            raise DirectiveError(
+                f"{b.transform.name} needs a counted loop, and this one runs as a while loop: write for (i = a; i < n; "
+                "i += s) with a bound of the type of i, and change i nowhere else", b.directive.span,
+            )  # fmt: skip
+        if (b.loop, b.kinds) in seen and len(b.kinds) > 1:
+            raise DirectiveError(f"one loop takes either {' or '.join(sorted(b.kinds))}, once", b.directive.span)
+        seen.add((b.loop, b.kinds))
+    also = [(identity(f), b) for b in bound if b.loop in counted for f in b.transform.taken(counted[b.loop])]
+    twice = next((b for loop, b in also if (loop, b.kinds) in seen), None)
+    if twice is not None:
+        raise DirectiveError(f"one loop takes either {' or '.join(sorted(twice.kinds))}, once", twice.directive.span)
+
+
+def joined(bound: Sequence[Bound], into: Mapping[Id, Id]) -> list[Bound]:
+    """What is bound to loops that have become part of others, bound to those.
+
+    Two of a kind that say the same are one; the source of the higher rank counts; DirectiveError where they clash.
+    """
+    kept: list[Bound] = []
+    for b in bound:
+        home = into.get(b.loop, b.loop)
+        others = [o for o in kept if o.loop != b.loop and into.get(o.loop, o.loop) == home and o.kinds == b.kinds]
+        if any(o.rank > b.rank or (o.rank == b.rank and o.transform == b.transform) for o in others):
+            continue
+        clash = next((o for o in others if o.rank == b.rank), None)
+        if clash is not None:
+            raise DirectiveError(
+                f"{b.directive.name} differs from the {clash.directive.name} of the loop this one is fused with",
+                b.directive.span,
+            )
+        kept = [*(o for o in kept if all(o is not x for x in others)), b]
+    return [replace(b, loop=into.get(b.loop, b.loop)) for b in kept]
+
+
+def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
+    """The loops ``loop k:``, ``loop 3:``, ``loop 3.1:``, ``nest i:`` or ``codelet:`` is for: one, or all its pieces.
+
+    DirectiveError where there is none.
+    """
+    if where == "codelet":
+        return [f for f in codelet.body if isinstance(f, Loop)]
+    loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
+    base, _, piece = name.partition(".")
+    found = [f for f in loops if base == str(f.number) or (isinstance(f, Loop) and f.var == base)]
+    listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({called(f)})" for f in loops)
+    if not found:
+        others = f"; its loops are {listed}" if listed else ", which has no loops"
+        raise DirectiveError(f"no loop {base} in {codelet.name}{others}", span)
+    numbers = len({f.number for f in found})
+    if numbers > 1:
+        raise DirectiveError(f"{numbers} loops are named {base}; say which by number: {listed}", span)
+    if not piece:
+        return found
+    chosen = [f for f in found if identity(f)[1] == int(piece)]
+    if not chosen:
+        there = f"its pieces are {', '.join(called(f) for f in found)}" if len(found) > 1 else "no distribute splits it"
+        raise DirectiveError(f"loop {base} has no piece {piece}: {there}", span)
+    return chosen
+
+
+def pieces_numbered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Loops of one number told apart: 1, 2, ... in their order; 0 for the only one."""
+    copies = Counter(f.number for f in walk_stmts(body) if isinstance(f, Loop))
+    if not copies or max(copies.values()) == 1:
+        return body
+    seen: Counter[int] = Counter()
+
+    def number(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Loop():
+                seen[stmt.number] += 1
+                stmt = replace(stmt, piece=seen[stmt.number] if copies[stmt.number] > 1 else 0)
+        return map_blocks(lambda block: tuple(number(s) for s in block), stmt)
+
+    return tuple(number(s) for s in body)
+
+
+def originals(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
+    """As ``addressed``, of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
+    return addressed(codelet, where, name.partition(".")[0], span)
+
+
+def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
+    """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
+    for stmt in body:
+        match stmt:
+            case (Loop() | While()) as loop:
+                here = loop.number == number and piece in (None, identity(loop)[1])
+                inner = (loop,) if here else path(loop.body, number, piece)
+                if inner:
+                    return inner if inner[0] is loop else (loop, *inner)
+            case If(_, then, other):
+                inner = path((*then, *other), number, piece)
+                if inner:
+                    return inner
+    return ()

@@ -1,0 +1,230 @@
+"""A band: loops that each stand directly in the one before, taken as one perfect nest.
+
+    for i in A:                    for i in A:
+      S(i)                           for j in B:
+      for j in B:         ==>          if (j == first) S(i)
+        T(i, j)                        T(i, j)
+      U(i)                             if (j == last)  U(i)
+
+A statement beside a loop is sunk into it. Where that loop may not run at all, its first iteration is run for the
+statement alone, and what stands in the loop asks whether the iteration is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Bin, Const, Expr, If, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.simplify import add, div, largest, mul, sub
+from looptune.poly.loop_bounds import can_be_bounded, inside, nested
+from looptune.poly.scop import Order, Piece, name
+from looptune.schedule.directives.base import Site, fresh, only, statements
+
+
+@dataclass(frozen=True, slots=True)
+class _Sunk:
+    """A statement of loop ``level`` of the band, to be run in the first (or last) iteration of the loops inside."""
+
+    stmt: Stmt
+    level: int
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """``loops``, outermost first. ``body`` is that of the perfect nest; ``surely`` are the loops that always run."""
+
+    site: Site
+    loops: tuple[Loop, ...]
+    body: tuple[_Sunk, ...]
+    surely: frozenset[str]
+
+    @staticmethod
+    def of(site: Site, names: Sequence[str]) -> Band:
+        """The loops at ``site`` and below it that have these names, as far as they stand in each other."""
+        loop, loops = site.loop, [site.loop]
+        before: list[_Sunk] = []
+        after: list[_Sunk] = []
+        while len(loops) < len(names):
+            inner = [s for s in loop.body if isinstance(s, Loop) and s.var in names]
+            if len(inner) != 1:
+                break
+            at = next(k for k, s in enumerate(loop.body) if s is inner[0])
+            level = len(loops) - 1
+            beside = _renamed(loop.body, frozenset(names), site.taken)
+            before += [_Sunk(s, level, True) for s in beside[:at]]
+            after = [_Sunk(s, level, False) for s in beside[at + 1 :]] + after
+            loop = inner[0]
+            loops.append(loop)
+        core = [_Sunk(s, len(loops) - 1, True) for s in loop.body]
+        body = (*before, *core, *after)
+        # Inside an iteration that is run for a sunk statement alone, nothing is known of the loops further in.
+        highest = min((s.level for s in body), default=0)
+        empty = next((k for k, f in enumerate(loops) if k > highest and f.number not in site.nonempty), len(loops))
+        return Band(site, tuple(loops), body, frozenset(f.var for f in loops[:empty]))
+
+    @property
+    def rectangular(self) -> bool:
+        """No bound depends on a loop of the band."""
+        return not names_in(tuple((f.lo, f.hi) for f in self.loops)) & {f.var for f in self.loops}
+
+    @property
+    def perfect(self) -> bool:
+        return all(s.level == len(self.loops) - 1 for s in self.body)
+
+    @property
+    def burdened(self) -> tuple[Loop, ...]:
+        """The loops that statements are sunk into: they carry what those need, though they may not have before."""
+        return self.loops[1 + min((s.level for s in self.body), default=len(self.loops)) :]
+
+    @property
+    def analysable(self) -> bool:
+        return can_be_bounded(self.site.reach, self.loops)
+
+    def assigned(self) -> tuple[str, Loop] | None:
+        """A variable that a sunk statement assigns, and the loop whose bounds need it."""
+        for k, loop in enumerate(self.loops):
+            beside = [s.stmt for s in self.body if s.level < k]
+            found = names_in((loop.lo, loop.hi)) & written(beside)
+            if found:
+                return min(found), loop
+        return None
+
+    def order(self) -> dict[str, tuple[tuple[Piece, Mapping[str, str], int], ...]]:
+        """By statement its pieces, each with the value of every loop's variable and its place in the body."""
+        place = {n: k for k, sunk in enumerate(self.body) for n in statements(sunk.stmt)}
+        mine: Order = only(self.site.order, place)
+        return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}
+
+    def rest(self, piece: Piece, place: int) -> tuple[str, ...]:
+        """What follows the entries of the band's loops in the new time: the place in the body, then all as before.
+
+        In an ``if`` each statement has a place of its own.
+        """
+        entry = self.site.depth + 2 * self.body[place].level + 1
+        first, ahead = self._places(place)[0], sum(b - a for a, b in map(self._places, range(place)))
+        return (str(ahead + int(piece.time[entry]) - first), *piece.time[entry + 1 :])
+
+    def _places(self, place: int) -> tuple[int, int]:
+        """The places in the text of what stands in one statement of the body: from, and up to."""
+        sunk = self.body[place]
+        entry = self.site.depth + 2 * sunk.level + 1
+        taken = [int(p.time[entry]) for ps in only(self.site.order, statements(sunk.stmt)).values() for p in ps]
+        return min(taken, default=0), max(taken, default=-1) + 1
+
+    def _values(self, piece: Piece, sunk: _Sunk) -> Mapping[str, str]:
+        values: dict[str, str] = {}
+        for d, loop in enumerate(self.loops):
+            own = piece.time[self.site.depth + 2 * d] if d <= sunk.level else None
+            end = self._end(loop, sunk.first)
+            values[name(loop.var)] = self.site.bound(end, piece, values) if own is None else own
+        return {f.var: values[name(f.var)] for f in self.loops}
+
+    def _end(self, loop: Loop, first: bool) -> Expr:
+        if first:
+            return loop.lo
+        return _last(loop) if loop.var in self.surely else largest(loop.lo, _last(loop))
+
+    def asked(self, sunk: _Sunk) -> tuple[Expr, ...]:
+        """The conditions under which the statement runs in an iteration of the band."""
+        own = tuple(c for f in self.loops[: sunk.level + 1] for c in inside(f))
+        return (*own, *self._at_end(sunk))
+
+    def _at_end(self, sunk: _Sunk) -> tuple[Expr, ...]:
+        beyond = self.loops[sunk.level + 1 :]
+        return tuple(Bin("==", Var(f.var, f.dtype), self._end(f, sunk.first)) for f in beyond)
+
+    def reordered(self, names: Sequence[str]) -> Stmt:
+        """The nest with its loops in the order of ``names``; its bounds can be analysed."""
+        named = {f.var: f for f in self.loops}
+        if self.rectangular:
+            loops = [replace(self.extended(named[v]), own=self.own(named[v])) for v in names]
+            return self.around(loops, self.grouped())
+        found = nested(self.site.reach, [named[v] for v in names], self.groups())
+        body = self.grouped({(s.level, s.first): found.left(self.asked(s)) for s in self.body})
+        loops = [replace(f, body=named[f.var].body, own=self.own(named[f.var])) for f in found.loops]
+        return self.around(loops, body)
+
+    def groups(self) -> list[tuple[Expr, ...]]:
+        """The conditions of all the iterations that anything runs in."""
+        return list({(s.level, s.first): self.asked(s) for s in self.body}.values())
+
+    def extended(self, loop: Loop) -> Loop:
+        """The loop with an iteration at least, where one may be needed for a sunk statement."""
+        if loop.var in self.surely:
+            return loop
+        return replace(loop, hi=largest(loop.hi, add(loop.lo, Const(1, loop.dtype))))
+
+    def own(self, loop: Loop) -> tuple[str, ...]:
+        """Its arrays of each iteration's own, as it goes inside others: what a statement beside the inner loops leaves
+        in one is read all through these, which may be outside of it now."""
+        return loop.own if self.perfect or loop is self.loops[-1] else ()
+
+    @staticmethod
+    def around(loops: Sequence[Loop], body: tuple[Stmt, ...]) -> Stmt:
+        for loop in reversed(loops):
+            body = (replace(loop, body=body),)
+        return body[0]
+
+    def grouped(self, asked: Mapping[tuple[int, bool], tuple[Expr, ...]] | None = None) -> tuple[Stmt, ...]:
+        """The body, each statement under what has to be ``asked``; neighbours that ask the same share their ``if``."""
+        out: list[tuple[tuple[Expr, ...], list[Stmt]]] = []
+        for s in self.body:
+            conditions = self._extended_left(s) if asked is None else asked[s.level, s.first]
+            if out and out[-1][0] == conditions:
+                out[-1][1].append(s.stmt)
+            else:
+                out.append((conditions, [s.stmt]))
+        return tuple(t for cs, stmts in out for t in ((If(_all(cs), tuple(stmts)),) if cs else stmts))
+
+    def _extended_left(self, sunk: _Sunk) -> tuple[Expr, ...]:
+        """What is left to ask in loops that were only ``extended``."""
+        own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.surely)
+        return (*(Bin("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
+
+
+def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]) -> tuple[Stmt, ...]:
+    """The loops called ``names`` in what is sunk into loops of these names under others."""
+    inner = {f.var: f.dtype for f in walk(body) if isinstance(f, Loop) and f.var in names}
+    other: dict[str, str] = {}
+    for var in inner:
+        other[var] = fresh(var, {*taken, *names, *other.values()})
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop(var) if var in other:
+                return replace(n, var=other[var])
+            case Var(var) if var in other:
+                return replace(n, name=other[var])
+        return None
+
+    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    return renamed
+
+
+def depending(loops: Sequence[Loop]) -> str:
+    """The first of the loops whose bounds depend on another one, as a clause."""
+    names = {f.var for f in loops}
+    bound = next(f for f in loops if names_in((f.lo, f.hi)) & names)
+    return f"the bounds of loop {bound.var} depend on loop {min(names_in((bound.lo, bound.hi)) & names)}"
+
+
+def loops_in(loop: Loop) -> list[str]:
+    return [f.var for f in walk(loop) if isinstance(f, Loop)]
+
+
+def _all(conditions: Sequence[Expr]) -> Expr:
+    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+
+
+def _last(loop: Loop) -> Expr:
+    """The value of the loop variable in the last iteration of a loop that runs."""
+    one = Const(1, loop.dtype)
+    if loop.step == 1:
+        return sub(loop.hi, one)
+    step = Const(loop.step, loop.dtype)
+    return add(loop.lo, mul(div(sub(sub(loop.hi, one), loop.lo), step), step))

@@ -1,0 +1,333 @@
+"""What a transform is: its arguments, the order it produces, and the tree it produces.
+
+A directive is one file here: a frozen dataclass whose fields are the directive's arguments, and
+
+    parse(directive)   arguments from the pragma text, or a DirectiveError that points at the mistake
+    schedule(site)     the new execution order, judged by poly before anything is changed
+    apply(site)        the new tree; called only when the order was judged legal, and never fails
+    examples           its tests and its documentation
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.core.source import Span
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
+from looptune.ir.simplify import add, div, mul, sub
+from looptune.poly.dependence_graph import Graph
+from looptune.poly.legality import Refused
+from looptune.poly.loop_context import Reach
+from looptune.poly.scop import Order, Piece, name, text
+
+ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
+"""The arrays of examples with their extents, all float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """``code`` is the body of a C function; ``after`` the body it becomes, or ``refused`` a part of the message.
+
+    The function has the parameters of ``ARRAYS``, and ``int n, m``, that the code uses.
+    """
+
+    code: str
+    after: str = ""
+    refused: str = ""
+
+    def program(self, directive: str) -> str:
+        """The whole C file, the directive in front of the first loop if the code does not say where."""
+        pragma = f"#pragma hmppcg {directive}\n"
+        before, loop, rest = self.code.partition("for (")
+        code = self.code.lstrip() if pragma in self.code else f"{before}{pragma}  {loop}{rest}"
+        arrays = [name for name in ARRAYS if re.search(rf"\b{name}\b", code)]
+        extents = "".join(ARRAYS[name] for name in arrays)
+        params = [f"int {size}" for size in "nm" if size in extents or re.search(rf"\b{size}\b", code)]
+        params += [f"float {name}" + "".join(f"[{size}]" for size in ARRAYS[name]) for name in arrays]
+        return f"void f({', '.join(params)})\n{{\n  {code}\n}}\n"
+
+
+class Questions(Protocol):
+    """What a transform may ask of the dependences. Times are those of ``order``, and judgements are remembered."""
+
+    def judge(self, new: Reorder, old: Order) -> Refused | None: ...
+
+    def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
+        """What must come before what where the first ``length`` entries of the times are equal."""
+        ...
+
+    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+        """How much greater ``entry`` is, at most, for one of ``first`` than for one of ``then`` that needs it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
+
+    ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
+    iteration owns, ``own`` these and the copies that were made of them; ``taken`` the names a new loop or local must
+    not have; ``nonempty`` the numbers of the loops known to run; ``values`` the sizes known already. ``around`` are the
+    loops it stands in, outermost first, ``block`` the body of the last of them, or the codelet's. ``sizes`` are the
+    integer parameters; ``reach`` is what holds whenever the loop is reached.
+    """
+
+    loop: Loop
+    order: Order
+    depth: int
+    private: frozenset[str]
+    own: tuple[Local, ...]
+    taken: frozenset[str]
+    nonempty: Collection[int]
+    values: Mapping[str, int | float]
+    span: Span
+    around: tuple[Loop | While, ...]
+    block: tuple[Stmt, ...]
+    sizes: frozenset[str]
+    ask: Questions
+    reach: Reach
+
+    def refuse(self, message: str) -> DirectiveError:
+        return DirectiveError(message, self.span)
+
+    @property
+    def relative(self) -> bool:
+        """The loop begins where a loop around it says."""
+        return bool(names_in(self.loop.lo) & {f.var for f in self.around if isinstance(f, Loop)})
+
+    def bound(self, e: Expr, piece: Piece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
+        """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
+
+        ``inner`` are the values of variables further in, by isl's name. Loops whose bounds are not affine cannot be
+        reordered.
+        """
+        affine = text(e)
+        if affine is None:
+            raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
+        entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.around) if isinstance(f, Loop)}
+        entry |= inner
+        return re.sub(r"[A-Za-z_]\w*", lambda word: entry.get(word[0], word[0]), affine)
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
+
+    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave. ``beside``
+    is the order of statements that only make room: they run when they did, but are numbered anew. ``together``: several
+    iterations run in one iteration of the loops inside, which may carry then what the loop did.
+    """
+
+    order: Order
+    cut: int | None = None
+    expanded: frozenset[str] = frozenset()
+    beside: Order = field(default_factory=dict)
+    together: bool = False
+
+    @property
+    def judged(self) -> dict[str, tuple[Piece, ...]]:
+        """The order as far as it is judged."""
+        return {n: tuple(Piece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What takes the place of the loop and the ``width - 1`` statements after it, and the locals this needs.
+
+    ``copies``: the locals that stand for another one in a copy of the body, with that one. ``merged`` are other loops
+    that have become part of the loop.
+    """
+
+    body: tuple[Stmt, ...]
+    locals: tuple[Local, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
+    width: int = 1
+    merged: tuple[Loop, ...] = ()
+
+
+Stage = Literal["split", "nest", "join", "mode", "loop"]
+"""In this order. split: a loop becomes several, and directives for it go to each · nest: the order of whole nests ·
+join: several loops become one · mode: how loops run · loop: one loop, innermost first."""
+
+
+@dataclass(frozen=True)
+class Transform(ABC):
+    """Subclasses are frozen dataclasses; their fields are the directive's arguments."""
+
+    name: ClassVar[str]
+    syntax: ClassVar[str]
+    stage: ClassVar[Stage]
+    examples: ClassVar[Mapping[str, Example]]
+    sums: ClassVar[bool] = False
+    """It is for a loop that reduces."""
+    precedes: ClassVar[bool] = False
+    """Of several directives for one loop it is the first, whichever line stands first."""
+    covers: ClassVar[bool] = False
+    """It is for the loops in its loop too, where they have none of their own."""
+    assumes: ClassVar[str] = ""
+    """What it takes the user's word for, about the data."""
+    span: Span = field(kw_only=True, compare=False, repr=False)
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, directive: Directive) -> Self: ...
+
+    @classmethod
+    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+        """One directive for several loops as one for each, by the loop's name; "" is the loop it stands before."""
+        return (("", directive),)
+
+    def schedule(self, site: Site) -> Reorder | None:
+        """The new order; None where every statement keeps its place in time."""
+        return None
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
+        return ()
+
+    def taken(self, loop: Loop) -> tuple[Loop, ...]:
+        """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
+        return ()
+
+    def regroups(self, loop: Loop) -> frozenset[str]:
+        """The statements whose sums have their terms in other groups afterwards, in whatever order."""
+        return frozenset()
+
+    def reductions(self) -> Arg | None:
+        """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""
+        return None
+
+    def at_fault(self, site: Site, refused: Refused) -> Directive | None:
+        """The directive to blame for an order that is refused, where it is another than this one."""
+        return None
+
+    @property
+    def copies(self) -> int:
+        """How often it writes out the loop's body."""
+        return 1
+
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        """How many iterations it takes together of which loop; "" is the one that it is for."""
+        return ()
+
+    @property
+    def threads(self) -> int:
+        """How many threads it gives a block; 0 where it does not say."""
+        return 0
+
+    @abstractmethod
+    def apply(self, site: Site) -> Change: ...
+
+
+def wrong(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
+    """The error for an argument that ``cls`` does not know, with the nearest it does."""
+    given = arg.key or " ".join(str(v) for v in arg.values)
+    near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
+    hint = next((f"; did you mean '{w}'?" for w in words if near and w.lower() == near[0]), "")
+    return DirectiveError(f"{cls.name} has no argument '{given}'{hint} (syntax: {cls.syntax})", arg.span)
+
+
+def no_arguments(directive: Directive) -> None:
+    if directive.args:
+        arg = directive.args[0]
+        given = arg.key or " ".join(str(v) for v in arg.values)
+        raise DirectiveError(f"{directive.name} takes no argument, got '{given}'", arg.span)
+
+
+def covered(site: Site, **said: Any) -> Change:
+    """The site's loop and those inside it, each with these fields."""
+
+    def rule(n: Node) -> Node | None:
+        return replace(n, **said) if isinstance(n, Loop) else None
+
+    return Change((rewrite(rule, site.loop),))
+
+
+MOST_COPIES = 1024
+"""Of one loop's body."""
+MOST_STATEMENTS = 8192
+"""A kernel of more statements compiles for minutes."""
+
+
+def written_out(transform: Transform, said: str, loop: Loop) -> None:
+    """DirectiveError where that is too much to be judged and compiled within minutes."""
+    copies, inside = transform.copies, sum(isinstance(s, Assign) for s in walk(loop.body))
+    if copies > MOST_COPIES:
+        raise DirectiveError(
+            f"{said} of loop {loop.var} makes {copies:,} copies, the most is {MOST_COPIES:,}", transform.span
+        )
+    if copies > 1 and copies * inside > MOST_STATEMENTS:
+        raise DirectiveError(
+            f"{said} of loop {loop.var} makes {copies * inside:,} statements out of {inside:,}, "
+            f"the most is {MOST_STATEMENTS:,}", transform.span,
+        )  # fmt: skip
+
+
+def positive(arg: Arg, what: str) -> int:
+    """The one positive integer of an argument such as ``4`` or ``i:4``."""
+    match arg.values:
+        case (int(value),) if value >= 1:
+            return value
+        case (int(value),):
+            raise DirectiveError(f"{what} must be at least 1, got {value}", arg.span)
+        case (value,):
+            raise DirectiveError(f"{what} must be a whole number, got '{value}'", arg.span)
+    raise DirectiveError(f"{what} is missing", arg.span)
+
+
+def trips(loop: Loop) -> Expr:
+    """How many iterations ``loop`` has, where it has any: ``ceil((hi - lo) / step)``."""
+    span = sub(loop.hi, loop.lo)
+    return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def iteration(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
+    """The body of the iteration that is ``trip`` steps from the loop's start."""
+    value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
+    body: tuple[Stmt, ...] = loop.body
+    return body if value == Var(loop.var, loop.dtype) else substitute(body, {loop.var: value})
+
+
+def first_from(loop: Loop, least: Expr) -> Expr:
+    """The first of the loop's values that is not below ``least``, which is not below the loop's start."""
+    if loop.step == 1:
+        return least
+    step = Const(loop.step, loop.dtype)
+    return add(loop.lo, mul(div(add(sub(least, loop.lo), sub(step, Const(1, loop.dtype))), step), step))
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """``name``, or ``name_2``, ``name_3``, ... where that is taken."""
+    candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(taken) + 3))
+    return next(c for c in candidates if c not in taken)
+
+
+def both(when: str, condition: str) -> str:
+    return f"({when}) and ({condition})" if when and condition else when or condition
+
+
+def statements(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
+    """The names of the original statements in a tree."""
+    return frozenset(n.name for n in walk_stmts(body) if isinstance(n, Assign))
+
+
+def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:
+    return {n: pieces for n, pieces in order.items() if n in names}
+
+
+def spliced(body: tuple[Stmt, ...], loop: Loop | While, change: Change) -> tuple[Stmt, ...]:
+    """``body`` with the change in place of the loop and the statements after it that it takes in."""
+    k = next((k for k, s in enumerate(body) if s is loop), None)
+    if k is not None:
+        return (*body[:k], *change.body, *body[k + change.width :])
+    return tuple(map_blocks(lambda block: spliced(block, loop, change), s) for s in body)

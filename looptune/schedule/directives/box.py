@@ -1,0 +1,87 @@
+"""Box: the loop runs over all the values it has in any iteration of the loops around; a condition leaves out the rest.
+
+    for i in 0..n:                      for i in 0..n:
+      for j in i..n: S(i, j)     ==>      for j in 0..n:
+                                            if (j >= i) S(i, j)
+
+A triangle becomes a square, so that unrolling and jamming both loops makes tiles that begin at multiples of their size,
+and a kernel's blocks are the same everywhere. ``box 4`` also begins and ends the loop at multiples of 4, the start
+where it is a number. Blocks with nothing to do end at once.
+
+Legal when: always; the bounds have to rise or fall with the loops around. Gain: register tiles and shared memory for
+triangles. Cost: iterations that do nothing, and those across the border, of which a tile is only in part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.bounding_box import between, bounds
+from looptune.ir.nodes import Const, Directive, Loop
+from looptune.ir.simplify import add, div, mul
+from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+
+
+@dataclass(frozen=True)
+class Box(Transform):
+    name: ClassVar = "box"
+    syntax: ClassVar = "box [MULTIPLE]"
+    stage: ClassVar = "loop"
+    precedes: ClassVar = True
+
+    multiple: int = 1
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        match directive.args:
+            case ():
+                return cls(span=directive.span)
+            case (arg,) if arg.values and not arg.key:
+                return cls(positive(arg, "what box makes bounds multiples of"), span=directive.span)
+            case (*_, arg) if len(directive.args) == 1:
+                raise wrong(cls, arg, ())
+        raise DirectiveError(f"box takes one number at most (syntax: {cls.syntax})", directive.span)
+
+    def apply(self, site: Site) -> Change:
+        loop = site.loop
+        found = bounds(loop, [f for f in site.around if isinstance(f, Loop)])
+        if found is None:
+            raise site.refuse(f"box: how far loop {loop.var} goes in all iterations of the loops around is not known")
+        lo, hi = found
+        if self.multiple > 1 and loop.step > 1:
+            raise site.refuse(f"box {self.multiple}: loop {loop.var} has the step {loop.step}; `box` alone is for any")
+        multiple = Const(self.multiple, loop.dtype)
+        match lo:
+            case Const(int(start)) if self.multiple > 1:
+                lo = Const(start // self.multiple * self.multiple, loop.dtype)
+        if self.multiple > 1:
+            hi = mul(div(add(hi, Const(self.multiple - 1, loop.dtype)), multiple), multiple)
+        if self.multiple == 1 and (lo, hi) == (loop.lo, loop.hi):
+            raise site.refuse(f"box: loop {loop.var} has the same bounds in every iteration of the loops around it")
+        return Change((between(loop, lo, hi),))
+
+
+_TRIANGLE = """for (int i = 0; i < n; i++)
+    #pragma hmppcg box
+    for (int j = i; j < m; j++)
+      D[i][j] = E[j];"""
+
+Box.examples = {
+    "box": Example(_TRIANGLE, """\
+for (int i = 0; i < n; i++) {
+  for (int j = 0; j < m; j++) {
+    if (j >= i) {
+      D[i][j] = E[j];
+    }
+  }
+}"""),
+    "box 4": Example("for (int i = 1; i < n; i++)\n    B[i] = A[i];", """\
+for (int i = 0; i < (n + 3) / 4 * 4; i++) {
+  if (i >= 1 && i < n) {
+    B[i] = A[i];
+  }
+}"""),
+    "box 0": Example("for (int i = 0; i < n; i++)\n    B[i] = A[i];", refused="must be at least 1"),
+}  # fmt: skip

@@ -1,0 +1,60 @@
+"""Factor: what all terms of a sum are multiplied with, and no iteration changes, is multiplied with the sum instead.
+
+    for k in 0..m:                                      s = 0
+      C[i][j] += alpha * A[i][k] * B[k][j]       ==>    for k in 0..m: s += A[i][k] * B[k][j]
+                                                        C[i][j] += alpha * s
+
+In C the loop stays as it is; the sum has a register of its own where kernels are made.
+
+Legal when: a sum in the loop has such a factor; not under --strict-float, for it rounds otherwise.
+Gain: a multiplication less for each term, and the sum is not loaded first. Cost: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.ir.nodes import Directive, Loop
+from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments, statements
+from looptune.schedule.directives.reduction_simplification import regrouped
+
+
+@dataclass(frozen=True)
+class Factor(Transform):
+    name: ClassVar = "factor"
+    syntax: ClassVar = "factor"
+    stage: ClassVar = "mode"
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def regroups(self, loop: Loop) -> frozenset[str]:
+        return statements(loop.body)
+
+    def apply(self, site: Site) -> Change:
+        loop = site.loop
+        if not regrouped((loop,), statements(loop.body), site.taken)[2]:
+            raise site.refuse(f"factor: no sum in loop {loop.var} has a factor that the loop does not change")
+        return Change((replace(loop, regroups=True),))
+
+
+_SUM = """for (int i = 0; i < n; i++)
+    #pragma hmppcg factor
+    for (int j = 0; j < m; j++)
+      B[i] += E[j] * A[i];"""
+_ROWS = """for (int j = 0; j < m; j++)
+    for (int i = 0; i < n; i++)
+      B[i] += D[i][j] * E[j];"""
+
+Factor.examples = {
+    "factor": Example(_SUM, """\
+for (int i = 0; i < n; i++) {
+  for (int j = 0; j < m; j++) {
+    B[i] += E[j] * A[i];
+  }
+}"""),
+    "Factor": Example(_ROWS, refused="no sum in loop j has a factor that the loop does not change"),
+}  # fmt: skip

@@ -1,0 +1,157 @@
+"""Fold: a square of iterations along its diagonal; (i, j) and (j, i) run together, and what both add is made once.
+
+    for i in 0..n:                              for i in 0..n:
+      for j in 0..n:                              for j in 0..i + 1:
+        for k: C[i][j] += A[i][k] * A[j][k]  ==>    for k: s += A[i][k] * A[j][k]
+                                                    C[i][j] += s
+                                                    if (j < i) C[j][i] += s
+
+In C the two iterations stand side by side; their common sum is made where kernels are. ``box``, ``unroll`` with jam and
+``stage`` of the triangle come after it, as of any.
+
+Legal when: the nest is two loops over the same range, (i, j) adds to its element what (j, i) adds to its own, factors
+and terms in any order, and so not under --strict-float; the dependences allow the order.
+Gain: half of the work. Cost: elements beyond the diagonal are stored along columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Assign, Bin, Const, Directive, Expr, If, Loop, Stmt, Var
+from looptune.ir.rewrite import substitute, walk_stmts
+from looptune.ir.simplify import add
+from looptune.poly.isl_objects import Piece
+from looptune.schedule.directives.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    both,
+    no_arguments,
+    only,
+    statements,
+)
+from looptune.schedule.directives.reduction_simplification import regrouped
+
+
+@dataclass(frozen=True)
+class Fold(Transform):
+    name: ClassVar = "fold"
+    syntax: ClassVar = "fold"
+    stage: ClassVar = "nest"
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def schedule(self, site: Site) -> Reorder:
+        self._inner(site)
+        p = site.depth
+
+        def pieces(piece: Piece) -> tuple[Piece, Piece]:
+            before, (i, place, j), rest = piece.time[:p], piece.time[p : p + 3], piece.time[p + 3 :]
+            return (
+                Piece((*before, i, place, j, *rest, "0"), both(piece.when, f"{j} <= {i}")),
+                Piece((*before, j, place, i, *rest, "1"), both(piece.when, f"{j} > {i}")),
+            )
+
+        order = only(site.order, statements(site.loop.body))
+        return Reorder({name: tuple(q for piece in mine for q in pieces(piece)) for name, mine in order.items()})
+
+    def regroups(self, loop: Loop) -> frozenset[str]:
+        return statements(loop.body)
+
+    def apply(self, site: Site) -> Change:
+        inner = self._inner(site)
+        made = folded(site.loop, inner)
+        if made is None:
+            i, j = site.loop.var, inner.var
+            raise site.refuse(
+                f"fold: iteration ({i}, {j}) is to add to one element, in a loop, what ({j}, {i}) adds to its own, "
+                "and to do nothing else"
+            )
+        return Change((made,))
+
+    def _inner(self, site: Site) -> Loop:
+        """The loop that with the directive's own one is a square."""
+        outer = site.loop
+        match outer.body:
+            case (Loop() as inner,) if not names_in((inner.lo, inner.hi)) & {outer.var}:
+                pass
+            case _:
+                raise site.refuse(f"fold: loop {outer.var} is to hold one loop and nothing else, of the same range")
+        if not _alike(outer, inner):
+            raise site.refuse(f"fold: loops {outer.var} and {inner.var} are to have the same range")
+        return inner
+
+
+def saved(loop: Loop) -> Loop | None:
+    """The loop folded, None where it cannot be: what is then left of its work."""
+    match loop.body:
+        case (Loop() as inner,) if _alike(loop, inner):
+            return folded(loop, inner)
+    return None
+
+
+def folded(outer: Loop, inner: Loop) -> Loop | None:
+    """The triangle of the square that the two loops are; None where its iterations have no sums in common, or do
+    something else besides."""
+    i, j = Var(outer.var, outer.dtype), Var(inner.var, inner.dtype)
+    body = _beside(inner.body, substitute(inner.body, {i.name: j, j.name: i}), Bin("<", j, i))
+    if body is None:
+        return None
+    _, _, found = regrouped(body, statements(body), ())
+    again = sum(len(terms) > 1 for sum_ in found for terms in sum_.terms)
+    if not found or again != sum(isinstance(s, Assign) for s in walk_stmts(inner.body)):
+        return None
+    half = replace(inner, hi=add(i, Const(1, inner.dtype)), body=body)
+    return replace(outer, body=(half,), regroups=True)
+
+
+def _alike(outer: Loop, inner: Loop) -> bool:
+    return (inner.lo, inner.hi, inner.step) == (outer.lo, outer.hi, outer.step)
+
+
+def _beside(body: tuple[Stmt, ...], other: tuple[Stmt, ...], given: Expr) -> tuple[Stmt, ...] | None:
+    """Each statement and its copy, which runs where ``given`` holds, in one loop; None where the loops differ."""
+    out: list[Stmt] = []
+    for stmt, copy in zip(body, other, strict=True):
+        match stmt, copy:
+            case Loop(), Loop():
+                inside = _beside(stmt.body, copy.body, given)
+                if inside is None or (stmt.lo, stmt.hi) != (copy.lo, copy.hi):
+                    return None
+                out.append(replace(stmt, body=inside))
+            case _:
+                out += (stmt, If(given, (copy,)))
+    return tuple(out)
+
+
+_PRODUCT = """for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < m; k++)
+        G[i][j] += D[i][k] * D[j][k];"""
+_ROWS = """for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < m; k++)
+        G[i][j] += D[i][k] * E[k];"""
+
+Fold.examples = {
+    "fold": Example(_PRODUCT, """\
+for (int i = 0; i < n; i++) {
+  for (int j = 0; j < i + 1; j++) {
+    for (int k = 0; k < m; k++) {
+      G[i][j] += D[i][k] * D[j][k];
+      if (j < i) {
+        G[j][i] += D[j][k] * D[i][k];
+      }
+    }
+  }
+}"""),
+    "Fold": Example(_ROWS, refused="what (j, i) adds to its own"),
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""Gridify: exactly these loops form the grid of a kernel.
+
+    #pragma hmppcg gridify(i, j)       i ─▶ y of the grid   j ─▶ x, every other loop stays in the thread
+    for i: for j: for k: S(i, j, k)    gridify(i, j, k): i on z, where each block has one of its iterations
+
+The order is that of the names, not of the nest: ``gridify(j, i)`` puts i on x; but three stand in the nest's order,
+each directly in the one before. Of a loop that carries reductions the iterations are shared by the threads of one
+block; several loops of one name in the nest are all meant. Where the bounds of the inner loop depend on the outer one,
+the grid covers them all, and threads outside have nothing to do.
+
+Legal when: no dependence but reductions is carried by the loops named. Gain: control over the grid. Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Arg, Directive, Loop, Mode, Node
+from looptune.ir.rewrite import rewrite, walk
+from looptune.schedule.directives.base import Change, Example, Site, Transform, wrong
+from looptune.schedule.directives.grid import block_of
+
+
+@dataclass(frozen=True)
+class Gridify(Transform):
+    name: ClassVar = "gridify"
+    syntax: ClassVar = (
+        "gridify [(LOOP [, LOOP [, LOOP]])] [, blocksize XxY] [, private(VARIABLE, ...)] [, reduce(OP:VARIABLE)]"
+    )
+    stage: ClassVar = "mode"
+
+    loops: tuple[str, ...]
+    """Outermost first; none: the loop the directive stands before."""
+    block: tuple[int, ...] = ()
+    reduce: Arg | None = None
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        loops: list[str] = []
+        reduce: Arg | None = None
+        block: tuple[int, ...] = ()
+        for arg in directive.args:
+            match arg:
+                case Arg(key) if key.lower() == "blocksize":
+                    block = block_of(arg)
+                case Arg(key) if key.lower() == "reduce":
+                    reduce = arg
+                case Arg(key) if key.lower() in ("private", "global"):
+                    continue
+                case Arg(key, ()) if key:
+                    loops.append(key)
+                case _:
+                    raise wrong(cls, arg, ("blocksize", "private", "reduce", "global"))
+        if len(loops) > 3:
+            raise DirectiveError(f"gridify takes one to three loops, got {len(loops)}", directive.span)
+        return cls(tuple(loops), block, reduce, span=directive.span)
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        names = self.loops or (loop.var,)
+        inside = [f for f in walk(loop) if isinstance(f, Loop)]
+        missing = next((n for n in names if all(f.var != n for f in inside)), None)
+        if missing is not None:
+            raise DirectiveError(f"gridify: no loop {missing} in the nest of loop {loop.var}", self.span)
+        return tuple(f for f in inside if f.var in names)
+
+    def reductions(self) -> Arg | None:
+        return self.reduce
+
+    def apply(self, site: Site) -> Change:
+        chosen = list(dict.fromkeys(f.var for f in self.parallel(site.loop)))
+        turned = self.loops == (*reversed(chosen),) and len(chosen) == 2
+        inner = [f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[-1]]
+        slanted = len(chosen) == 2 and any(chosen[0] in names_in((f.lo, f.hi)) for f in inner)
+        axes: Mapping[str, Literal["x", "y", "z"]] = {}
+        if turned or slanted:
+            axes = dict(zip(self.loops, ("y", "x"), strict=True))
+        elif len(chosen) == 3:
+            self._check_nest(site, chosen)
+            axes = {chosen[0]: "z"}
+
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Loop(var) if var in chosen:
+                    block = self.block if self.block else n.block
+                    return replace(n, mode="parallel", block=block, axis=axes.get(var, ""))
+                case Loop():
+                    mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
+                    reduces = n.reduces if n.parts > 1 else ()
+                    return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=reduces)
+            return None
+
+        return Change((rewrite(rule, site.loop),))
+
+    def _check_nest(self, site: Site, chosen: Sequence[str]) -> None:
+        """Each of three has the next directly in it."""
+        outer = next(f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[0])
+        chain, body = [outer.var], outer.body
+        while len(body) == 1 and isinstance(body[0], Loop):
+            chain.append(body[0].var)
+            body = body[0].body
+        if self.loops != tuple(chosen) or not set(chosen) <= set(chain):
+            first, then, last = self.loops
+            raise site.refuse(f"gridify of three loops: loop {first} has to hold loop {then} alone, and that loop "
+                              f"{last}: permute or distribute")  # fmt: skip
+
+
+_NEST = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"
+_DEEP = """for (int i = 0; i < n; i++)
+    for (int j = 0; j < m / 2; j++)
+      for (int k = 0; k < 2; k++)
+        D[i][2 * j + k] = E[k];"""
+_SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"
+
+Gridify.examples = {
+    "gridify(j), blocksize 256x1": Example(_NEST, """\
+#pragma hmppcg noParallel
+#pragma hmppcg grid blocksize 256x1
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel
+  for (int j = 0; j < m; j++) {
+    D[i][j] = F[j][i];
+  }
+}"""),
+    "gridify(j, i), reduce(+:B)": Example(_SUMS, """\
+#pragma hmppcg gridify(j, i)
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel, reduce(+:B)
+  for (int j = 0; j < m; j++) {
+    B[i] += D[i][j];
+  }
+}"""),
+    "gridify(i, k)": Example(_NEST, refused="no loop k"),
+    "gridify(i, j, k)": Example(_DEEP, """\
+#pragma hmppcg gridify(i, j, k)
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel
+  for (int j = 0; j < m / 2; j++) {
+    #pragma hmppcg parallel
+    for (int k = 0; k < 2; k++) {
+      D[i][2 * j + k] = E[k];
+    }
+  }
+}"""),
+}  # fmt: skip

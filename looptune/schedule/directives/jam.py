@@ -1,0 +1,194 @@
+"""Jam: the copies of a loop's body side by side, statement by statement, their loops made one.
+
+    for j in l0..h0: S0(j)            for j in min(l)..min(max(l), max(h)):  each copy that runs there
+    for j in l1..h1: S1(j)     ==>    for j in max(l)..min(h):               S0(j); S1(j)
+                                      for j in max(min(h), max(l))..max(h):  each copy that runs there
+
+Where all start alike the first loop is not there, where all end alike the last. In both a copy stands under the
+condition that j is within its own bounds, so that the order is the same everywhere: by j, then by copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in, share_conditions, written
+from looptune.ir.intervals import never_wraps
+from looptune.ir.nodes import Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.rewrite import conjuncts, walk, walk_stmts
+from looptune.ir.simplify import largest, mod, smallest, sub
+from looptune.poly.delinearization import polynomial
+from looptune.poly.loop_bounds import signed
+from looptune.schedule.directives.base import Site, first_from
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """``body`` runs where all of ``given`` hold."""
+
+    body: tuple[Stmt, ...]
+    given: tuple[Expr, ...] = ()
+
+    def under(self, *conditions: Expr) -> _Copy:
+        return replace(self, given=(*self.given, *conditions))
+
+
+def has_loop(body: Sequence[Stmt]) -> bool:
+    return any(isinstance(n, (Loop, While)) for n in walk_stmts(tuple(body)))
+
+
+def jammed(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
+    """DirectiveError for loops that cannot be made one."""
+    return _side_by_side([_Copy(b) for b in bodies], site)
+
+
+def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
+    """Copies of one body: its statements in order, each for all copies."""
+    out: list[Stmt] = []
+    for stmts in zip(*(c.body for c in copies), strict=True):
+        alone = [replace(c, body=(s,)) for c, s in zip(copies, stmts, strict=True)]
+        match stmts[0]:
+            case Loop():
+                out += _one_loop(alone, [s for s in stmts if isinstance(s, Loop)], site)
+            case If() if has_loop(stmts[:1]):
+                out += _branches(alone, [s for s in stmts if isinstance(s, If)], site)
+            case While():
+                raise site.refuse(f"unroll of {site.loop.var} with jam: a while loop of one copy cannot run "
+                                  "together with that of another")  # fmt: skip
+            case _:
+                out += (s for c in alone for s in _guarded(c))
+    return share_conditions(out)
+
+
+def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
+    match copy.body:
+        case (If(cond, then, ()),) if copy.given and not any(isinstance(n, Load) for n in walk(cond)):
+            return _guarded(replace(copy, body=then).under(cond))
+    given = [part for c in copy.given for part in conjuncts(c)]
+    needed = [c for k, c in enumerate(given) if not any(implies(other, c) for other in given[k + 1 :])]
+    return (If(_all(needed), copy.body),) if needed else copy.body
+
+
+def _all(conditions: Sequence[Expr]) -> Expr:
+    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+
+
+def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[Stmt, ...]:
+    """A condition of all the copies once; conditions of their own go to the statements."""
+    first = ifs[0]
+    changed = names_in(tuple(s.cond for s in ifs)) & written(ifs)
+    if changed:
+        raise site.refuse(f"unroll of {site.loop.var} with jam: the loop in it stands under a condition on "
+                          f"{min(changed)}, which it may change")  # fmt: skip
+    asked = any(c.given for c in copies) and any(isinstance(n, Load) for n in walk(first.cond))
+    if all(s.cond == first.cond for s in ifs) and not asked:
+        then = _side_by_side([replace(c, body=s.then) for c, s in zip(copies, ifs, strict=True)], site)
+        other = _side_by_side([replace(c, body=s.other) for c, s in zip(copies, ifs, strict=True)], site)
+        return (replace(first, then=then, other=other),)
+    asking = [conjuncts(s.cond) for s in ifs]
+    common = _common(asking)
+    if common and not any(s.other for s in ifs):
+        own = [replace(c, body=s.then).under(*(p for p in parts if p not in common))
+               for c, s, parts in zip(copies, ifs, asking, strict=True)]  # fmt: skip
+        return (If(_all(common), _side_by_side(own, site)),)
+    yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
+    no = [replace(c, body=s.other).under(Un("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
+    return (*_side_by_side(yes, site), *_side_by_side(no, site))
+
+
+def _common(asking: Sequence[tuple[Expr, ...]]) -> list[Expr]:
+    """What holds wherever one of the conditions does: of parts that differ by a constant, the weakest."""
+    if len({len(parts) for parts in asking}) > 1:
+        return []
+    weakest = (next((a for a in ps if all(implies(b, a) for b in ps)), None) for ps in zip(*asking, strict=True))
+    return [p for p in weakest if p is not None]
+
+
+def implies(a: Expr, b: Expr) -> bool:
+    """Of two comparisons whose sides are as far apart, but for a constant, that is such that ``b`` holds if ``a`` does.
+
+    >>> i, j = Var("i"), Var("j")
+    >>> implies(Bin(">=", i, Bin("+", j, Const(1))), Bin(">=", i, j)), implies(Bin(">=", i, j), Bin("<", j, i))
+    (True, False)
+    """
+    sides = [_slack(e) for e in (a, b)]
+    if sides[0] is None or sides[1] is None:
+        return False
+    apart = _apart(sides[1], sides[0])
+    return apart is not None and not any(apart[:-1]) and apart[-1] >= 0
+
+
+def _slack(e: Expr) -> Expr | None:
+    """What is not negative where the comparison holds, and negative elsewhere; None where its sides may wrap."""
+    match e:
+        case Bin(">=" | "<=" | ">" | "<" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
+            more = sub(lhs, rhs) if op.startswith(">") else sub(rhs, lhs)
+            return more if op.endswith("=") else sub(more, Const(1, more.dtype))
+    return None
+
+
+def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tuple[Stmt, ...]:
+    first = replace(loops[0], reduces=tuple(dict.fromkeys(r for f in loops for r in f.reduces)),
+                    own=tuple(dict.fromkeys(a for f in loops for a in f.own)))  # fmt: skip
+    bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
+    data = next((n.array for f in loops for n in walk((f.lo, f.hi)) if isinstance(n, Load)), None)
+    if data is not None and any(c.given for c in copies):
+        # A copy that does not run there may have no such element.
+        raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} is bounded by {data}, "
+                          "under a condition of each copy's own")  # fmt: skip
+    if all((f.lo, f.hi) == (first.lo, first.hi) for f in loops):
+        return (replace(first, body=_side_by_side(bodies, site)),)
+    changed = names_in(tuple((f.lo, f.hi) for f in loops)) & written(loops)
+    if changed:
+        raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} may change {min(changed)}, "
+                          "which bounds it")  # fmt: skip
+    var = Var(first.var, first.dtype)
+    lows, highs = [f.lo for f in loops], [f.hi for f in loops]
+    least, greatest = _end(lows, greatest=False), _end(highs, greatest=True)
+    partly = [c.under(*_within(f, var, least, greatest)) for c, f in zip(bodies, loops, strict=True)]
+    if any(not _in_step(f, first) for f in loops):
+        stepped = [c.under(_on_step(f, var)) for c, f in zip(partly, loops, strict=True)]
+        return (replace(first, lo=least, hi=greatest, step=1, body=_side_by_side(stepped, site)),)
+    start, end = _end(lows, greatest=True), _end(highs, greatest=False)
+    common = replace(first, lo=start, hi=end, body=_side_by_side(bodies, site))
+    some = _side_by_side(partly, site)
+    before = replace(first, lo=least, hi=smallest(start, greatest), body=some)
+    after = replace(first, lo=first_from(replace(first, lo=least), largest(end, start)), hi=greatest, body=some)
+    return (*((before,) if least != start else ()), common, *((after,) if end != greatest else ()))
+
+
+def _within(loop: Loop, var: Var, least: Expr, greatest: Expr) -> tuple[Expr, ...]:
+    """That the variable, which is between ``least`` and ``greatest``, is between the loop's own bounds."""
+    low = (signed(Bin(">=", var, loop.lo)),) if loop.lo != least else ()
+    return (*low, *((signed(Bin("<", var, loop.hi)),) if loop.hi != greatest else ()))
+
+
+def _in_step(loop: Loop, first: Loop) -> bool:
+    """Both run through the same values, as far as they overlap."""
+    apart = _apart(loop.lo, first.lo)
+    return first.step == 1 or (apart is not None and all(c % first.step == 0 for c in apart))
+
+
+def _on_step(loop: Loop, var: Var) -> Expr:
+    step = Const(loop.step, loop.dtype)
+    return Bin("==", mod(sub(var, loop.lo), step), Const(0, loop.dtype))
+
+
+def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
+    """The least or greatest; where two differ by a constant, the one it is."""
+
+    def better(a: Expr, b: Expr) -> Expr:
+        apart = _apart(a, b)
+        if apart is None or any(apart[:-1]):
+            return (largest if greatest else smallest)(a, b)
+        return a if (apart[-1] >= 0) == greatest else b
+
+    return reduce(better, ends)
+
+
+def _apart(a: Expr, b: Expr) -> list[int] | None:
+    """The coefficients of ``a - b``, that of 1 last; None where it is no polynomial."""
+    found = polynomial(sub(a, b))
+    return None if found is None else [*(c for m, c in found.items() if m), found.get((), 0)]

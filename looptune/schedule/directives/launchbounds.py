@@ -1,0 +1,65 @@
+"""LaunchBounds: what the compiler of the kernels is told of their blocks, by which it shares out the registers.
+
+    #pragma looptune launchbounds 2      two blocks are to fit a multiprocessor at a time
+    #pragma looptune launchbounds off    it is not told how many threads a block has; covers its loop and those in it
+
+Without the directive it knows the threads of a block, and no more. It spends registers on loads that are begun early as
+long as one block fits; not told, it expects blocks of any size, and is thrifty.
+
+Legal when: always; `maxregs` takes its place. Gain: loads that wait for each other no more, or more threads at a time:
+which of them is worth more the tuner finds out. Cost: the other one. On a CPU it changes nothing, nor with OpenCL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Directive
+from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, positive
+
+MOST = 32
+"""A multiprocessor has no more blocks at a time."""
+OFF = -1
+
+
+@dataclass(frozen=True)
+class LaunchBounds(Transform):
+    name: ClassVar = "launchbounds"
+    syntax: ClassVar = "launchbounds BLOCKS | off"
+    stage: ClassVar = "mode"
+    covers: ClassVar = True
+
+    blocks: int
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        if len(directive.args) != 1:
+            raise DirectiveError(
+                f"launchbounds needs a number of blocks, or off (syntax: {cls.syntax})", directive.span
+            )
+        (arg,) = directive.args
+        if arg.key == "off" and not arg.values:
+            return cls(OFF, span=directive.span)
+        blocks = positive(arg, "the number of blocks")
+        if blocks > MOST:
+            raise DirectiveError(f"a multiprocessor has {MOST} blocks at most, not {blocks}", arg.span)
+        return cls(blocks, span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        return covered(site, bounds=self.blocks)
+
+
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_AS_IT_WAS = """\
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""
+
+LaunchBounds.examples = {
+    "launchbounds 2": Example(_COPY, _AS_IT_WAS),
+    "launchbounds off": Example(_COPY, _AS_IT_WAS),
+    "launchbounds 64": Example(_COPY, refused="a multiprocessor has 32 blocks at most, not 64"),
+    "launchbounds": Example(_COPY, refused="needs a number of blocks, or off"),
+}  # fmt: skip

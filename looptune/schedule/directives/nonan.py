@@ -1,0 +1,60 @@
+"""NoNaN: no comparison in the loop meets a NaN, so that a choice between two numbers is their minimum or maximum.
+
+    least = h[d] < least ? h[d] : least        ==>        least = min(h[d], least)        one instruction for two
+
+``a < b ? a : b`` is b where one is a NaN, and a GPU's minimum is then the other one. What is meant is ``?:`` of two
+numbers, float or double, that it compares, in the loop and the loops inside; what is written with ``if`` stays.
+
+Legal when: always; that there is no NaN is the user's word, and part of what the report says the kernel rests on. With
+``--strict-float`` too: nothing is rounded otherwise. Gain: a GPU's chains of minima, half as long. Cost: none. A CPU's
+minimum is C's, so there it changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.ir.nodes import Directive, Node, Select
+from looptune.ir.rewrite import rewrite
+from looptune.ir.simplify import extreme
+from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments
+
+
+@dataclass(frozen=True)
+class NoNaN(Transform):
+    name: ClassVar = "nonan"
+    syntax: ClassVar = "noNaN"
+    stage: ClassVar = "mode"
+    assumes: ClassVar = "no NaN is compared"
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        def rule(n: Node) -> Node | None:
+            match n:
+                case Select() if extreme(n) is not None:
+                    return replace(n, smooth=True)
+            return None
+
+        chosen = rewrite(rule, site.loop)
+        if chosen is site.loop:
+            raise site.refuse(f"noNaN: loop {site.loop.var} chooses between no two numbers that it compares, "
+                              "as `a < b ? a : b` does")  # fmt: skip
+        return Change((chosen,))
+
+
+_LEAST = "for (int i = 1; i < n; i++)\n    A[i] = A[i] < B[i] ? A[i] : B[i];"
+_OTHER = "for (int i = 1; i < n; i++)\n    A[i] = A[i] < 0 ? B[i] : A[i];"
+
+NoNaN.examples = {
+    "noNaN": Example(_LEAST, """\
+for (int i = 1; i < n; i++) {
+  A[i] = (A[i] < B[i] ? A[i] : B[i]);
+}"""),
+    "NONAN": Example(_OTHER, refused="chooses between no two numbers that it compares"),
+    "noNaN 3": Example(_LEAST, refused="takes no argument"),
+}  # fmt: skip

@@ -1,0 +1,103 @@
+"""Overlap: several steps of a time loop in one launch, each block taking a tile of the arrays through them.
+
+    for t: launch: for i: for j: A[i][j] = f(A around)     ==>     for t in steps of 4: launch
+                                                                     tile of A, 4 elements more at each edge
+                                                                     4 times: A = f(A around); all threads wait
+                                                                     what is 4 elements inside goes to another A
+
+Tiles overlap: at each step the outermost elements of a tile lack those around them, and are computed again by the
+block next to it. A thread holds its elements in registers, and what its neighbours read of them is in shared memory
+too. The tile is as wide as the block; along the outermost dimension a thread has so many ``rows``. Launches go in
+pairs, from the arrays to spare ones and back. On a CPU there are no tiles: each core takes a band of rows through the
+steps, in place, row after row, each step a few rows behind the one before.
+
+Legal when: the loop holds nests of parallel loops, each iteration writes its elements at one point, and what it reads
+of the arrays that are written lies at a constant distance, which decides how far tiles overlap. Gain: the arrays are
+read and written once for several steps, with fewer launches. Cost: what overlaps is computed several times, and memory
+for the spare arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Arg, Directive
+from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+
+MOST_STEPS = 64
+MOST_ROWS = 32
+
+
+@dataclass(frozen=True)
+class Overlap(Transform):
+    name: ClassVar = "overlap"
+    syntax: ClassVar = "overlap STEPS [, rows N]"
+    stage: ClassVar = "mode"
+
+    steps: int
+    rows: int = 1
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        steps, *others = directive.args or (Arg(""),)
+        if steps.key or not steps.values:
+            at = steps.span if directive.args else directive.span
+            raise DirectiveError(f"overlap needs the number of steps in a launch first (syntax: {cls.syntax})", at)
+        rows = next((a for a in others if a.key == "rows"), None)
+        unknown = next((a for a in others if a is not rows), None)
+        if unknown is not None:
+            raise wrong(cls, unknown, ("rows",))
+        number = _at_most(steps, "the number of steps", MOST_STEPS)
+        return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        return Change((replace(site.loop, overlap=(self.steps, self.rows), span=self.span),))
+
+
+def _at_most(arg: Arg, what: str, most: int) -> int:
+    number = positive(arg, what)
+    if number > most:
+        raise DirectiveError(f"overlap: {what} is {most} at most, got {number}", arg.span)
+    return number
+
+
+_WAVE = """\
+for (int t = 0; t < 100; t++) {
+    for (int i = 1; i < n - 1; i++)
+      B[i] = A[i - 1] + A[i + 1];
+    for (int i = 1; i < n - 1; i++)
+      A[i] = B[i];
+  }"""
+_SUM = """\
+for (int t = 0; t < 100; t++) {
+    for (int i = 0; i < n; i++)
+      B[i] = A[n - 1 - i];
+    for (int i = 0; i < n; i++)
+      A[i] = B[i];
+  }"""
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+
+Overlap.examples = {
+    "overlap 4": Example(_WAVE, """\
+#pragma hmppcg noParallel
+#pragma looptune overlap 4
+for (int t = 0; t < 100; t++) {
+  #pragma hmppcg parallel
+  for (int i = 1; i < n - 1; i++) {
+    B[i] = A[i - 1] + A[i + 1];
+  }
+  #pragma hmppcg parallel
+  for (int i = 1; i < n - 1; i++) {
+    A[i] = B[i];
+  }
+}"""),
+    "overlap 4, rows 2": Example(_WAVE, refused="arrays of one dimension have no rows"),
+    "overlap 16": Example(_SUM, refused="what it reads of A lies at no constant distance from what it writes"),
+    "overlap 2": Example(_COPY, refused="its iterations do not need each other: threads run them"),
+    "overlap rows 2": Example(_COPY, refused="overlap needs the number of steps in a launch first"),
+    "overlap 2, columns 2": Example(_COPY, refused="overlap has no argument 'columns'"),
+    "overlap": Example(_COPY, refused="overlap needs the number of steps in a launch"),
+    "overlap 65": Example(_COPY, refused="the number of steps is 64 at most, got 65"),
+}  # fmt: skip

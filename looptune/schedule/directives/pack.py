@@ -1,0 +1,59 @@
+"""Pack: blocks of a triangle that have nothing to do are not launched.
+
+    #pragma looptune pack      covers its loop and the loops nested in it
+
+    for i: for j >= i          x x x x      launched:      x x x x x
+                                 x x x                     x x x x x
+                                   x x
+                                     x
+
+Two rows of the grid lie side by side, the first and the last, the second and the last but one. Blocks that leave at
+once are not free: it seems that multiprocessors get unequal numbers of those that work.
+
+Legal when: always; it does something where the grid has two dimensions, its extents are constants (as they are in a
+sweep and in what is built of one), and at least a tenth of its blocks are idle. Gain: all multiprocessors get the same
+share. Cost: some tens of instructions a block, which find out which it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from looptune.ir.nodes import Directive
+from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, no_arguments
+
+
+@dataclass(frozen=True)
+class Pack(Transform):
+    name: ClassVar = "pack"
+    syntax: ClassVar = "pack"
+    stage: ClassVar = "mode"
+    covers: ClassVar = True
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        return covered(site, packs=True)
+
+
+_TRIANGLE = """\
+for (int i = 0; i < n; i++)
+    for (int j = i; j < m; j++)
+      D[i][j] = i;"""
+
+Pack.examples = {
+    "pack": Example(_TRIANGLE, """\
+#pragma hmppcg parallel
+#pragma looptune pack
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg parallel
+  for (int j = i; j < m; j++) {
+    D[i][j] = i;
+  }
+}"""),
+    "pack 2": Example(_TRIANGLE, refused="pack takes no argument, got '2'"),
+}  # fmt: skip

@@ -1,0 +1,125 @@
+"""Parallel and noParallel: who runs the iterations of a loop.
+
+    parallel     threads do, in any order            noParallel   one thread does, one after the other
+
+Without either, the dependence analysis decides: a loop that carries no dependence is parallel.
+
+    for (j ...)                                 each thread sums some of the iterations, a tree adds up the threads,
+        s += A[j];                              one of them updates s
+
+    s = 0;                                      one block of threads runs all four, with barriers between them:
+    for (i ...)       parallel                  it sums,
+        s += A[i] * A[i];
+    s = sqrt(s);                                one thread takes the root,
+    for (j ...)       parallel, team            and the block shares out this loop, which is no launch of its own
+        A[j] /= s;
+
+``team``: the threads of one block share out the iterations, as they do where the loop reduces; in a loop of the grid
+those of each iteration's team. Statements beside each other that are all for one block are one kernel. On a CPU it
+changes nothing.
+
+Legal when: no dependence is carried by the loop, but those of reductions (``+ * min max``): their terms come in another
+order then, so not under --strict-float where that rounds otherwise. ``reduce(+:s)`` is checked against what the
+analysis finds. ``parallel, trust`` asserts it where the code cannot be analysed.
+Gain: more threads; noParallel on an inner loop leaves more work in each; team saves launches. Cost: parallelism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.ir.nodes import Arg, Directive, Loop
+from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments, wrong
+
+
+@dataclass(frozen=True)
+class Parallel(Transform):
+    """The iterations of a loop are run by threads, in any order."""
+
+    name: ClassVar = "parallel"
+    syntax: ClassVar = "parallel [, team] [, reduce(OP:VARIABLE, ...)] [, private(VARIABLE, ...)] [, trust]"
+    stage: ClassVar = "mode"
+
+    trust: bool = False
+    reduce: Arg | None = None
+    team: bool = False
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        """``private`` needs no check: the analysis finds by itself what each iteration needs its own of."""
+        trust, reduce, team = False, None, False
+        for arg in directive.args:
+            match arg.key.lower():
+                case "trust":
+                    trust = True
+                case "reduce":
+                    reduce = arg
+                case "team":
+                    team = True
+                case "private":
+                    continue
+                case _:
+                    raise wrong(cls, arg, ("team", "reduce", "private", "trust"))
+        return cls(trust, reduce, team, span=directive.span)
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        return (loop,)
+
+    def reductions(self) -> Arg | None:
+        return self.reduce
+
+    def apply(self, site: Site) -> Change:
+        return Change((replace(site.loop, mode="parallel", axis="team" if self.team else site.loop.axis),))
+
+
+@dataclass(frozen=True)
+class NoParallel(Transform):
+    """The iterations of a loop are run by one thread, one after the other."""
+
+    name: ClassVar = "noparallel"
+    syntax: ClassVar = "noParallel"
+    stage: ClassVar = "mode"
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        no_arguments(directive)
+        return cls(span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        return Change((replace(site.loop, mode="sequential"),))
+
+
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_CHAIN = "for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];"
+_SUM = "float s = 0;\n  for (int i = 0; i < n; i++)\n    s += A[i];\n  B[0] = s;"
+
+Parallel.examples = {
+    "parallel": Example(_COPY, """\
+#pragma hmppcg parallel
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "parallel, team": Example(_COPY, """\
+#pragma hmppcg parallel, team
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "parallel, private(t)": Example(_CHAIN, refused="iteration (i=1) must run before (i=2)"),
+    "parallel, reduce(+:s)": Example(_SUM, """\
+float s;
+s = 0;
+#pragma hmppcg parallel, reduce(+:s)
+for (int i = 0; i < n; i++) {
+  s += A[i];
+}
+B[0] = s;"""),
+    "parallel, reduce(*:s)": Example(_SUM, refused="*:s is not what is reduced: loop i reduces +:s"),
+}  # fmt: skip
+NoParallel.examples = {
+    "noParallel": Example(_COPY, """\
+#pragma hmppcg noParallel
+for (int i = 0; i < n; i++) {
+  B[i] = A[i];
+}"""),
+}  # fmt: skip

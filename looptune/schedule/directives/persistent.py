@@ -1,0 +1,84 @@
+"""Persistent: all launches of a sequential loop are one, whose blocks wait for each other between its nests.
+
+    for t: launch: for i: A[i] = …      ==>      launch: for t: a block's share of the i: A[i] = …
+           launch: for i: B[i] = …                              all blocks of the grid meet
+                                                                a block's share of the i: B[i] = …
+                                                                all blocks of the grid meet
+
+The nests keep their blocks and their threads, but a block of the launch does the work of many: one after the other, as
+many as its share is. Those of one nest may differ from those of the next. All blocks have to run at one time, so there
+are as many as fit: so many a multiprocessor as the directive says, one where it says nothing. A CPU and OpenCL, which
+have nothing to gain by it, launch as before.
+
+Legal when: always, for between two nests everything waits, as it does between two launches. Gain: no launches, where no
+graph of them can be replayed. Cost: all nests have the registers and the shared memory of the greediest, and
+what is never changed by one nest but by another cannot be read through the cache for constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Directive
+from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+
+MOST_BLOCKS = 32
+"""That a multiprocessor runs at one time, on any GPU."""
+
+
+@dataclass(frozen=True)
+class Persistent(Transform):
+    name: ClassVar = "persistent"
+    syntax: ClassVar = "persistent [BLOCKS]"
+    stage: ClassVar = "mode"
+
+    blocks: int = 1
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        match directive.args:
+            case ():
+                return cls(span=directive.span)
+            case (arg,) if not arg.key:
+                blocks = positive(arg, "the number of blocks a multiprocessor runs")
+                if blocks > MOST_BLOCKS:
+                    raise DirectiveError(f"a multiprocessor runs {MOST_BLOCKS} blocks at most, got {blocks}", arg.span)
+                return cls(blocks, span=directive.span)
+        raise wrong(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
+
+    def apply(self, site: Site) -> Change:
+        return Change((replace(site.loop, persistent=self.blocks, span=self.span),))
+
+
+_STEPS = """\
+for (int t = 0; t < 100; t++) {
+    for (int i = 1; i < n - 1; i++)
+      B[i] = A[i - 1] + A[i + 1];
+    for (int i = 1; i < n - 1; i++)
+      A[i] = B[i];
+  }"""
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_SUM = "for (int i = 1; i < n; i++)\n    A[i] = A[i] + A[i - 1];"
+
+Persistent.examples = {
+    "persistent 2": Example(_STEPS, """\
+#pragma hmppcg noParallel
+#pragma looptune persistent 2
+for (int t = 0; t < 100; t++) {
+  #pragma hmppcg parallel
+  for (int i = 1; i < n - 1; i++) {
+    B[i] = A[i - 1] + A[i + 1];
+  }
+  #pragma hmppcg parallel
+  for (int i = 1; i < n - 1; i++) {
+    A[i] = B[i];
+  }
+}"""),
+    "persistent": Example(_COPY, refused="its iterations do not need each other: threads run them"),
+    "persistent 1": Example(_SUM, refused="no loop in it is run by threads"),
+    "persistent 33": Example(_STEPS, refused="a multiprocessor runs 32 blocks at most, got 33"),
+    "persistent 0": Example(_STEPS, refused="must be at least 1"),
+    "persistent blocks 2": Example(_STEPS, refused="persistent has no argument"),
+}  # fmt: skip

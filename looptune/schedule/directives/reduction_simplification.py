@@ -1,0 +1,328 @@
+"""Sums whose terms are added up in a local of their own: what several elements get is added up once, and factors that
+the loop does not change are multiplied with the sum.
+
+    for k:                                                s = 0
+      C[i][j] += a * A[i][k] * B[j][k]                    for k: s += A[i][k] * B[j][k]
+      if (j < i) C[j][i] += a * B[j][k] * A[i][k]   ==>   C[i][j] += a * s
+                                                          if (j < i) C[j][i] += a * s
+
+Two sums are alike where they have the same terms, each in the same loop, factors and terms in any order, and the loop
+changes nothing that these read. Nothing else in the loop may touch what they are added to, and where the second one is
+wanted the first one is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from looptune.ir.def_use import names_in, share_conditions, written
+from looptune.ir.intervals import harmless, has_iteration
+from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Un, Var
+from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
+from looptune.poly.delinearization import polynomial
+from looptune.schedule.directives.base import statements
+from looptune.schedule.directives.jam import implies
+
+Given = tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouped:
+    """``own`` holds a sum. ``terms``: for each accumulation into it, in their order, those that it stands for."""
+
+    own: str
+    terms: tuple[tuple[Stmt, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """An accumulation into ``target``, under the conditions ``given``, in the loops ``within``, which have iterations
+    where all that is ``ran`` holds."""
+
+    target: Load
+    assign: Assign
+    given: Given
+    within: tuple[int, ...]
+    ran: Given
+
+    @property
+    def key(self) -> Hashable:
+        return self.within, _plain(self.added)
+
+    @property
+    def added(self) -> Expr:
+        match self.assign.value:
+            case Bin("+", lhs, rhs):
+                return rhs if lhs == self.target else lhs
+        raise AssertionError("an accumulation adds")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Of the ``terms`` of one element; ``also`` are those of another one, which are the same. ``factors`` are in all of
+    them and do not change."""
+
+    terms: Sequence[_Term]
+    also: Sequence[_Term]
+    factors: tuple[Expr, ...]
+
+
+def regrouped(
+    body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...], tuple[Regrouped, ...]]:
+    """``body`` with the sums of the statements ``names`` regrouped, the locals that hold them, what these stand for."""
+    making = _Regrouping(frozenset(names), set(taken))
+    made = making.block(body)
+    return made, tuple(making.locals), tuple(making.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, each where its ``given``
+    holds, and ``after`` adds them to the elements."""
+
+    loop: Loop
+    after: tuple[Stmt, ...]
+    own: tuple[Var, ...]
+    given: tuple[Expr | None, ...]
+    locals: tuple[Local, ...]
+    found: tuple[Regrouped, ...]
+
+
+def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Shared | None:
+    """What the loop does, regrouped; None where it does something else besides, where no two elements get the same, and
+    of several loops. ``taken`` are names in use, extended."""
+    if len(loops) != 1 or not names:
+        return None
+    body, made, found = regrouped(tuple(loops), names, taken)
+    at, adding = next((k, s) for k, s in enumerate(body) if isinstance(s, Loop))
+    own = tuple(Var(v.name, v.dtype) for v in made)
+    alone = {s.target for s in walk_stmts(adding) if isinstance(s, Assign)} <= {*own}
+    if not alone or not any(len(terms) > 1 for sum_ in found for terms in sum_.terms):
+        return None
+    taken |= {v.name for v in made}
+    loop = replace(adding, reduces=tuple(Reduced("+", v) for v in own))
+    given = tuple(c for s in body[:at] for c in ([s.cond] * len(s.then) if isinstance(s, If) else [None]))
+    return Shared(loop, body[at + 1 :], own, given, made, found)
+
+
+def regrouping(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
+    if any(f.regroups for f in around):
+        return statements(body)
+    inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
+    return frozenset().union(*map(statements, inner))
+
+
+def apart(body: tuple[Stmt, ...], found: Sequence[Regrouped]) -> tuple[Stmt, ...]:
+    """What ``regrouped`` made ``body`` of, elements that have a register since in that."""
+    left = {sum_.own: iter(sum_.terms) for sum_ in found}
+    assigns = [s for s in walk_stmts(body) if isinstance(s, Assign)]
+    held: dict[Node, Node] = {s.target: s.value for s in assigns if isinstance(s.value, Load)}
+    registers: dict[str, dict[Node, Node]] = {name: {} for name in left}
+    for s in assigns:
+        for name in names_in(s) & left.keys():
+            registers[name] |= {held[n]: n for n in walk(s.value) if n in held}
+
+    def rule(s: Stmt) -> Stmt | tuple[Stmt, ...] | None:
+        match s:
+            case Assign(Var(name), Bin("+")) if name in left:
+                terms: tuple[Stmt, ...] = rewrite(registers[name].get, next(left[name]))
+                return terms
+            case Assign() if names_in(s) & left.keys():
+                return ()
+            case If(_, (), ()):
+                return ()
+        return None
+
+    return rewrite_stmts(rule, body) if found else body
+
+
+@dataclass(slots=True)
+class _Regrouping:
+    names: frozenset[str]
+    taken: set[str]
+    locals: list[Local] = field(default_factory=list)
+    found: list[Regrouped] = field(default_factory=list)
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in body:
+            sums = list(_sums(stmt, self.names)) if isinstance(stmt, Loop) else []
+            if sums:
+                out += self.loop(stmt, sums)
+            else:
+                out.append(map_blocks(self.block, stmt))
+        return tuple(out)
+
+    def loop(self, loop: Stmt, sums: Sequence[_Sum]) -> tuple[Stmt, ...]:
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        new: dict[int, Stmt | tuple[Stmt, ...]] = {}
+        for sum_ in sums:
+            first, target = sum_.terms[0], sum_.terms[0].target
+            own = Var(self.fresh(target.array), target.dtype)
+            self.locals.append(Local(own.name, own.dtype))
+            new |= self.accumulations(sum_, own)
+            total: Expr = own
+            for factor in reversed(sum_.factors):
+                total = Bin("*", factor, total)
+            adding = [Assign(to, Bin("+", to, total)) for to in (target, *(t.target for t in sum_.also[:1]))]
+            wanted = [g for t in sum_.also[:1] for g in t.given if g not in first.given]
+            before += _under(first.given, Assign(own, Const(0, own.dtype)))
+            added = adding[0], *(_under(wanted, adding[1]) if sum_.also else ())
+            # Of no terms there is no sum: its element may be none of the array, and its factors infinite.
+            after += _under(first.given, *_under(first.ran, *added))
+        rest = rewrite_stmts(lambda s: _replaced(s, new), (loop,))
+        return (*share_conditions(before), *rest, *share_conditions(after))
+
+    def accumulations(self, sum_: _Sum, own: Var) -> dict[int, Stmt | tuple[Stmt, ...]]:
+        """What takes the place of each term, by identity."""
+        new: dict[int, Stmt | tuple[Stmt, ...]] = {}
+        rest, terms = list(sum_.also), list[tuple[Stmt, ...]]()
+        for term in sum_.terms:
+            stands_for: tuple[Stmt, ...] = (term.assign,)
+            if sum_.also:
+                other = next(t for t in rest if t.key == term.key)
+                rest.remove(other)
+                stands_for += _under([g for g in other.given if g not in term.given], other.assign)
+                new[id(other.assign)] = ()
+            terms.append(stands_for)
+            value = Bin("+", own, _without(term.added, sum_.factors))
+            new[id(term.assign)] = replace(term.assign, target=own, value=value)
+        self.found.append(Regrouped(own.name, tuple(terms)))
+        return new
+
+    def fresh(self, array: str) -> str:
+        name = next(n for k in range(len(self.taken) + 1) if (n := f"{array}_sum{k or ''}") not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+def _replaced(s: Stmt, new: dict[int, Stmt | tuple[Stmt, ...]]) -> Stmt | tuple[Stmt, ...] | None:
+    return () if isinstance(s, If) and not (s.then or s.other) else new.get(id(s))
+
+
+def _under(given: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
+    return (If(reduce(lambda a, b: Bin("&&", a, b), given), body),) if given else body
+
+
+def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
+    """Those that gain by it: they are two elements', or have factors."""
+    found = list(_terms((loop,), (), (), ()))
+    terms = [t for t in found if t is not None]
+    if len(terms) < len(found):
+        return
+    elements: dict[Load, list[_Term]] = {}
+    for term in terms:
+        elements.setdefault(term.target, []).append(term)
+    changed = written((loop,))
+    moving = {f.var for f in walk_stmts((loop,)) if isinstance(f, Loop)} | changed
+    alone = {array for array in {t.target.array for t in terms} if _alone(array, terms, loop)}
+    left = [mine for mine in elements.values() if mine[0].target.array in alone and _settled(mine, moving, names)]
+    while left:
+        first, *left = left
+        factors = _factors(first, moving)
+        same = (mine for mine in left if _same(first, mine) and not names_in(tuple(t.added for t in mine)) & changed)
+        pairs = ((a, b) for mine in same for a, b in ((first, mine), (mine, first)) if _wanted(b, a))
+        terms, also = next(pairs, (first, []))
+        left = [mine for mine in left if mine is not terms and mine is not also]
+        if also or factors:
+            yield _Sum(terms, also, factors)
+
+
+def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: Given) -> Iterator[_Term | None]:
+    """The assignments; None for one that adds to no element, and for what is no counted loop."""
+    for stmt in body:
+        match stmt:
+            case Loop(body=inner):
+                asked = has_iteration(stmt, loops)
+                yield from _terms(inner, given, (*loops, stmt), ran if asked is None else (*ran, asked))
+            case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
+                yield from _terms(then, (*given, *conjuncts(cond)), loops, ran)
+            case Assign(Load() as target, Bin("+", lhs, rhs)) if target in (lhs, rhs):
+                yield _Term(target, stmt, given, tuple(map(id, loops)), ran)
+            case _:
+                yield None
+
+
+def _alone(array: str, terms: Sequence[_Term], loop: Loop) -> bool:
+    """Nothing reads or writes the array but accumulations into its elements."""
+    touched = sum(isinstance(n, Load) and n.array == array for n in walk(loop))
+    return touched == 2 * sum(t.target.array == array for t in terms)
+
+
+def _settled(mine: Sequence[_Term], moving: Collection[str], names: Collection[str]) -> bool:
+    """The loop changes neither which element it is nor whether it is wanted, which can be asked outside of it."""
+    first = mine[0]
+    asked = (*first.target.index, *first.given, *first.ran)
+    return (
+        all(t.assign.name in names for t in mine)
+        and len({(t.given, t.ran) for t in mine}) == 1
+        and not names_in(asked) & set(moving)
+        and all(map(harmless, first.given))
+    )
+
+
+def _factors(mine: Sequence[_Term], moving: Collection[str]) -> tuple[Expr, ...]:
+    """What all terms are multiplied with and the loop does not change, one factor being left in each."""
+    fixed = [f for f in _operands(mine[0].added, "*") if not names_in(f) & set(moving)]
+    left = [list(_operands(t.added, "*")) for t in mine]
+    found: list[Expr] = []
+    for factor in fixed:
+        if all(factor in operands and len(operands) > 1 for operands in left):
+            found.append(factor)
+            for operands in left:
+                operands.remove(factor)
+    return tuple(found)
+
+
+def _without(e: Expr, factors: Sequence[Expr]) -> Expr:
+    operands = list(_operands(e, "*"))
+    for factor in factors:
+        operands.remove(factor)
+    return reduce(lambda a, b: Bin("*", a, b), operands)
+
+
+def _same(first: Sequence[_Term], second: Sequence[_Term]) -> bool:
+    alike = first[0].target.array == second[0].target.array and first[0].ran == second[0].ran
+    return alike and len(first) == len(second) and Counter(t.key for t in first) == Counter(t.key for t in second)
+
+
+def _wanted(some: Sequence[_Term], others: Sequence[_Term]) -> bool:
+    """Where ``some`` are the ``others`` are."""
+    return all(any(g == h or implies(h, g) for h in some[0].given) for g in others[0].given)
+
+
+def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
+    """Of a chain of the op in one type."""
+    match e:
+        case Bin(this, lhs, rhs) if this == op and e.dtype == (dtype or e.dtype):
+            yield from _operands(lhs, op, e.dtype)
+            yield from _operands(rhs, op, e.dtype)
+        case _:
+            yield e
+
+
+def _plain(e: Node) -> Hashable:
+    """Equal for expressions that are equal but for the order of factors and of terms."""
+    match e:
+        case Bin("*" | "+" as op):
+            return op, e.dtype, tuple(sorted(repr(_plain(x)) for x in _operands(e, op)))
+        case Load(array, index):
+            return "load", array, tuple(map(_place, index))
+        case Bin(op, lhs, rhs):
+            return op, e.dtype, _plain(lhs), _plain(rhs)
+        case Un(op, arg):
+            return op, e.dtype, _plain(arg)
+        case Cast(dtype, arg):
+            return "cast", dtype, _plain(arg)
+    return repr(e)
+
+
+def _place(e: Expr) -> Hashable:
+    found = polynomial(e)
+    return repr(e) if found is None else tuple(sorted(found.items()))

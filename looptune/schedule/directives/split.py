@@ -1,0 +1,77 @@
+"""Split: the iterations of a loop that reduces are dealt out to P blocks, and their results are joined afterwards.
+
+    for i: for j:                                 for p in 0..P, each a block; for i: for j:
+      for k in 0..K: C[i][j] += e        ==>        part[p][i][j] = the sum over its K/P iterations of k
+                                                  for i: for j: for p in 0..P: C[i][j] += part[p][i][j]
+
+The order of the sums depends on P and the sizes alone. With ``parallel`` on the same loop the threads of each block
+share its iterations; without, one thread runs them.
+
+Legal when: the loop carries nothing but reductions (``+ * min max``), and not under --strict-float where another order
+rounds otherwise; it stands in parallel loops, conditions on their variables between them or not, and nothing else there
+changes what is summed.
+Gain: threads, where a grid is small and its sums are long. Cost: memory for P parts of every sum, and a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.nodes import Directive, Loop
+from looptune.schedule.directives.base import Change, Example, Site, Transform, positive
+
+MOST_PARTS = 65535
+"""Blocks along z of a grid, on every GPU."""
+
+
+@dataclass(frozen=True)
+class Split(Transform):
+    name: ClassVar = "split"
+    syntax: ClassVar = "split [LOOP:]PARTS"
+    stage: ClassVar = "mode"
+    sums: ClassVar = True
+
+    parts: int
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        if len(directive.args) != 1:
+            raise DirectiveError(f"split needs one number of parts (syntax: {cls.syntax})", directive.span)
+        (arg,) = directive.args
+        parts = positive(arg, "the number of parts")
+        if parts > MOST_PARTS:
+            raise DirectiveError(f"split into {parts} parts: at most {MOST_PARTS}", arg.span)
+        return cls(parts, span=directive.span)
+
+    @classmethod
+    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+        """``split k:8`` is for loop k of the nest."""
+        named = [a for a in directive.args if a.key and a.values]
+        return tuple((a.key, replace(directive, args=(replace(a, key=""),))) for a in named) or (("", directive),)
+
+    def parallel(self, loop: Loop) -> tuple[Loop, ...]:
+        return (loop,)
+
+    def apply(self, site: Site) -> Change:
+        return Change((replace(site.loop, parts=self.parts),))
+
+
+_SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_PREFIX = "for (int i = 1; i < n; i++)\n    A[i] += A[i - 1];"
+
+Split.examples = {
+    "split j:4": Example(_SUMS, """\
+#pragma hmppcg parallel
+for (int i = 0; i < n; i++) {
+  #pragma hmppcg noParallel
+  #pragma looptune split 4
+  for (int j = 0; j < m; j++) {
+    B[i] += D[i][j];
+  }
+}"""),
+    "split 4": Example(_COPY, refused="loop i reduces nothing"),
+    "split 2": Example(_PREFIX, refused="iteration (i=1) must run before (i=2)"),
+}  # fmt: skip

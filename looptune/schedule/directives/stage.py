@@ -1,0 +1,122 @@
+"""Stage: the tile of an array that a block reads in a loop is copied to shared memory first, by all its threads.
+
+    for i: for j:  (grid, 8 x 32 threads)       for i: for j:
+      for k in 16*o .. 16*o + 16:         ==>     A_tile[8][16], B_tile[16][32] = A[i's of the block][k's], B[k's][j's]
+        C[i][j] += A[i][k] * B[k][j]              for k: C[i][j] += A_tile[i's place][k's place] * B_tile[...][...]
+
+The tile is all that the threads of a block read of the array in the loop, so the loop has to have a known number of
+iterations: tile it. On a grid's own loop it is what they read in the whole kernel, halo included. On a CPU, whose
+caches do this, it changes nothing.
+
+``buffers 2`` fills the tile of the next iteration of the loop around while the threads compute with this one's. In the
+tile of an array that is ``turned`` columns lie side by side, so that a thread reads several rows at once. ``unroll 16``
+writes out so many iterations of the loop in one, or as many of them as divide what it has.
+
+Legal when: the kernel does not write the array, the subscripts are affine, and all threads of a block come to the loop
+together. Gain: each element is read from memory once a block; 16 bytes at a time where sizes are known and rows of the
+tile begin and end at multiples of that. Cost: shared memory, two barriers for each tile; with several buffers so many
+times the memory, and one barrier; what is turned is copied 4 or 8 bytes at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.def_use import written
+from looptune.ir.nodes import Arg, Directive, Load
+from looptune.ir.rewrite import walk
+from looptune.schedule.directives.base import Change, Example, Site, Transform, positive
+
+MOST_BUFFERS = 4
+MOST_COPIES = 64
+
+
+@dataclass(frozen=True)
+class Stage(Transform):
+    name: ClassVar = "stage"
+    syntax: ClassVar = "stage ARRAY [, ARRAY ...] [, buffers N] [, turned(ARRAY, ...)] [, unroll N]"
+    stage: ClassVar = "mode"
+
+    arrays: tuple[Arg, ...]
+    buffers: int = 1
+    turned: tuple[Arg, ...] = ()
+    copies: int = 0
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        buffers, copies = 1, 0
+        arrays: list[Arg] = []
+        turned: list[Arg] = []
+        for arg in directive.args:
+            match arg:
+                case Arg(key="buffers", values=(_, *_)):
+                    buffers = positive(arg, "the number of buffers")
+                    if buffers > MOST_BUFFERS:
+                        raise DirectiveError(f"stage takes {MOST_BUFFERS} buffers at most, got {buffers}", arg.span)
+                case Arg(key="unroll", values=(_, *_)):
+                    copies = positive(arg, "the number of iterations")
+                    if copies > MOST_COPIES:
+                        raise DirectiveError(
+                            f"stage writes out {MOST_COPIES} iterations at most, not {copies}", arg.span
+                        )
+                case Arg(key="turned", values=(_, *_) as names) if all(isinstance(n, str) for n in names):
+                    turned += [Arg(str(n), span=arg.span) for n in names]
+                case Arg(key, ()) if key.isidentifier():
+                    arrays.append(arg)
+                case _:
+                    raise DirectiveError(f"stage takes names of arrays (syntax: {cls.syntax})", arg.span)
+        if not arrays:
+            raise DirectiveError(f"stage needs an array (syntax: {cls.syntax})", directive.span)
+        stray = next((a for a in turned if all(a.key != b.key for b in arrays)), None)
+        if stray is not None:
+            raise DirectiveError(f"stage: {stray.key} is turned, but not staged", stray.span)
+        return cls(tuple(arrays), buffers, tuple(turned), copies, span=directive.span)
+
+    def apply(self, site: Site) -> Change:
+        used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
+        for arg in self.arrays:
+            if arg.key not in used:
+                there = ", ".join(sorted(used)) if used else "none"
+                raise DirectiveError(
+                    f"stage: loop {site.loop.var} reads no array {arg.key}; it reads {there}", arg.span
+                )
+            if arg.key in written(site.loop.body):
+                raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
+        flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
+        line = next((a for a in self.turned if a.key in flat), None)
+        if line is not None:
+            raise DirectiveError(f"stage: {line.key} has one dimension, no rows and columns to be turned", line.span)
+        names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
+        turned = dict.fromkeys((*site.loop.turned, *(a.key for a in self.turned)))
+        buffers, copies = max(site.loop.buffers, self.buffers), max(site.loop.copies, self.copies)
+        return Change((
+            replace(site.loop, staged=tuple(names), buffers=buffers, turned=tuple(turned), copies=copies),
+        ))  # fmt: skip
+
+
+_COPY = "for (int i = 1; i < n; i++)\n    B[i] = A[i - 1] + A[i];"
+_COLUMN = "for (int i = 0; i < n; i++)\n    B[i] = D[i][0];"
+
+Stage.examples = {
+    "stage A": Example(_COPY, """\
+#pragma hmppcg parallel
+#pragma looptune stage A
+for (int i = 1; i < n; i++) {
+  B[i] = A[i - 1] + A[i];
+}"""),
+    "stage D, turned(D), unroll 4": Example(_COLUMN, """\
+#pragma hmppcg parallel
+#pragma looptune stage D, turned(D), unroll 4
+for (int i = 0; i < n; i++) {
+  B[i] = D[i][0];
+}"""),
+    "stage A, turned(A)": Example(_COPY, refused="stage: A has one dimension, no rows and columns to be turned"),
+    "stage A, turned(B)": Example(_COPY, refused="stage: B is turned, but not staged"),
+    "stage A, unroll 65": Example(_COPY, refused="stage writes out 64 iterations at most, not 65"),
+    "stage A, buffers 5": Example(_COPY, refused="stage takes 4 buffers at most, got 5"),
+    "stage B": Example(_COPY, refused="stage: loop i writes B"),
+    "stage D": Example(_COPY, refused="loop i reads no array D; it reads A, B"),
+    "stage 4": Example(_COPY, refused="stage takes names of arrays"),
+}  # fmt: skip

@@ -1,0 +1,268 @@
+"""Tile: a loop becomes a loop over strips around a loop within the strip; several loops become blocks.
+
+    for i in 0..N: S(i)    ==>   for outer_i in 0..ceil(N/T):
+                                   for i in outer_i*T .. min((outer_i + 1)*T, N): S(i)
+
+A list (``tile i:4, j:8``) moves the loops over the strips outside the loops within them: the nest runs block by block.
+Statements beside the inner loops are sunk into them first, as for ``permute``. Where the bounds of a loop depend on
+another one of the list, only blocks that hold an iteration are run:
+
+    for i in 0..n:                 for outer_i in 0..ceil(n/4):
+      for j in 0..i+1: S   ==>       for outer_j in 0..outer_i+1:
+                                       for i in 4*outer_i .. min(4*outer_i + 4, n):
+                                         for j in 4*outer_j .. min(4*outer_j + 4, i + 1): S
+
+Legal when: one loop always; blocks when no dependence is reversed.
+Gain: reuse in cache, and in the thread where the strip is a thread's work. Cost: bounds with ``min``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.def_use import names_in
+from looptune.ir.nodes import Bin, Const, Directive, Expr, Loop, Mode, Var
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import add, div, largest, mul, smallest, sub
+from looptune.poly.loop_bounds import nested
+from looptune.poly.scop import Piece
+from looptune.schedule.directives.band import Band, depending
+from looptune.schedule.directives.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    first_from,
+    fresh,
+    only,
+    positive,
+    statements,
+)
+
+
+@dataclass(frozen=True)
+class Tile(Transform):
+    name: ClassVar = "tile"
+    syntax: ClassVar = "tile LOOP:SIZE [, LOOP:SIZE ...]"
+    stage: ClassVar = "loop"
+
+    sizes: tuple[tuple[str, int], ...]
+    """(loop, size) pairs, outermost first; the name "" is the loop the directive stands before."""
+
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        return self.sizes
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        if not directive.args:
+            raise DirectiveError(f"tile needs a size (syntax: {cls.syntax})", directive.span)
+        for arg in directive.args:
+            if not arg.values:
+                raise DirectiveError(f"tile needs a size for '{arg.key}' (syntax: {cls.syntax})", arg.span)
+        sizes = tuple((a.key, positive(a, f"tile size of {a.key}" if a.key else "tile size")) for a in directive.args)
+        twice = next((a for k, a in enumerate(directive.args) if a.key in {v for v, _ in sizes[:k]}), None)
+        if twice is not None:
+            raise DirectiveError(f"tile names loop {twice.key} twice", twice.span)
+        return cls(sizes, span=directive.span)
+
+    def schedule(self, site: Site) -> Reorder | None:
+        if len(self.sizes) == 1:
+            self._named(site, (site.loop,))
+            return self._strips(site) if site.relative else None
+        band, before = self._band(site), site.depth
+
+        def blocked(piece: Piece, values: Mapping[str, str], place: int) -> Piece:
+            """Time with the block of every loop of the band in front of the loops."""
+            places = [self._block(f, size, band, piece, values[f.var]) for f, (_, size) in self._sized(band)]
+            points = [x for v in values.values() for x in (v, "0")][:-1]
+            return replace(piece, time=(*piece.time[:before], *places, *points, *band.rest(piece, place)))
+
+        order = {n: tuple(blocked(*p) for p in pieces) for n, pieces in band.order().items()}
+        return Reorder(order, before + len(band.loops) if band.perfect else None)
+
+    def _strips(self, site: Site) -> Reorder:
+        """The order of before, the strips counted from where a loop around says: copies of that one may be jammed."""
+        p, width = site.depth, site.loop.step * self.sizes[0][1]
+
+        def stripped(piece: Piece) -> Piece:
+            strip = f"floor(({piece.time[p]} - ({site.bound(site.loop.lo, piece)}))/{width})"
+            return replace(piece, time=(*piece.time[:p], strip, *piece.time[p:]))
+
+        order = only(site.order, statements(site.loop.body))
+        return Reorder({n: tuple(map(stripped, pieces)) for n, pieces in order.items()}, p + 2)
+
+    def _block(self, loop: Loop, size: int, band: Band, piece: Piece, value: str) -> str:
+        origin = band.site.bound(_origin(loop, band), piece)
+        return f"floor(({value} - ({origin}))/{loop.step * size})"
+
+    def _sized(self, band: Band) -> Iterator[tuple[Loop, tuple[str, int]]]:
+        return zip(band.loops, self.sizes, strict=True)
+
+    def _named(self, site: Site, loops: Sequence[Loop]) -> None:
+        for k, (loop, (name, _)) in enumerate(zip(loops, self.sizes, strict=False)):
+            if name not in ("", loop.var):
+                raise site.refuse(f"tile names loop {name} where the nest has loop {loop.var}" if k else
+                                  f"tile names loop {name}, but stands before loop {loop.var}")  # fmt: skip
+        if len(loops) < len(self.sizes):
+            missing = self.sizes[len(loops)][0]
+            raise site.refuse(f"tile: no loop {missing} stands directly in loop {loops[-1].var}")
+
+    def _band(self, site: Site) -> Band:
+        band = Band.of(site, (site.loop.var, *(name for name, _ in self.sizes[1:])))
+        self._named(site, band.loops)
+        assigned = band.assigned()
+        if assigned is not None:
+            raise site.refuse(f"tile: a statement before loop {assigned[1].var} assigns {assigned[0]}, which bounds it")
+        parted = next((f for f in band.burdened if f.parts > 1), None)
+        if parted is not None:
+            raise site.refuse(
+                f"tile: loop {parted.var} is split into parts, and a statement beside it would run in one"
+            )
+        if not band.rectangular and not band.analysable:
+            raise site.refuse(f"tile: {depending(band.loops)} in a way that cannot be analysed")
+        return band
+
+    def taken(self, loop: Loop) -> tuple[Loop, ...]:
+        named = {name for name, _ in self.sizes[1:]}
+        return tuple(f for f in walk(loop.body) if isinstance(f, Loop) and f.var in named)
+
+    def apply(self, site: Site) -> Change:
+        if len(self.sizes) == 1:
+            return Change((_one(site, site.loop, self.sizes[0][1]),))
+        band = self._band(site)
+        taken = set(site.taken)
+        outer: list[str] = []
+        for loop in band.loops:
+            outer.append(fresh(f"outer_{loop.var}", taken))
+            taken.add(outer[-1])
+        blocks = [_Block(f, var, size, band) for (f, (_, size)), var in zip(self._sized(band), outer, strict=True)]
+        return Change((band.around([*_strips(blocks, band), *(b.points() for b in blocks)], band.grouped()),))
+
+
+def _origin(loop: Loop, band: Band) -> Expr:
+    """Where the first block begins: with the loop, or, where that depends on loops of the band, at 0."""
+    apart = not names_in(loop.lo) & {f.var for f in band.loops}
+    return loop.lo if apart else Const(0, loop.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Block ``outer`` of ``loop``: its values from ``start`` on, as many as ``width``."""
+
+    loop: Loop
+    outer: str
+    size: int
+    band: Band
+
+    @property
+    def width(self) -> Const:
+        return Const(self.loop.step * self.size, self.loop.dtype)
+
+    @property
+    def start(self) -> Expr:
+        return add(_origin(self.loop, self.band), mul(self.width, Var(self.outer, self.loop.dtype)))
+
+    def strip(self, mode: Mode) -> Loop:
+        """Over the blocks, where the loop's bounds do not depend on the band."""
+        loop = self.band.extended(self.loop)
+        count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
+        reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
+        return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
+                       reduces=reduces, staged=loop.staged if mode == "parallel" else ())  # fmt: skip
+
+    def points(self) -> Loop:
+        """The part of the loop that is in the block."""
+        loop, start = self.band.extended(self.loop), self.start
+        mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
+        lo = start
+        if not self.from_the_first:
+            lo = first_from(loop, largest(start, loop.lo))
+        hi, own = smallest(add(start, self.width), loop.hi), self.band.own(self.loop)
+        return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own)
+
+    @property
+    def from_the_first(self) -> bool:
+        """Block 0 begins with the loop; none is before it, though bounds that isl draws wider may have one."""
+        return _origin(self.loop, self.band) == self.loop.lo
+
+    @property
+    def _free(self) -> bool:
+        return self.loop.mode == "parallel" and not self.loop.reduces and self.loop not in self.band.burdened
+
+    def mode(self) -> Mode:
+        """Of the loop over the blocks: they may run at once where all the loops may, the outermost's where it may."""
+        everywhere = all(f.mode == "parallel" and not f.reduces for f in self.band.loops) and not self.band.burdened
+        free = everywhere or (self.loop is self.band.loops[0] and self.loop.mode == "parallel")
+        return self.loop.mode if free or self.loop.mode == "auto" else "sequential"
+
+    def inside(self) -> tuple[Expr, ...]:
+        var = Var(self.loop.var, self.loop.dtype)
+        return Bin(">=", var, self.start), Bin("<", var, add(self.start, self.width))
+
+
+def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
+    strips = [b.strip(b.mode()) for b in blocks]
+    if band.rectangular:
+        return strips
+    within = tuple(c for b in blocks for c in b.inside())
+    asked = [(*conditions, *within) for conditions in band.groups()]
+    found = nested(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops
+    return [replace(f, lo=_no_less(f.lo)) if b.from_the_first else f for f, b in zip(found, blocks, strict=True)]
+
+
+def _no_less(lo: Expr) -> Expr:
+    """The bound, and 0 where it may be less."""
+    zero = Const(0, lo.dtype)
+    match lo:
+        case Bin("min", a, b) if zero in (a, b):
+            return zero
+    return largest(lo, zero)
+
+
+def _one(site: Site, loop: Loop, size: int) -> Loop:
+    """The loop in strips."""
+    outer = fresh(f"outer_{loop.var}", site.taken)
+    block = _Block(loop, outer, size, Band(site, (loop,), (), frozenset({loop.var})))
+    points = block.points()
+    return replace(block.strip(block.mode()), body=(replace(points, body=loop.body),))
+
+
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_TRANSPOSE = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"
+_LOWER = "for (int i = 0; i < n; i++)\n    for (int j = 0; j <= i; j++)\n      B[i] += A[j];"
+_WAVE = "for (int i = 1; i < n; i++)\n    for (int j = 0; j < m - 1; j++)\n      D[i][j] = D[i - 1][j + 1];"
+
+Tile.examples = {
+    "tile i:2": Example(_COPY, """\
+for (int outer_i = 0; outer_i < (n + 1) / 2; outer_i++) {
+  for (int i = 2 * outer_i; i < (2 * outer_i + 2 < n ? 2 * outer_i + 2 : n); i++) {
+    B[i] = A[i];
+  }
+}"""),
+    "tile i:4, j:8": Example(_TRANSPOSE, """\
+for (int outer_i = 0; outer_i < (n + 3) / 4; outer_i++) {
+  for (int outer_j = 0; outer_j < (m + 7) / 8; outer_j++) {
+    for (int i = 4 * outer_i; i < (4 * outer_i + 4 < n ? 4 * outer_i + 4 : n); i++) {
+      for (int j = 8 * outer_j; j < (8 * outer_j + 8 < m ? 8 * outer_j + 8 : m); j++) {
+        D[i][j] = F[j][i];
+      }
+    }
+  }
+}"""),
+    "tile i:4, j:4": Example(_LOWER, """\
+for (int outer_i = 0; outer_i < (n + 3) / 4; outer_i++) {
+  for (int outer_j = 0; outer_j < outer_i + 1; outer_j++) {
+    for (int i = 4 * outer_i; i < (4 * outer_i + 4 < n ? 4 * outer_i + 4 : n); i++) {
+      for (int j = 4 * outer_j; j < (4 * outer_j + 4 < i + 1 ? 4 * outer_j + 4 : i + 1); j++) {
+        B[i] += A[j];
+      }
+    }
+  }
+}"""),
+    "tile i:2, j:2": Example(_WAVE, refused="must run before"),
+}  # fmt: skip

@@ -1,0 +1,305 @@
+"""Unroll: several iterations of a loop become the body of one.
+
+    for j in 0..N: S(j)      q = N div U, r = N mod U
+
+    contiguous  copy c runs U*j + c      split       copy c runs j + c*q   (a warp's accesses stay coalesced)
+    runs R      with split: R neighbours at a time, copy c runs R*j + c mod R + (c div R)*R*q   (they fill a vector too)
+    remainder   a second loop runs the last r iterations
+    guarded     one loop of q + r trips: trip j < q runs the U copies, a later one iteration j + (U-1)*q
+    noremainder the user asserts r = 0
+    jam         the inner loops of the copies become one: each trip computes a tile of U rows in registers; where
+                their bounds differ, what they have in common is one loop and each copy's rest stands before and after
+
+Legal when: contiguous without jam always; split and jam when no dependence is reversed.
+Gain: fewer branches, reuse in registers, instruction-level parallelism. Cost: registers, code, a remainder.
+Source: HMPP Workbench's directives as used by Grauer-Gray et al., InPar 2012, figure 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.def_use import names
+from looptune.ir.nodes import Arg, Bin, Const, Directive, Expr, If, Load, Local, Loop, Node, Stmt, Var
+from looptune.ir.rewrite import rewrite, substitute
+from looptune.ir.simplify import add, div, mod, mul, sub
+from looptune.poly.scop import Piece
+from looptune.schedule.directives.base import (
+    Change,
+    Example,
+    Reorder,
+    Site,
+    Transform,
+    both,
+    fresh,
+    iteration,
+    only,
+    positive,
+    statements,
+    trips,
+    wrong,
+)
+from looptune.schedule.directives.jam import has_loop, jammed
+
+Scheme = Literal["contiguous", "split"]
+Rest = Literal["remainder", "guarded", "noremainder"]
+_WORDS = ("contiguous", "split", "remainder", "guarded", "noRemainder", "jam", "noJam")
+
+
+@dataclass(frozen=True)
+class Unroll(Transform):
+    name: ClassVar = "unroll"
+    syntax: ClassVar = (
+        "unroll U [, contiguous | split [, runs R]] [, remainder | guarded | noremainder] [, jam | noJam]"
+    )
+    stage: ClassVar = "loop"
+
+    factor: int
+    scheme: Scheme = "contiguous"
+    rest: Rest = "remainder"
+    jam: bool = False
+    runs: int = 1
+
+    @property
+    def copies(self) -> int:
+        return self.factor
+
+    @property
+    def takes(self) -> tuple[tuple[str, int], ...]:
+        return (("", self.factor),)
+
+    @classmethod
+    def parse(cls, directive: Directive) -> Self:
+        given = [a for a in directive.args if a.values]
+        runs = [a for a in given if a.key == "runs" and len(given) > 1]
+        factors = [a for a in given if a not in runs]
+        if len(factors) != 1:
+            raise DirectiveError(f"unroll takes one factor, got {len(factors)} (syntax: {cls.syntax})", directive.span)
+        self = cls(positive(factors[0], "unroll factor"), span=directive.span)
+        for arg in directive.args:
+            match arg.key.lower():
+                case _ if arg.values:
+                    continue
+                case "contiguous" | "split" as scheme:
+                    self = replace(self, scheme=scheme)
+                case "remainder" | "guarded" | "noremainder" as rest:
+                    self = replace(self, rest=rest)
+                case "jam" | "nojam" as word:
+                    self = replace(self, jam=word == "jam")
+                case "runs":
+                    raise DirectiveError("runs takes a number of neighbours: split, runs 4", arg.span)
+                case _:
+                    raise wrong(cls, arg, _WORDS)
+        return self._with_runs(runs)
+
+    def _with_runs(self, given: Sequence[Arg]) -> Self:
+        if not given:
+            return self
+        said, runs = f"unroll {self.factor}", positive(given[0], "number of neighbours")
+        if len(given) > 1:
+            raise DirectiveError(f"{said} takes one number of neighbours, got {len(given)}", given[1].span)
+        if self.scheme != "split":
+            right = f"write {said}, split, runs {runs}"
+            raise DirectiveError(f"runs {runs} says how {said} is split: {right}", given[0].span)
+        if self.factor % runs:
+            raise DirectiveError(f"{said} has no runs of {runs}: {runs} does not divide {self.factor}", given[0].span)
+        return replace(self, runs=runs)
+
+    @classmethod
+    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+        """``unroll jj:3, ii:2, guarded`` unrolls both loops."""
+        given = [a for a in directive.args if a.values]
+        runs = [a for a in given if a.key == "runs" and len(given) > 1]
+        named = [a for a in given if a.key and a not in runs]
+        if not named:
+            return (("", directive),)
+        rest = (*(a for a in directive.args if not a.values), *runs)
+        return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
+
+    def schedule(self, site: Site) -> Reorder | None:
+        # Trips counted from where a loop around says are no order of the loop's values once its copies are jammed.
+        moved = self.scheme == "split" or (self.jam and has_loop(site.loop.body)) or site.relative
+        if self.factor == 1 or not moved:
+            return None
+        p, order = site.depth, only(site.order, statements(site.loop.body))
+        jam = self.jam and has_loop(site.loop.body)
+        new = {
+            name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
+        }
+        return Reorder(new, None if jam else p + 3, site.private if jam else frozenset(), together=jam)
+
+    def _pieces(self, piece: Piece, site: Site, jam: bool) -> tuple[Piece, ...]:
+        """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
+        u, s, p = self.factor, site.loop.step, site.depth
+        lo = site.bound(site.loop.lo, piece)
+        span = _difference(site.bound(site.loop.hi, piece), lo)
+        n = f"floor(({span} + {s - 1})/{s})" if s > 1 else span
+        q = f"floor({n}/{u})"
+        before, e, inner = piece.time[:p], piece.time[p], piece.time[p + 1 :]
+        x = f"floor({_difference(e, lo)}/{s})" if s > 1 else _difference(e, lo)
+
+        def timed(half: str, trip: str, copy: str, condition: str) -> Piece:
+            middle = (half, trip, *inner, copy) if jam else (half, trip, copy, *inner)
+            return Piece((*before, *middle), both(piece.when, condition))
+
+        rest = timed("1", x, "0", f"{x} >= {u}*{q}")
+        if self.scheme == "contiguous":
+            return timed("0", f"floor({x}/{u})", f"({x}) mod {u}", f"{x} < {u}*{q}"), rest
+        if self.runs == 1:
+            first = timed("0", x, "0", f"{x} < {q}")
+            copies = (timed("0", f"{x} - {c}*{q}", str(c), f"{c}*{q} <= {x} < {c + 1}*{q}") for c in range(1, u))
+            return (first, *copies, rest)
+        r = self.runs
+        runs = (
+            timed("0", f"floor(({x} - {c}*{q})/{r})", f"{c} + ({x} - {c}*{q}) mod {r}", f"{c}*{q} <= {x} < {c + r}*{q}")
+            for c in range(0, u, r)
+        )
+        return (*runs, rest)
+
+    def apply(self, site: Site) -> Change:
+        loop, u = site.loop, self.factor
+        n = trips(loop)
+        factor = Const(u, loop.dtype)
+        q, r = div(n, factor), mod(n, factor)
+        self._check_noremainder(site, n, r)
+        if u == 1:
+            return Change((loop,))
+        trip = Var(loop.var, loop.dtype)
+        runs = u if self.scheme == "contiguous" else self.runs
+        first = mul(Const(runs, loop.dtype), trip)
+        places = [
+            add(add(first, Const(c % runs, loop.dtype)), mul(Const(c - c % runs, loop.dtype), q)) for c in range(u)
+        ]
+        copies, locals_, of = self._copies(site, places)
+        own = tuple(copy for copy, local in of.items() if local in loop.own)
+        main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies, own=(*loop.own, *own))
+        if self.rest == "noremainder" or r == Const(0, loop.dtype):
+            return Change((main,), locals_, of)
+        if self.rest == "remainder":
+            start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
+            last = replace(loop, lo=start, hi=n, step=1, body=iteration(loop, trip))
+            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_, of)
+        single = iteration(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
+        guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
+        return Change((replace(main, hi=add(q, r), body=guarded),), locals_, of)
+
+    def _check_noremainder(self, site: Site, n: Expr, r: Expr) -> None:
+        """The user asserts that nothing is left over: refused where that is known to be false."""
+        known = {k: Const(int(v)) for k, v in site.values.items() if float(v).is_integer()}
+        match substitute((n, r), known):
+            case (Const(count), Const(left)) if self.rest == "noremainder" and left:
+                raise site.refuse(
+                    f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, {left} over"
+                )
+
+    def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
+        """The new body, the locals it needs, and which local each of them stands for."""
+        bodies = [iteration(site.loop, place) for place in places]
+        if not (self.jam and has_loop(site.loop.body)):
+            return tuple(s for b in bodies for s in b), (), {}
+        renamed, locals_, own = _own_locals(bodies, site)
+        return jammed(renamed, site), locals_, own
+
+
+def _difference(a: str, b: str) -> str:
+    """``a - b`` as isl text."""
+    return a if b == "0" and a.isidentifier() else f"({a} - ({b}))"
+
+
+def _own_locals(
+    bodies: Sequence[tuple[Stmt, ...]], site: Site
+) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
+    """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
+    out, made, taken = [bodies[0]], list[Local](), set(site.taken)
+    copies: dict[str, str] = {}
+    used = names(bodies[0])
+    mine = sorted((v for v in site.own if v.name in used), key=lambda v: v.name)
+    for c, body in enumerate(bodies[1:], 1):
+        own: dict[str, str] = {}
+        for v in mine:
+            own[v.name] = fresh(f"{v.name}_{c}", taken)
+            taken.add(own[v.name])
+        made += [replace(v, name=own[v.name]) for v in mine]
+        copies |= {copy: local for local, copy in own.items()}
+        out.append(_renamed(body, own))
+    return out, tuple(made), copies
+
+
+def _renamed(body: tuple[Stmt, ...], names_: Mapping[str, str]) -> tuple[Stmt, ...]:
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Var(name) if name in names_:
+                return replace(n, name=names_[name])
+            case Load(array) if array in names_:
+                return replace(n, array=names_[array])
+            case Loop(own=(_, *_) as own):
+                return replace(n, own=tuple(names_.get(a, a) for a in own))
+        return None
+
+    renamed: tuple[Stmt, ...] = rewrite(rule, body)
+    return renamed
+
+
+def _guard(cond: Expr, many: tuple[Stmt, ...], one: tuple[Stmt, ...], *, sink: bool) -> tuple[Stmt, ...]:
+    """``if (cond) many else one``, moved into the loops both share so that a jammed nest stays a nest."""
+    match many, one:
+        case (Loop(_, lo, hi, inner, step) as loop,), (Loop(_, lo2, hi2, other, step2) as last,) if sink and (
+            (lo, hi, step) == (lo2, hi2, step2)
+        ):
+            reduces = tuple(dict.fromkeys((*loop.reduces, *last.reduces)))
+            return (replace(loop, body=_guard(cond, inner, other, sink=True), reduces=reduces),)
+    return (If(cond, many, one),)
+
+
+_COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
+_ROWS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = D[i][j] + E[j];"
+_CHAIN = "for (int i = 1; i < n; i++)\n    A[i] = A[i - 1];"
+
+Unroll.examples = {
+    "unroll 2": Example(_COPY, """\
+for (int i = 0; i < n / 2; i++) {
+  B[2 * i] = A[2 * i];
+  B[2 * i + 1] = A[2 * i + 1];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 2, split": Example(_COPY, """\
+for (int i = 0; i < n / 2; i++) {
+  B[i] = A[i];
+  B[i + n / 2] = A[i + n / 2];
+}
+for (int i = n - n % 2; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 4, split, runs 2": Example(_COPY, """\
+for (int i = 0; i < n / 4; i++) {
+  B[2 * i] = A[2 * i];
+  B[2 * i + 1] = A[2 * i + 1];
+  B[2 * i + 2 * (n / 4)] = A[2 * i + 2 * (n / 4)];
+  B[2 * i + 1 + 2 * (n / 4)] = A[2 * i + 1 + 2 * (n / 4)];
+}
+for (int i = n - n % 4; i < n; i++) {
+  B[i] = A[i];
+}"""),
+    "unroll 2, split, guarded": Example(_COPY, """\
+for (int i = 0; i < n / 2 + n % 2; i++) {
+  if (i < n / 2) {
+    B[i] = A[i];
+    B[i + n / 2] = A[i + n / 2];
+  } else {
+    B[i + n / 2] = A[i + n / 2];
+  }
+}"""),
+    "unroll 2, noremainder, jam": Example(_ROWS, """\
+for (int i = 0; i < n / 2; i++) {
+  for (int j = 0; j < m; j++) {
+    D[2 * i][j] += E[j];
+    D[2 * i + 1][j] += E[j];
+  }
+}"""),
+    "unroll 4, split": Example(_CHAIN, refused="must run before"),
+}  # fmt: skip

@@ -1,0 +1,49 @@
+"""How directives, loops and refusals are worded in messages and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from looptune.ir.nodes import Arg, Directive, Loop, While
+from looptune.poly.legality import Refused
+from looptune.poly.reassociation import Sum
+
+
+def shown_name(loop: Loop | While) -> str:
+    return loop.var if isinstance(loop, Loop) else "while"
+
+
+def listed(turned: Iterable[Sum]) -> str:
+    return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
+
+
+def in_vectors(sums: Iterable[Sum]) -> str:
+    """What a CPU's compiler may do to these sums."""
+    return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --strict-float forbids it"
+
+
+def explain(what: str, refused: Refused, *, lines: bool = False) -> str:
+    """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
+    if refused.because is not None:
+        return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
+    return f"{what}: {refused.told(lines=lines)}"
+
+
+def shown(directive: Directive) -> str:
+    """The directive's text in canonical spacing."""
+    args = ", ".join(_shown(a) for a in directive.args)
+    return f"{directive.name} {args}".rstrip()
+
+
+def _shown(arg: Arg) -> str:
+    values = ["x".join(_value(v) for v in arg.values)] if arg.key == "blocksize" else [_value(v) for v in arg.values]
+    if not arg.values:
+        return arg.key
+    if arg.key in ("private", "reduce", "turned"):
+        return f"{arg.key}({', '.join(values)})"
+    separator = " " if arg.key in ("blocksize", "buffers", "rows", "runs", "unroll") else ":" if arg.key else ""
+    return f"{arg.key}{separator}{', '.join(values)}"
+
+
+def _value(v: int | str | Arg) -> str:
+    return _shown(v) if isinstance(v, Arg) else str(v)

@@ -1,0 +1,161 @@
+"""Whether threads may run what a directive hands to them, and what they reduce.
+
+A loop is theirs where it carries no dependence but those of reductions, and where its iterations share no local.
+Where its directive has ``trust``, a dependence that cannot be analysed is the user's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from looptune.core.errors import DirectiveError, IllegalTransform
+from looptune.ir.def_use import MOST_OWN_BYTES, begins_with_write, ownable, written
+from looptune.ir.nodes import Assign, Local, Loop, Reduced, Stmt
+from looptune.ir.rewrite import rewrite_stmts, walk_stmts
+from looptune.lower.team import called
+from looptune.poly.legality import Refused, Verdict
+from looptune.schedule.analysis import Analysis, Ordered
+from looptune.schedule.binding import Bound, Id, identity
+from looptune.schedule.directives.base import Reorder, statements
+from looptune.schedule.messages import explain, shown
+from looptune.schedule.reduction_clauses import Found, check_clause, reductions
+
+
+def handed(b: Bound, loop: Loop, now: Ordered) -> tuple[str, dict[Id, tuple[Reduced, ...]]]:
+    """Judge every loop that the directive hands to threads; what each of them reduces."""
+    proof, found = "", dict[Id, Found]()
+    shared_out = b.transform.parallel(loop)
+    for inner in shared_out:
+        verdict = now.verdict(inner)
+        proof = "proved"
+        if verdict.kind != "sequential":
+            found[identity(inner)] = _shared(b, inner, verdict, now.analysis)
+            continue
+        assert verdict.witness is not None, "a loop that is not parallel has a witness"
+        if verdict.witness.because is not None and getattr(b.transform, "trust", False):
+            proof, found[identity(inner)] = "asserted", _shared(b, inner, verdict, now.analysis)
+            continue
+        raise _carried(b, inner, verdict.witness, now)
+    if b.transform.sums and proof == "proved" and not any(f.reduces for f in found.values()):
+        raise DirectiveError(f"{shown(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
+    clause = b.transform.reductions()
+    if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
+        loops = " and ".join(dict.fromkeys(f"loop {f.var}" for f in shared_out))
+        check_clause(clause, [named for f in found.values() for named in f.named], loops)
+    return proof, {loop: f.reduces for loop, f in found.items() if f.reduces}
+
+
+def _shared(b: Bound, loop: Loop, verdict: Verdict, analysis: Analysis) -> Found:
+    """What the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
+    found = reductions(loop, verdict)
+    what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
+    if verdict.kind != "sequential" and not what:
+        shared = torn(loop, analysis, verdict.private, {called(r.target) for r in found.reduces})
+        what = _sharing(loop, shared, analysis) if shared else ""
+    if what:
+        raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
+    return found
+
+
+def _carried(b: Bound, loop: Loop, witness: Refused, now: Ordered) -> IllegalTransform:
+    """Why a sequential loop cannot be parallel."""
+    what = f"{shown(b.directive)} is illegal: loop {loop.var} carries "
+    said = explain(f"{what}a dependence", witness)
+    loose = now.loosely(loop)
+    if loose.kind == "reduction":
+        of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
+        said = f"{what}the reduction {of}, whose order --strict-float keeps"
+    return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
+
+
+def check_owned(b: Bound, body: tuple[Stmt, ...], own: Sequence[Local], analysis: Analysis) -> None:
+    """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
+    scalars = {v.name for v in own if not v.shape}
+    for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
+        mine = scalars & written(f.body) - {called(r.target) for r in f.reduces}
+        shared = sorted(n for n in mine if not begins_with_write(f.body, n))
+        if shared:
+            what = f"{shown(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
+            raise IllegalTransform(what, b.directive.span)
+
+
+def in_order(
+    b: Bound, loop: Loop, new: Reorder, body: tuple[Stmt, ...], now: Ordered, entries: Mapping[Id, int],
+    asked: Collection[Id],
+) -> tuple[Stmt, ...]:  # fmt: skip
+    """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not.
+
+    ``entries``: of times, for each loop; ``asked``: the loops that a directive says are parallel.
+    """
+    ordered: set[tuple[Id, str]] = set()
+    shared = (n for n in walk_stmts(loop.body) if isinstance(n, Loop))
+    for f in (n for n in shared if n.mode in ("parallel", "thread") or n.parts > 1):
+        witness = _carries(f, new, now, entries)
+        if witness is None:
+            continue
+        if identity(f) in asked or f.parts > 1:
+            how = "split" if f.parts > 1 else "parallel"
+            what = f"{shown(b.directive)} is illegal: loop {f.var}, which is to be {how}, would carry a dependence"
+            raise IllegalTransform(explain(what, witness), b.directive.span, (witness.ends(b.directive.span),))
+        ordered.add((identity(f), f.var))
+
+    def rule(s: Stmt) -> Stmt | None:
+        match s:
+            case Loop() if (identity(s), s.var) in ordered:
+                return replace(s, mode="sequential", reduces=())
+        return None
+
+    return rewrite_stmts(rule, body) if ordered else body
+
+
+def _carries(loop: Loop, new: Reorder, now: Ordered, entries: Mapping[Id, int]) -> Refused | None:
+    """A dependence that the loop carries in the new order, and that its threads would break.
+
+    Its entry of the times has moved by the one of the trip, or by as many as there are more of them. A loop over
+    strips stands for the loop in it.
+    """
+    known = next(f for f in walk_stmts(loop) if isinstance(f, Loop) and identity(f) in entries)
+    lengths = (len(next(iter(order.values()))[0].time) for order in (new.order, now.analysis.model.order()))
+    more = next(lengths) - next(lengths)
+    for k in range(1, max(1, more - 1) + 1):
+        order = {**now.order, **new.order}
+        verdict = now.analysis.verdict(statements(loop.body), entries[identity(known)] + k, order)
+        if verdict.kind == "sequential" or (verdict.kind == "reduction" and not _known(loop, verdict)):
+            return verdict.witness
+    return None
+
+
+def _known(loop: Loop, verdict: Verdict) -> bool:
+    """All that iterations of the loop accumulate into together is what it reduces already, and nothing else uses it."""
+    adding = {r.statement for r in verdict.reductions}
+    targets = {n.target for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.name in adding}
+    return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {called(t) for t in targets}
+
+
+def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:
+    """The locals that iterations would share if threads ran them: ``private`` arrays that are too large for a thread to
+    have its own, and scalars that are not surely written before they are read, or are read after the loop. What they
+    reduce they share by right."""
+    inside = statements(loop.body)
+
+    def shared(name: str) -> bool:
+        flows = analysis.flows(name).flows
+        leaves = any(f.write in inside and f.read not in inside for f in flows)
+        return leaves or not begins_with_write(loop.body, name)
+
+    own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
+    return [v.name for v in own if (v.name in private and not ownable(v) if v.shape else shared(v.name))]
+
+
+def own_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, ...]:
+    """The ``private`` arrays of a loop of which each of its iterations can have its own."""
+    return tuple(v.name for v in analysis.codelet.locals if v.name in private and ownable(v))
+
+
+def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:
+    """Why threads cannot run the loop, and how to write it so that they can."""
+    rows = {v.name for v in analysis.codelet.locals if v.shape}
+    row = f"a row for each {loop.var}, or of a constant size up to {MOST_OWN_BYTES} bytes"
+    each = row if shared[0] in rows else f"an element for each {loop.var}"
+    return f"iterations of loop {loop.var} would share {', '.join(shared)}; write {shared[0]} as an array with {each}"

@@ -1,0 +1,82 @@
+"""What a parallel loop reduces: named by the analysis, checked against the directive's ``reduce(...)``.
+
+    for j: y[i] += A[i][j] * x[j]           loop j reduces + of y[i]
+    for i: s[i / 2] += A[i]                 an element for two iterations each: nothing that all threads could share
+
+Threads accumulate apart and their results are joined once. So the element is the same in all iterations of the loop,
+and nothing else in it may touch that element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from looptune.core.errors import DirectiveError
+from looptune.ir.c_printer import show
+from looptune.ir.def_use import names_in, written
+from looptune.ir.nodes import Arg, Assign, Load, Loop, Reduced, Stmt
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.lower.team import called
+from looptune.poly.legality import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``named``: op, name and the user's name of each thing reduced. ``wrong`` says why threads cannot share the
+    reductions, "" where they can."""
+
+    reduces: tuple[Reduced, ...]
+    named: tuple[tuple[str, str, str], ...]
+    wrong: str = ""
+
+
+def reductions(loop: Loop, verdict: Verdict) -> Found:
+    """Of a loop of the tree. Where its ``verdict`` is that it carries more, what it carries for certain."""
+    sure = [r for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed]
+    ops = {r.statement: (r.op, r.variable) for r in sure}
+    mine = [(n.target, *ops[n.name]) for n in walk(loop.body) if isinstance(n, Assign) and n.name in ops]
+    reduces = tuple(dict.fromkeys(Reduced(op, target) for target, op, _ in mine))
+    named = dict.fromkeys((op, called(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
+    return Found(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
+
+
+def restated(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+    """What the loop reduces with ``body`` for its own, in which copies of its statements may have other elements.
+
+    for i reduces y[j]: for j: y[j] += ...    ==>    for i reduces y[2*j], y[2*j + 1]: for j: y[2*j] += ...; ...
+    """
+    ops = {r.target: r.op for r in loop.reduces}
+    adding = {n.name: ops[n.target] for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target in ops}
+    made = (Reduced(adding[n.name], n.target) for n in walk_stmts(body) if isinstance(n, Assign) and n.name in adding)
+    return tuple(dict.fromkeys(made))
+
+
+def _wrong(loop: Loop, reduces: Iterable[Reduced], mixed: frozenset[str]) -> str:
+    changing = {loop.var} | written(loop.body)
+    for r in reduces:
+        name = called(r.target)
+        if name in mixed:
+            return f"reduces {name} by {r.op} and uses it in another way as well"
+        if isinstance(r.target, Load) and names_in(r.target.index) & changing:
+            return f"carries the reduction {r.op} of {show(r.target)}, not one element for all of its iterations"
+    return ""
+
+
+def check_clause(clause: Arg, found: Iterable[tuple[str, str, str]], loops: str) -> None:
+    """DirectiveError where ``reduce(+:x, ...)`` says another thing than was ``found`` in the ``loops``."""
+    left = list(dict.fromkeys(found))
+    carried = ", ".join(f"{op}:{text}" for op, _, text in left)
+    for value in clause.values:
+        match value:
+            case Arg(op, (str(name),)):
+                known = [f for f in left if f[0] == op.lower() and name in f[1:]]
+            case _:
+                raise DirectiveError("reduce takes an op and a variable, such as reduce(+:x)", clause.span)
+        if not known:
+            what = f"reduces {carried}" if carried else "reduces nothing"
+            raise DirectiveError(f"{op}:{name} is not what is reduced: {loops} {what}", value.span)
+        left = [f for f in left if f not in known]
+    if left:
+        missing = ", ".join(f"{op}:{text}" for op, _, text in left)
+        raise DirectiveError(f"reduce lacks {missing}, which {loops} reduces as well", clause.span)

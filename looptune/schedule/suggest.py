@@ -1,0 +1,173 @@
+"""What would be legal instead of a directive that was refused; everything offered has been judged itself.
+
+permute k, i, j      ->  another order of the same loops
+parallel             ->  with its reduction; on another loop of the nest; with ``trust`` where nothing is known
+gridify(i, j)        ->  one of the loops
+tile i:4, j:4        ->  one of the loops
+unroll 4, jam        ->  without jam, in the order of the copies
+any                  ->  after distribute
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
+from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
+from looptune.ir.rewrite import rewrite, walk
+from looptune.poly.legality import Verdict
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, Step, schedule
+from looptune.schedule.binding import path
+from looptune.schedule.directives.base import statements
+from looptune.schedule.messages import shown
+
+_ORDERS = 24
+_ENOUGH = 3
+_FILE = "suggestion"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """``text`` says what is legal; ``lines`` are what to write with --with in place of the directive refused."""
+
+    text: str
+    lines: tuple[str, ...]
+
+
+def advised(
+    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], *, sums: bool = False
+) -> Scheduled:
+    """``schedule``, where a directive that is refused says what would be legal in its place."""
+    try:
+        return schedule(analysis, placed, values, sums=sums)
+    except (DirectiveError, IllegalTransform) as refusal:
+        raise _with_advice(refusal, analysis, placed, values) from None
+
+
+def _with_advice(
+    refusal: LooptuneError, analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float]
+) -> LooptuneError:
+    try:
+        steps = schedule(analysis, placed, values, keep_going=True).steps
+    except (DirectiveError, IllegalTransform):
+        return refusal
+    step = next((s for s in steps if s.refusal is not None and s.refusal.span == refusal.span), None)
+    if step is None:
+        return refusal
+    advice = tuple(f"instead: {s.text}" for s in instead(analysis, placed, step, values))
+    return type(refusal)(refusal.message, refusal.span, (*refusal.notes, *advice))
+
+
+def instead(
+    analysis: Analysis, placed: Sequence[Placed], step: Step, values: Mapping[str, int | float]
+) -> tuple[Suggestion, ...]:
+    """The legal ones of what ``step``'s directive could be changed to, the nearest first, at most three."""
+    codelet = without(analysis.codelet, step.directive)
+    rest = [p for p in placed if p.directive.span != step.directive.span]
+    bare = analysis.of(codelet)
+    found: list[Suggestion] = []
+    for s in _candidates(analysis, step):
+        if len(found) < _ENOUGH and _legal(bare, rest, s.lines, values):
+            found.append(s)
+    return tuple(found)
+
+
+def without(codelet: Codelet, directive: Directive) -> Codelet:
+    """The codelet, as if the directive were not in its file."""
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop() | While() | If() | Assign() if any(d.span == directive.span for d in n.directives):
+                return replace(n, directives=tuple(d for d in n.directives if d.span != directive.span))
+        return None
+
+    own = tuple(d for d in codelet.directives if d.span != directive.span)
+    return replace(codelet, body=rewrite(rule, codelet.body), directives=own)
+
+
+def _legal(
+    analysis: Analysis, placed: Sequence[Placed], lines: Sequence[str], values: Mapping[str, int | float]
+) -> bool:
+    try:
+        done = schedule(analysis, (*placed, *parse_lines(lines, _FILE)), values, keep_going=True)
+    except LooptuneError:
+        return False
+    mine = [s for s in done.steps if s.directive.span.file == _FILE]
+    return len(mine) >= len(lines) and all(s.refusal is None for s in mine)
+
+
+def _candidates(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+    makers: Mapping[str, Callable[[Analysis, Step], Iterator[Suggestion]]] = {
+        "permute": _orders, "parallel": _parallel, "gridify": _single, "tile": _single, "unroll": _plainer,
+    }  # fmt: skip
+    maker = makers.get(step.directive.name.lower())
+    if maker is not None:
+        yield from maker(analysis, step)
+    if any(t.name == "distribute" for t in directives.ALL):
+        here = f"loop {step.number}: "
+        yield Suggestion("legal after `distribute`", (here + "distribute", here + shown(step.directive)))
+
+
+def _orders(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+    """Other orders, those that agree with the one asked for in most places first; last the one the nest has."""
+    asked = tuple(a.key for a in step.directive.args)
+    loop = path(analysis.codelet.body, step.number)[-1]
+    own = tuple(f.var for f in walk(loop) if isinstance(f, Loop) and f.var in asked)
+    orders = [o for o in permutations(asked) if o not in (asked, own)][:_ORDERS]
+    orders.sort(key=lambda o: -sum(a == b for a, b in zip(o, asked, strict=True)))
+    for order in (*orders, own):
+        text = ", ".join(order)
+        now = ", the order it has" if order == own else ""
+        yield Suggestion(f"`{text}` is legal{now}", (f"loop {step.number}: permute {text}",))
+
+
+def _parallel(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+    around = path(analysis.codelet.body, step.number)
+    verdict = _verdict(analysis, around[-1])
+    if verdict.kind == "reduction":
+        sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}
+        text = f"reduce({', '.join(f'{op}:{x}' for op, x in sorted(sums))})"
+        yield Suggestion(f"legal with `{text}`", (f"loop {step.number}: parallel, {text}",))
+    inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
+    outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
+    free = next((f for f in (*inner, *outer) if _verdict(analysis, f).kind == "parallel"), None)
+    if free is not None:
+        yield Suggestion(f"loop {free.number} ({free.var}) is parallel", (f"loop {free.number}: parallel",))
+    if verdict.witness is not None and verdict.witness.because is not None:
+        yield Suggestion("`parallel, trust` asserts it", (f"loop {step.number}: {shown(step.directive)}, trust",))
+
+
+def _verdict(analysis: Analysis, loop: Loop | While) -> Verdict:
+    depth = 2 * len(path(analysis.codelet.body, loop.number)) - 1
+    return analysis.verdict(statements(loop.body), depth, analysis.model.order())
+
+
+def _single(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+    """One loop of the list in place of all of them."""
+    tiles = step.directive.name.lower() == "tile"
+    loops = [a for a in step.directive.args if a.key and bool(a.values) == tiles and not _keyword(a)]
+    others = tuple(a for a in step.directive.args if a not in loops)
+    numbers = {f.var: f.number for f in walk(path(analysis.codelet.body, step.number)[-1]) if isinstance(f, Loop)}
+    for a in loops if len(loops) > 1 else ():
+        text = shown(replace(step.directive, args=(a, *others)))
+        number = numbers.get(a.key, step.number) if tiles else step.number
+        yield Suggestion(f"`{text}` is legal", (f"loop {number}: {text}",))
+
+
+def _keyword(arg: Arg) -> bool:
+    return arg.key.lower() in ("blocksize", "private", "reduce")
+
+
+def _plainer(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+    """Copies left where they are in place of fused ones, neighbours in place of a split."""
+    words = [a.key.lower() for a in step.directive.args]
+    for dropped in (("split",), ("jam",), ("split", "jam")):
+        if all(d in words for d in dropped):
+            left = tuple(a for a in step.directive.args if a.key.lower() not in dropped)
+            text = shown(replace(step.directive, args=left))
+            yield Suggestion(f"`{text}` is legal", (f"loop {step.number}: {text}",))

@@ -1,0 +1,134 @@
+"""Bytes that a kernel moves between its caches: a loop's accesses once where its cache holds them, else again.
+
+    fits(loop)     what its iterations touch is fetched once each time the loop is come to
+    else           what a strip of iterations touches that does fit, as often as there are strips
+    else           what one iteration touches, as often as there are iterations; of loops inside, likewise
+
+Of the L1 that holds the blocks of a multiprocessor, of the L2 those of all. A store goes to the L2 each time, with its
+own bytes, not with whole sectors as a load does, and from there to memory once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.lower.plan import Kernel
+from looptune.tune.cost_model.coalescing import fill_counts
+from looptune.tune.cost_model.devices import Chip
+from looptune.tune.cost_model.kernel_walk import Counted
+from looptune.tune.cost_model.linear_forms import block
+from looptune.tune.cost_model.sector_counts import SECTOR, sectors
+from looptune.tune.cost_model.warp_program import Nest, Use
+from looptune.tune.cost_model.warp_samples import LANE
+
+STRIPS = (32, 8)
+"""Iterations that share sectors, where all of a loop are too many."""
+USABLE = 0.8
+"""Of a cache, by what is meant to stay in it."""
+Counts = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Of one launch. ``requested``: by every thread; ``sectors``: of its requests; ``l2`` and ``memory``: moved from
+    and to there; ``unique``: each byte once, by whole sectors."""
+
+    requested: float
+    sectors: float
+    l2: float
+    memory: float
+    unique: float
+    block: float
+
+
+def traffic(kernel: Kernel, counted: Counted, chip: Chip, grid: tuple[int, int, int], resident: int) -> Bytes:
+    """``grid`` in blocks; ``resident``: blocks that a multiprocessor holds at once."""
+    count = grid[0] * grid[1] * grid[2]
+    uses = [u for u in counted.nest.every_use if not u.shared]
+    requested, asked = sum(u.requested_bytes for u in uses), sum(u.sectors for u in uses) * SECTOR
+    if not count:
+        return Bytes(0, 0, 0, 0, 0, 0)
+    shared = sum(t.buffers * t.size * counted.memory.itemsize[t.name] for t in counted.tiles)
+    here = _Level(counted, _own(kernel, counted), count)
+    held = max(1, min(resident, -(-count // chip.multiprocessors)))
+    l1 = USABLE * max(0, chip.l1_bytes - shared * held) / held
+    reads = [u for u in uses if not u.write]
+    writes = [u for u in uses if u.write]
+    stored = sum(u.requested_bytes for u in writes)
+    l2 = min(here.moved(counted.nest, l1) * count, sum(u.sectors for u in reads) * SECTOR) + stored
+    everywhere = {block(d): float(n) for d, n in zip("xyz", grid, strict=True)}
+    wave, waves = _wave(grid, chip.multiprocessors * max(1, resident))
+    together = _Level(counted, {**here.own, **wave}, waves)
+    whole = replace(together, own={**here.own, **everywhere}, entered=1)
+    read, written = (whole.touched(some, counted.nest) for some in (reads, writes))
+    capacity = USABLE * chip.l2_bytes
+    again = together.moved(counted.nest, capacity) * waves
+    memory = (read if read <= capacity else max(read, again)) + written
+    unique = whole.touched(uses, counted.nest)
+    return Bytes(requested, asked, l2, min(memory, l2), unique, here.touched(uses, counted.nest))
+
+
+def _own(kernel: Kernel, counted: Counted) -> dict[str, float]:
+    width, height = kernel.block
+    return {LANE["x"]: float(width), LANE["y"]: float(height), **fill_counts(counted.tiles)}
+
+
+def _wave(grid: tuple[int, int, int], most: int) -> tuple[dict[str, float], float]:
+    """The blocks that run at once, and how many times as many there are."""
+    along: dict[str, float] = {}
+    left = most
+    for d, n in zip("xyz", grid, strict=True):
+        along[block(d)] = float(min(n, max(1, left)))
+        left = left // n
+    total = grid[0] * grid[1] * grid[2]
+    return along, max(1.0, total / max(1, min(most, total)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Those who share a cache: ``own`` are the counters of their threads; ``entered``: so many such groups."""
+
+    counted: Counted
+    own: Counts
+    entered: float
+
+    def moved(self, nest: Nest, capacity: float) -> float:
+        """Bytes that are read into the cache while one group runs the nest, all times it comes to it."""
+        reads = [u for u in nest.every_use if not u.shared and not u.write]
+        if not reads:
+            return 0.0
+        times = nest.runs / nest.trips if nest.trips else 0.0
+        once = self.touched([u for u in nest.every_use if not u.shared], nest)
+        read = self.touched(reads, nest) * times
+        if once <= capacity:
+            return read
+        together = self._strip(nest, capacity)
+        if together > 1:
+            some = self.touched(reads, replace(nest, trips=float(together))) * nest.runs / together
+            return max(read, some)
+        alone = replace(nest, counter="", inner=())
+        each = self.touched([u for u in nest.uses if not u.shared and not u.write], alone) * nest.runs
+        return max(read, each + sum(self.moved(n, capacity) for n in nest.inner))
+
+    def _strip(self, nest: Nest, capacity: float) -> int:
+        """The most of STRIPS that, one iteration after the other, touch no more than is held; 1: none of them."""
+        uses = [u for u in nest.every_use if not u.shared]
+        possible = (n for n in STRIPS if nest.counter and nest.trips > n)
+        held = (n for n in possible if self.touched(uses, replace(nest, trips=float(n))) <= capacity)
+        return next(held, 1)
+
+    def touched(self, uses: Sequence[Use], nest: Nest) -> float:
+        """Bytes of whole sectors that a group touches in the nest, each time it comes to it."""
+        counts = {**self.own, **nest.counts()}
+        arrays = dict.fromkeys(u.load.array for u in uses)
+        return sum(self._array(a, [u for u in uses if u.load.array == a], counts, nest) for a in arrays)
+
+    def _array(self, array: str, uses: Sequence[Use], counts: Counts, nest: Nest) -> float:
+        memory = self.counted.memory
+        places = [u.place for u in uses if u.place is not None]
+        found = sectors(places, counts, memory.itemsize[array]) * SECTOR if places else 0.0
+        times = max(1.0, nest.runs / nest.trips) if nest.trips else 1.0
+        found += sum(u.sectors for u in uses if u.place is None) * SECTOR / self.entered / times
+        whole = memory.whole_bytes.get(array)
+        return found if whole is None else min(found, -(-whole // SECTOR) * SECTOR)

@@ -1,0 +1,149 @@
+"""A plan predicted: each kernel by itself, and host loops by some of their iterations.
+
+host k: 2048 times                 a few k, each standing for as many
+  kernel(k)                        counted, its traffic, its occupancy, its time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.ir import operation_count
+from looptune.lower.passes.shared_memory import shared_bytes
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, launched_blocks, value
+from looptune.tune.cost_model.cache_traffic import Bytes, traffic
+from looptune.tune.cost_model.devices import Chip
+from looptune.tune.cost_model.kernel_walk import Counted, count
+from looptune.tune.cost_model.occupancy import Occupancy, occupancy
+from looptune.tune.cost_model.roofline_time import Times, times
+from looptune.tune.cost_model.warp_samples import Sample
+
+LAUNCH_US = 0.9
+"""Between two launches of one CUDA graph."""
+ROUNDS = 3
+"""Iterations of a host loop that are looked at."""
+FITS, MISSES = 0.7, 1.3
+"""Arrays of this share of the L2 stay in it from launch to launch, and of that share do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch as predicted; it stands for ``launches`` of them. ``at``: sizes and the variables of the host
+    loops ``around``. ``grid`` in blocks, without idle ones that ``pack`` leaves out. ``memory_bytes``: what of
+    ``moved.memory`` is not in the L2 from launches before."""
+
+    kernel: Kernel
+    at: Mapping[str, int]
+    around: tuple[str, ...]
+    launches: float
+    grid: tuple[int, int, int]
+    counted: Counted
+    moved: Bytes
+    memory_bytes: float
+    held: Occupancy
+    times: Times
+
+    @property
+    def flops(self) -> int | None:
+        """Of the launch, as ``flops`` counts; None where data decide how many, or there is much to look at."""
+        body = self.kernel.body
+        for axis in reversed(self.kernel.grid if self.kernel.overlap is None else ()):
+            body = (replace(axis, body=body),)
+        return operation_count.count(body, self.at)
+
+    @property
+    def time_us(self) -> float:
+        return self.launches * (self.times.time_us + LAUNCH_US)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Of all launches: instructions of warps, in float or double and others, and bytes as in ``Bytes``."""
+
+    float_warps: float
+    other_warps: float
+    requested: float
+    l2: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A plan on one chip; ``launched`` in the plan's order."""
+
+    plan: Plan
+    chip: Chip
+    launched: tuple[Launched, ...]
+
+    @property
+    def time_us(self) -> float:
+        return sum(one.time_us for one in self.launched)
+
+    @property
+    def launches(self) -> float:
+        return sum(one.launches for one in self.launched)
+
+    @property
+    def total(self) -> Total:
+        each = [(one, one.launches, one.counted.nest.all_instructions) for one in self.launched]
+        return Total(
+            sum(n * (i.fp32 + i.fp64) for _, n, i in each), sum(n * i.other for _, n, i in each),
+            sum(n * one.moved.requested for one, n, _ in each), sum(n * one.moved.l2 for one, n, _ in each),
+            sum(n * one.memory_bytes for one, n, _ in each),
+        )  # fmt: skip
+
+    @property
+    def bound(self) -> str:
+        """Of what takes longest; "" where nothing runs."""
+        longest = max(self.launched, key=lambda one: one.time_us, default=None)
+        return "" if longest is None else longest.times.bound
+
+    def of(self, kernel: Kernel) -> tuple[Launched, ...]:
+        return tuple(one for one in self.launched if one.kernel is kernel)
+
+
+def estimate(
+    plan: Plan, sizes: Mapping[str, int], chip: Chip, *, registers: Mapping[str, int] | None = None,
+    sample: Sample | None = None,
+) -> Estimate:  # fmt: skip
+    """``registers`` a thread of each kernel by its name, as far as they are known."""
+    known = registers if registers is not None else {}
+    looked = sample if sample is not None else Sample()
+    found = []
+    for kernel, at, launches in _some(plan.steps, sizes, 1.0):
+        around = tuple(n for n in at if n not in sizes)
+        found.append(_launched(plan, kernel, at, around, launches, chip, known.get(kernel.name), looked))
+    return Estimate(plan, chip, tuple(found))
+
+
+def _launched(
+    plan: Plan, kernel: Kernel, at: Mapping[str, int], around: tuple[str, ...], launches: float, chip: Chip,
+    registers: int | None, sample: Sample,
+) -> Launched:  # fmt: skip
+    counted, grid = count(kernel, plan, at, sample), blocks(kernel, at)
+    held = occupancy(chip, kernel.block[0] * kernel.block[1], shared_bytes(counted.tiles), registers)
+    moved = traffic(kernel, counted, chip, grid, held.blocks)
+    whole = sum(counted.memory.whole_bytes.values())
+    cold = 1.0 if launches <= 1 else min(1.0, max(0.0, (whole / chip.l2_bytes - FITS) / (MISSES - FITS)))
+    memory = moved.memory * (cold + (1 - cold) / launches)
+    time = times(counted, moved, held, chip, grid, memory)
+    return Launched(kernel, at, around, launches, launched_blocks(kernel, at), counted, moved, memory, held, time)
+
+
+def _some(
+    steps: Sequence[Step], at: Mapping[str, int], times: float
+) -> Iterator[tuple[Kernel, Mapping[str, int], float]]:
+    """Launches, each with how many it stands for."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel, at, times
+            case HostIf(cond, then, other):
+                yield from _some(then if value(cond, at) else other, at, times)
+            case HostLoop(var, lo, hi, stride, body):
+                trips = range(value(lo, at), value(hi, at), stride)
+                looked = min(len(trips), ROUNDS)
+                for k in range(looked):
+                    i = trips[(2 * k + 1) * len(trips) // (2 * looked)]
+                    yield from _some(body, {**at, var: i}, times * len(trips) / looked)

@@ -1,0 +1,65 @@
+"""Predictions beside measurements: one version, or all of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from looptune.tune.cost_model.devices import Chip
+from looptune.tune.cost_model.estimate import Estimate
+from looptune.tune.cost_model.ranking_b import spearman
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """One version. ``flops`` of the original loops, None where data decide how many; ``least_bytes``: each element
+    that they have to touch, once. ``registers`` by kernel, as far as a compiler said. ``measured_us``: None where it
+    was not."""
+
+    kernel: str
+    path: str
+    sizes: Mapping[str, int | float]
+    directives: tuple[str, ...]
+    estimate: Estimate
+    flops: int | None
+    least_bytes: int
+    registers: Mapping[str, int]
+    measured_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """``whole``: measured to its end, and not cut off, which is less than it takes."""
+
+    directives: str
+    predicted_us: float
+    bound: str
+    measured_us: float | None
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The versions of a space, the best predicted first; ``refused``: how many more are illegal or too large."""
+
+    kernel: str
+    path: str
+    sizes: Mapping[str, int | float]
+    chip: Chip
+    versions: tuple[Version, ...]
+    refused: int
+
+    @property
+    def timed(self) -> tuple[Version, ...]:
+        return tuple(v for v in self.versions if v.measured_us is not None and v.whole)
+
+    @property
+    def correlation(self) -> float | None:
+        """Of the ranks of what was timed, see ``spearman``."""
+        timed = self.timed
+        return spearman([v.predicted_us for v in timed], [v.measured_us for v in timed if v.measured_us is not None])
+
+    def within(self, first: int) -> float | None:
+        """How much longer the best of the ``first`` predicted takes than the best of all that were timed."""
+        times = [v.measured_us for v in self.timed if v.measured_us is not None]
+        return min(times[:first]) / min(times) if times else None

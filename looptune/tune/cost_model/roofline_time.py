@@ -1,0 +1,102 @@
+"""How long a launch takes at least, by each thing that could be what it waits for; the longest is its bound.
+
+    memory           bytes from and to it / bandwidth
+    L2               bytes / L2_BYTES a clock and multiprocessor
+    shared memory    how often L1 or shared memory is busy, once a clock
+    FMA, double      operations / those begun in a clock
+    issue            instructions of warps / 4 a clock
+    latency          what one warp waits for, in as many turns as blocks have to take
+
+All but the first two are of the multiprocessor that has most blocks. The time predicted is more than the longest, for
+they do not overlap wholly: see ``SHARPNESS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from looptune.tune.cost_model.cache_traffic import Bytes
+from looptune.tune.cost_model.devices import Chip
+from looptune.tune.cost_model.kernel_walk import Counted
+from looptune.tune.cost_model.occupancy import Occupancy
+from looptune.tune.cost_model.warp_program import Nest
+
+L2_BYTES = 24.0
+"""Of a clock and multiprocessor."""
+ISSUED = 4.0
+"""Warps whose instructions a multiprocessor begins in a clock."""
+L1_CYCLES, SHARED_CYCLES, L2_CYCLES, MEMORY_CYCLES = 35.0, 25.0, 270.0, 600.0
+"""From asking to having."""
+OPERATION_CYCLES, BARRIER_CYCLES, INSTRUCTION_CYCLES = 4.0, 30.0, 2.0
+"""From an operation to the next that needs it; of a barrier; from an instruction of a warp to its next."""
+UNROLLED, SHORT = 4, 40.0
+"""So many iterations of a short loop are begun together by the compiler, where nothing is stored in it."""
+STARTING_US = 2.0
+"""Of a launch, from the first thread's start to the last one's end."""
+SHARPNESS = 3.0
+"""The time is the sum of the bounds in this norm."""
+EFFICIENT = 0.9
+"""What is reached of a memory's bandwidth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Microseconds of one launch by bound, and predicted in all."""
+
+    bounds: Mapping[str, float]
+    time_us: float
+
+    @property
+    def bound(self) -> str:
+        return max(self.bounds, key=lambda b: self.bounds[b])
+
+
+def times(
+    counted: Counted, moved: Bytes, held: Occupancy, chip: Chip, grid: tuple[int, int, int], memory_bytes: float
+) -> Times:  # fmt: skip
+    """``memory_bytes``: what of ``moved.memory`` is not in the L2 already."""
+    blocks = prod(grid)
+    if not blocks or not counted.warps:
+        return Times({"latency": 0.0}, 0.0)
+    share = ceil(blocks / chip.multiprocessors) / blocks
+    resident = max(1, held.blocks)
+    turns = max(1.0, ceil(blocks / chip.multiprocessors) / resident)
+    whole = counted.nest.all_instructions
+    busy = sum(u.passes for u in counted.nest.every_use)
+    cycles = {
+        "L2": moved.l2 * max(share / 2, 1 / chip.multiprocessors) / L2_BYTES,
+        "shared memory": busy * share,
+        "FMA": whole.fp32 * 32 / chip.fp32 * share,
+        "double": whole.fp64 * 32 / chip.fp64 * share,
+        "issue": whole.total / ISSUED * share,
+        "latency": turns * _waits(counted.nest, _cycles(counted, moved, memory_bytes)),
+    }  # fmt: skip
+    bounds = {name: c / chip.cycles_per_us for name, c in cycles.items()}
+    bounds["memory"] = memory_bytes / (chip.memory_gbs * EFFICIENT) / 1e3
+    total = sum(t**SHARPNESS for t in bounds.values()) ** (1 / SHARPNESS)
+    return Times(bounds, STARTING_US + total)
+
+
+def _cycles(counted: Counted, moved: Bytes, memory_bytes: float) -> float:
+    """What a load takes, by how many of them miss the caches."""
+    loads = sum(u.sectors for u in counted.nest.every_use if not u.shared) * 32
+    missing = min(1.0, moved.l2 / loads) if loads else 0.0
+    beyond = min(1.0, memory_bytes / loads) if loads else 0.0
+    return L1_CYCLES + missing * (L2_CYCLES - L1_CYCLES) + beyond * (MEMORY_CYCLES - L2_CYCLES)
+
+
+def _waits(nest: Nest, load_cycles: float) -> float:
+    """Cycles from a warp's start to its end, were it alone."""
+    runs = nest.runs
+    each = nest.instructions.total / nest.requests if nest.requests else 0.0
+    together = UNROLLED if _unrolls(nest, each) else 1
+    load = 0.0 if nest.ahead else load_cycles * nest.depth / min(together, max(1.0, nest.trips))
+    shared = SHARED_CYCLES / together if any(u.shared and not u.write for u in nest.uses) else 0.0
+    own = load + shared + OPERATION_CYCLES * nest.chain + BARRIER_CYCLES * nest.barriers + INSTRUCTION_CYCLES * each
+    return runs * own + sum(_waits(n, load_cycles) for n in nest.inner)
+
+
+def _unrolls(nest: Nest, each: float) -> bool:
+    return bool(nest.counter) and not nest.inner and not nest.stores and not nest.barriers and each <= SHORT

@@ -1,0 +1,260 @@
+"""A Dask cluster seen from a sweep: its scheduler, its workers, and what becomes of both.
+
+    scheduler ◀── Cluster ──▶ members: the workers that run this very looptune, and what they measure on
+
+``connect`` takes the address of a scheduler, or ``local`` / ``local:N`` for one of N worker processes here that is
+gone with the connection. TargetError where no scheduler answers, where it goes away, or where a worker's versions
+differ from ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from distributed import Client, Nanny, Scheduler, SpecCluster
+from distributed.client import ClosedClientError
+from distributed.comm import get_address_host_port
+
+from looptune.core.errors import TargetError, UsageError
+from looptune.runtime.device import Facts
+from looptune.tune.execution.dask_members import (
+    RESOURCES,
+    Member,
+    gpus,
+    missing,
+    models,
+    probe,
+    resource,
+    skew,
+    versions,
+)
+from looptune.tune.execution.dask_worker import Bench, perform
+from looptune.tune.execution.workers import Reply, Setup, default_jobs
+
+CONNECT_S = 10.0
+APPEAR_S = 30.0
+"""How long workers may take to appear."""
+LOST = (OSError, TimeoutError, RuntimeError, CancelledError, asyncio.CancelledError, ClosedClientError)
+"""What Dask's client raises where the scheduler is gone."""
+
+
+class Cluster:
+    """``members`` by address. ``warn`` hears of workers that are left out."""
+
+    def __init__(self, client: Client, address: str, warn: Callable[[str], None]) -> None:
+        self.client, self.address = client, address
+        self.members: dict[str, Member] = {}
+        self._warn = warn
+        self._refused: dict[str, str] = {}
+
+    def check(self) -> None:
+        if self.client.status != "running":
+            raise TargetError(
+                f"the scheduler at {self.address} went away; what was measured is kept, "
+                "the same command goes on from here"
+            )
+
+    def refresh(self) -> tuple[Member, ...]:
+        """Look who is there; those that have gone. A worker that comes late and differs from us is left out."""
+        self.check()
+        try:
+            there = set(self.client.nthreads())
+        except LOST:
+            self._gone()
+        gone = tuple(member for address, member in self.members.items() if address not in there)
+        self.members = {a: m for a, m in self.members.items() if a in there}
+        self._refused = {a: why for a, why in self._refused.items() if a in there}
+        for address, found in self._run(probe, sorted(there - self.members.keys() - self._refused.keys())).items():
+            match found:
+                case Member() if not _unfit(found):
+                    self.members[address] = found
+                case Member():
+                    self._refuse(address, f"{found.named}: {_unfit(found)}")
+                case _:
+                    self._refuse(address, f"{address} does not run this looptune: {found}")
+        return gone
+
+    def _refuse(self, address: str, why: str) -> None:
+        self._refused[address] = why
+        if self.members:
+            self._warn(f"a worker is left out: {why}")
+
+    def wait_for(self, target: str) -> str:
+        """Until there are workers and one that can be measured on; the target, chosen where it is "auto".
+
+        TargetError after APPEAR_S, or for a worker that cannot take part.
+        """
+        deadline = time.monotonic() + APPEAR_S
+        self._check_scheduler()
+        while True:
+            self.refresh()
+            if self._refused:
+                misfits = "; ".join(self._refused.values())
+                raise TargetError(f"the workers of the cluster at {self.address} do not fit: {misfits}")
+            wanted = RESOURCES if target == "auto" else (target,)
+            found = next((t for t in wanted if any(m.measured(t) for m in self.members.values())), None)
+            if found is not None:
+                return found
+            if time.monotonic() > deadline:
+                name = resource("numba-cuda" if target == "auto" else target)
+                raise TargetError(
+                    f"no worker of the cluster at {self.address} declares {name}: there are {len(self.members)}; start "
+                    f"one with: dask worker {self.address} --nthreads 2 --resources {name}=1"
+                )
+            time.sleep(0.2)
+
+    def models(self, target: str) -> tuple[tuple[Facts, int], ...]:
+        return models(tuple(self.members.values()), target)
+
+    def measuring_hosts(self, target: str) -> set[str]:
+        return {member.host for member in self.members.values() if member.measured(target)}
+
+    def apart(self, target: str) -> bool:
+        """Whether some machine can compile while every one that measures does nothing else."""
+        return any(member.host not in self.measuring_hosts(target) for member in self.members.values())
+
+    def require(self, paths: Sequence[Path], target: str) -> None:
+        """TargetError where a worker that measures lacks one of the files."""
+        measuring = [m.address for m in self.members.values() if m.measured(target)]
+        for address, lacks in self._run(missing, measuring, paths=list(paths)).items():
+            match lacks:
+                case [first, *_]:
+                    raise TargetError(
+                        f"the worker {self.members[address].named} has no {first}: it measures with that file, "
+                        "so both need one file system"
+                    )
+
+    @contextmanager
+    def bench(self, setups: dict[str, Setup], limit_s: float) -> Iterator[str]:
+        """Processes on every worker, also on those to come, under the name yielded, until it is left."""
+        name = f"looptune-{uuid.uuid4().hex[:12]}"
+        self.check()
+        try:
+            self.client.register_plugin(Bench(name, setups, limit_s), name=name)
+        except LOST:
+            self._gone()
+        try:
+            yield name
+        finally:
+            if self.client.status == "running":
+                with suppress(*LOST):
+                    self.client.unregister_worker_plugin(name)
+
+    def alone(self, target: str, model: Facts, setup: Setup, limit_s: float, *task: Any) -> Reply:
+        """The reply to one task on a worker with that model, with no other measurement on it."""
+        members = sorted(self.members.values(), key=lambda m: m.address)
+        able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
+        if not able:
+            raise TargetError(f"no worker with {resource(target)} on {model.name} is left in the cluster")
+        with self.bench({"alone": setup}, limit_s) as name:
+            resources = {resource(target): 1}
+            future = self.client.submit(perform, name, "alone", 0, task, workers=able, resources=resources, pure=False)
+            try:
+                reply: Reply = future.result()
+            except LOST:
+                self._gone()
+            return reply
+
+    def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]]) -> list[Reply]:
+        """The replies to tasks that any worker can do; a process each, as many at once as the workers have threads."""
+        with self.bench({"each": setup}, limit_s) as name:
+            submit = self.client.submit
+            futures = [submit(perform, name, "each", slot, task, pure=False) for slot, task in enumerate(tasks)]
+            try:
+                return list(self.client.gather(futures))
+            except LOST:
+                self._gone()
+
+    def _gone(self) -> NoReturn:
+        """A failed call is one of a scheduler that is gone, or the client's own state says what."""
+        self.check()
+        raise TargetError(f"the scheduler at {self.address} does not answer; what was measured is kept")
+
+    def _check_scheduler(self) -> None:
+        """It reads the tasks that it hands on, so it needs the same looptune."""
+        try:
+            differs = skew(versions(), self.client.run_on_scheduler(versions))
+        except ImportError as error:
+            differs = str(error)
+        except LOST:
+            self._gone()
+        if differs:
+            raise TargetError(
+                f"the scheduler at {self.address} does not run this looptune: {differs}; install the same versions"
+            )
+
+    def _run(self, function: Callable[..., Any], addresses: list[str], **given: Any) -> dict[str, Any]:
+        """What the function gives on each worker, or the exception it ended in."""
+        if not addresses:
+            return {}
+        try:
+            answers: dict[str, Any] = self.client.run(function, workers=addresses, on_error="return", **given)
+            there = set(self.client.nthreads())
+        except LOST:
+            self._gone()
+        # A worker that went away meanwhile is missed at the next look.
+        return {address: answer for address, answer in answers.items() if address in there}
+
+
+def _unfit(member: Member) -> str:
+    differs = skew(versions(), member.versions)
+    return f"it has {differs}; install the same versions" if differs else member.trouble
+
+
+@contextmanager
+def connect(address: str, warn: Callable[[str], None]) -> Iterator[Cluster]:
+    # Dask tells of every lost connection with a traceback; ours is one message.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        if address == "local" or address.startswith("local:"):
+            at: Any = stack.enter_context(_local(_count(address)))
+        else:
+            at = _checked(address)
+        try:
+            client = stack.enter_context(Client(at, timeout=CONNECT_S, set_as_default=False))
+        except (OSError, TimeoutError, ValueError) as error:
+            raise TargetError(f"no Dask scheduler answers at {address}: {error}") from error
+        yield Cluster(client, client.scheduler.address, warn)
+
+
+def _checked(address: str) -> str:
+    """A client that is given nonsense does not say so until it has tried for long."""
+    try:
+        get_address_host_port(address)
+    except ValueError as error:
+        raise UsageError(f"--cluster {address}: expected a scheduler's address, as tcp://host:8786: {error}") from error
+    return address
+
+
+def _count(address: str) -> int:
+    _, colon, count = address.partition(":")
+    if not colon:
+        return default_jobs()
+    if not count.isdecimal() or not int(count):
+        raise UsageError(f"--cluster {address}: expected local or local:N, N worker processes, at least one")
+    return int(count)
+
+
+@contextmanager
+def _local(count: int) -> Iterator[SpecCluster]:
+    """A cluster of this machine: the first worker measures, on every GPU or on the cores, all of them compile."""
+    found, _ = gpus(None)
+    resources = {"GPU": len(found)} if found else {"MEASURE": 1}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": ":0"},
+    }
+    common = {"host": "127.0.0.1", "dashboard": False, "silence_logs": logging.CRITICAL}
+    first = {"nthreads": 1 + max(len(found), 1), "resources": resources}
+    options = [{**common, **(first if n == 0 else {"nthreads": 1})} for n in range(count)]
+    workers = {n: {"cls": Nanny, "options": given} for n, given in enumerate(options)}
+    with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL) as cluster:
+        yield cluster

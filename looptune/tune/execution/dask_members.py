@@ -1,0 +1,118 @@
+"""Who is in a cluster: what each Dask worker may measure on, and whether it runs the same looptune as we do."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import platform
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import looptune
+from looptune.core.version import __version__
+from looptune.runtime.device import DEVICES, Cpu, Facts
+
+RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
+"""What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
+PACKAGES = ("numba", "llvmlite", "numpy", "islpy", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc")
+
+
+def resource(target: str) -> str:
+    """What has to be declared for a target."""
+    return RESOURCES[DEVICES[target]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Dask worker. ``devices``: by target what it measures on, one after the other the devices it sees; ``trouble``:
+    why one that it declares cannot be used."""
+
+    address: str
+    host: str
+    threads: int
+    devices: Mapping[str, tuple[Facts, ...]]
+    versions: Mapping[str, str]
+    trouble: str = ""
+
+    def measured(self, target: str) -> tuple[Facts, ...]:
+        """What it measures on for a target."""
+        return self.devices.get(DEVICES[target], ())
+
+    @property
+    def named(self) -> str:
+        return f"{self.address} on {self.host}"
+
+
+def probe(dask_worker: Any) -> Member:
+    """Run by every worker. No GPU context is made: the processes that measure have their own."""
+    declared = dask_worker.state.total_resources
+    counts = {target: int(declared.get(resource, 0)) for target, resource in RESOURCES.items()}
+    found, trouble = gpus(counts["numba-cuda"])
+    devices = {"numba-cuda": found, "numba-cpu": (Cpu().facts,) if counts["numba-cpu"] else ()}
+    threads = dask_worker.state.nthreads
+    return Member(dask_worker.address, socket.gethostname(), threads, devices, versions(), trouble)
+
+
+def gpus(wanted: int | None) -> tuple[tuple[Facts, ...], str]:
+    """The first GPUs seen here, None: all of them, or why there are fewer."""
+    if wanted == 0:
+        return (), ""
+    if any(importlib.util.find_spec(name) is None for name in ("cuda", "numba_cuda")):
+        return (), "declares GPU, but the package numba-cuda is missing: pip install 'looptune[cuda]'"
+    gpu = importlib.import_module("looptune.runtime.cuda_device")
+    why = gpu.available()
+    if why:
+        return (), f"declares GPU, but {why}"
+    seen = gpu.count()
+    if wanted is not None and seen < wanted:
+        return (), f"declares GPU={wanted}, but sees {seen}"
+    found = tuple(gpu.facts(index) for index in range(seen if wanted is None else wanted))
+    if len({facts.model for facts in found}) > 1:
+        return (), "declares GPUs of several models: start a worker for each, with CUDA_VISIBLE_DEVICES"
+    return found, ""
+
+
+def versions() -> dict[str, str]:
+    """All of which has to be equal for a time, and a pickled task, to mean the same on two machines."""
+    installed = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    own = {
+        "looptune": f"{__version__} ({_digest()})",
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
+    return own | {name: installed.get(name, "missing") for name in PACKAGES}
+
+
+def _digest() -> str:
+    """Of looptune's own text: two copies of one version may differ."""
+    root = Path(looptune.__file__).parent
+    files = sorted(root.rglob("*.py"))
+    text = b"".join(str(f.relative_to(root)).encode() + b"\0" + f.read_bytes() for f in files)
+    return hashlib.sha256(text).hexdigest()[:8]
+
+
+def skew(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """What differs, ``numba 0.61.0 (here 0.68.1)``; "" where nothing does."""
+    names = (*ours, *(name for name in theirs if name not in ours))
+    pairs = ((name, ours.get(name, "missing"), theirs.get(name, "missing")) for name in names)
+    return ", ".join(f"{name} {there} (here {here})" for name, here, there in pairs if here != there)
+
+
+def models(members: Sequence[Member], target: str) -> tuple[tuple[Facts, int], ...]:
+    """The models of device, and how many of each one worker has at most; in the order of their names."""
+    found: dict[tuple[str, str, int], Facts] = {}
+    most: dict[tuple[str, str, int], int] = {}
+    for member in members:
+        for facts in member.measured(target):
+            found.setdefault(facts.model, facts)
+            most[facts.model] = max(most.get(facts.model, 0), len(member.measured(target)))
+    return tuple((found[model], most[model]) for model in sorted(found))
+
+
+def missing(paths: Sequence[Path]) -> list[str]:
+    """Run by a worker: those of the files that are not there."""
+    return [str(path) for path in paths if not path.exists()]

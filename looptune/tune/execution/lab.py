@@ -1,0 +1,115 @@
+"""What goes into a sweep and what comes out: the laboratory that knows kernels, progress, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from looptune.runtime.outcome import Outcome
+from looptune.tune.execution.workers import Setup
+from looptune.tune.space.space import DEFAULT
+from looptune.tune.store.store import Context, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """``source_key``: hash of the emitted source, equal keys are one version. ``task``: what compiling needs, sealed
+    where it is large: the coordinator passes it on and reads nothing of it."""
+
+    source_key: str
+    task: Any
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """A version that has been run and is not done with: ``task`` is to be built, and that measured as well. ``so_far``:
+    its outcome where nothing comes of it; None where there is none yet."""
+
+    task: Any
+    so_far: Outcome | None = None
+
+
+class Lab(Protocol):
+    """What the coordinator needs to know of kernels. The set-ups are called in worker processes, hence picklable.
+
+    ``compile_setup()`` gives ``work(step, given)``:
+
+        work("prepare", configuration) -> Prepared | Outcome      schedule, map and emit; Illegal where it is refused
+        work("build", task)            -> built | Outcome
+
+    ``measure_setups`` has one set-up for each device of the model, which gives ``measure(built, best)``: an Outcome,
+    or More. An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff,
+    ``verify_s`` and ``measure_s`` say where its time went. ``best`` is None where the version is to be measured whole,
+    however slow it is.
+    """
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def compile_setup(self) -> Setup: ...
+
+    @property
+    def measure_setups(self) -> tuple[Setup, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of at most ``total`` configurations, ``resumed`` of them from the store. ``last`` is the newest row."""
+
+    done: int
+    total: int
+    resumed: int
+    counts: Mapping[str, int]
+    last: Row
+    best: Row | None
+    elapsed_s: float
+    eta_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of a sweep.
+
+    ``launch`` (getting a version to the device), ``verify``, ``measure``, ``failed`` (versions that crashed or were
+    killed) and ``waiting`` (nothing to measure) are the measuring worker's and make up the whole; of several
+    ``devices`` they are the mean. ``judge`` and ``compile`` are of all compiling processes together, ``own`` is the
+    coordinator's CPU time, an equal share of what it took for all that was swept at once.
+    """
+
+    judge: float
+    compile: float
+    launch: float
+    verify: float
+    measure: float
+    failed: float
+    waiting: float
+    own: float = 0.0
+    devices: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """``counts`` by outcome class, besides ``space`` (its size) and ``duplicate``.
+
+    ``timed`` are the fastest thousand and those that were to come first, fastest first; ``times_us`` are all medians.
+    """
+
+    sweep: str
+    counts: Mapping[str, int]
+    timed: tuple[Row, ...]
+    times_us: tuple[float, ...]
+    resumed: int
+    interrupted: bool
+    elapsed_s: float
+    spent: Spent
+
+    @property
+    def best(self) -> Row | None:
+        return self.timed[0] if self.timed else None
+
+    @property
+    def default(self) -> Row | None:
+        """The row without directives, where it was timed."""
+        return next((row for row in self.timed if row.directives == DEFAULT.text), None)

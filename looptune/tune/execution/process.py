@@ -1,0 +1,142 @@
+"""A process that serves one set-up after the other: how it is spawned, set up anew and ended, and what its death was.
+
+spawn(setup) ─▶ ready ── run ─▶ reply ── run ─▶ reply … ── begin(setup) ─▶ ready …
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from looptune.core import cache_folder
+from looptune.tune.execution.time_allowance import RESTS, Allowance, rests
+from looptune.tune.execution.worker_loop import LET_GO, serve
+
+Setup = Callable[[], Callable[..., Any]]
+
+LOOK_S = 0.05
+"""A process that is past its limit by the clock, and was not given the time, is looked at again after at least this."""
+_LAST_LINES = 24
+_LAST_BYTES = 8192
+
+
+@dataclass(slots=True)
+class Life:
+    """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
+
+    ``deadline``: when to look, on the monotonic clock, whether it has used up its ``allowance``; ``setup``: what it was
+    set up for, pickled; ``resting``: in so many looks it rested; ``ready``: it is set up; ``used``: it has served
+    another set-up before.
+    """
+
+    process: SpawnProcess
+    link: connection.Connection
+    log: int
+    log_path: Path
+    setup: bytes
+    deadline: float = 0.0
+    allowance: Allowance | None = None
+    resting: int = 0
+    ready: bool = False
+    used: bool = False
+
+    def allow(self, limit_s: float) -> None:
+        """Let what is expected next take so long from now."""
+        assert self.process.pid is not None, "the process was started"
+        self.allowance = Allowance.begin(self.process.pid, limit_s)
+        self.deadline, self.resting = self.allowance.start + limit_s, 0
+
+    def expired(self) -> bool:
+        """Return whether the allowance is used up; where it is not, ``deadline`` is when to look again."""
+        assert self.allowance is not None, "something is expected"
+        now = time.monotonic()
+        if now < self.deadline:
+            return False
+        left_s = self.allowance.left_s()
+        self.resting = self.resting + 1 if rests(self.allowance.pid) else 0
+        if left_s <= 0.0 or self.resting >= RESTS:
+            return True
+        self.deadline = now + (LOOK_S if self.resting else max(LOOK_S, left_s))
+        return False
+
+    def pardon(self, seconds: float) -> None:
+        """Let it have so many seconds more, in which the whole machine did not run."""
+        assert self.allowance is not None, "something is expected"
+        self.allowance = replace(self.allowance, start=self.allowance.start + seconds)
+        self.deadline += seconds
+
+    @property
+    def limit_s(self) -> float:
+        assert self.allowance is not None, "something is expected"
+        return self.allowance.limit_s
+
+    def begin(self, setup: Setup) -> None:
+        """Drop the set-up and all it holds, as memory on a device, and set up anew; nothing where it is the same."""
+        assert self.ready, "only what is set up can be let go"
+        pickled = pickle.dumps(setup)
+        if pickled != self.setup:
+            self.setup, self.ready, self.used = pickled, False, True
+            self._send(LET_GO)
+            self._send(pickled)
+
+    def run(self, task: bytes) -> None:
+        """A pickled task for what is set up."""
+        self._send(task)
+
+    def end(self) -> None:
+        """Kill the process, and with it whatever it runs."""
+        self.link.close()
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        os.close(self.log)
+        self.log_path.unlink(missing_ok=True)
+
+    def epitaph(self) -> str:
+        """Of a process that was waited for: ``SIGSEGV`` or ``exit code 3``, and the last lines it wrote."""
+        code = self.process.exitcode
+        assert code is not None, "the process was waited for"
+        size = os.fstat(self.log).st_size
+        written = os.pread(self.log, _LAST_BYTES, max(0, size - _LAST_BYTES)).decode(errors="replace")
+        lines: Sequence[str] = [line for line in written.splitlines() if line.strip()][-_LAST_LINES:]
+        return "\n".join((_signal(-code) if code < 0 else f"exit code {code}", *lines))
+
+    def _send(self, message: bytes) -> None:
+        # A process that died since it was last heard of shows as the end of its pipe when its reply is read.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.link.send_bytes(message)
+
+
+def spawn(setup: Setup) -> Life:
+    # Else its threads keep their cores for a tenth of a second after each product, which others are timed in.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    log, path = tempfile.mkstemp(prefix=f"{cache_folder.mark()}worker-")
+    process = context.Process(target=serve, args=(theirs, setup, path), daemon=True)
+    resource_tracker.ensure_running()  # its own start, else within the worker's, lets SIGINT through again
+    # The mask is inherited: a Ctrl-C while the interpreter starts is no traceback of the worker's.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        theirs.close()
+    return Life(process, ours, log, Path(path), pickle.dumps(setup))
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,154 @@
+"""The inside of a worker process: set up, run task after task, let go, set up anew, until the coordinator is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import gc
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+from looptune.core import recursion
+
+READY = "ready"
+BROKEN = "broken"
+OWN_WORK = "own work"
+RESUMED = "resumed"
+LET_GO = b""
+"""In the place of a task: the end of a set-up. What comes next is another one."""
+GARBAGE = 100_000
+"""So many objects are made before any is looked at again."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``seal``."""
+
+    contents: bytes
+
+    def opened(self) -> Any:
+        return pickle.loads(self.contents)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """``seconds`` is what the task took in the worker."""
+
+    value: Any
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception inside the task. ``message`` is its last line, ``trace`` all of it."""
+
+    message: str
+    trace: str
+
+
+def seal(value: Any) -> Sealed:
+    """``value`` for another task: an argument that is Sealed is opened in the worker that gets it."""
+    return Sealed(pickle.dumps(value))
+
+
+_links: list[Connection] = []
+"""Of this process, if it is a worker."""
+
+
+@contextlib.contextmanager
+def own_work() -> Iterator[None]:
+    """What a task does meanwhile is not what it is timed for: its limit begins anew behind it."""
+    for link in _links:
+        link.send((OWN_WORK, ""))
+    yield
+    for link in _links:
+        link.send((RESUMED, ""))
+
+
+def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
+    """The main function of a worker; what it and its libraries print goes to the file ``log``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    recursion.allow()
+    _die_with_parent()
+    _redirect(log)
+    faulthandler.enable(all_threads=False)
+    _links.append(link)
+    # Where the pipe has ended the coordinator is gone.
+    with contextlib.suppress(EOFError, OSError):
+        while _served(link, setup):
+            # Arrays on a device are often held in a circle with the programs that use them.
+            gc.unfreeze()
+            gc.collect()
+            given = link.recv_bytes()
+            os.ftruncate(2, 0)
+            setup = pickle.loads(given)
+
+
+def _served(link: Connection, setup: Callable[[], Callable[..., Any]]) -> bool:
+    """One set-up and all its tasks; whether there may be another one in this process."""
+    try:
+        run = setup()
+    except Exception as error:
+        link.send((BROKEN, _raised(error).message))
+        return False
+    # What is set up stays; what a task leaves behind is looked for seldom, for a compiler makes much and keeps little.
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    link.send((READY, ""))
+    while (task := link.recv_bytes()) != LET_GO:
+        # The last lines kept for a crash are then those of the task that crashed.
+        os.ftruncate(2, 0)
+        link.send_bytes(_answer(run, task))
+    return True
+
+
+def _answer(run: Callable[..., Any], task: bytes) -> bytes:
+    """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
+    start = time.monotonic()
+    try:
+        value = run(*(v.opened() if isinstance(v, Sealed) else v for v in pickle.loads(task)))
+        return pickle.dumps(Returned(value, time.monotonic() - start))
+    except Exception as error:
+        return pickle.dumps(_raised(error))
+
+
+def _raised(error: Exception) -> Raised:
+    message = "".join(traceback.format_exception_only(error)).strip()
+    return Raised(message, "".join(traceback.format_exception(error)))
+
+
+def _redirect(log: str) -> None:
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    # The coordinator holds the file open; without a name it cannot be left behind.
+    os.unlink(log)
+
+
+def _die_with_parent() -> None:
+    # Two ways, for neither covers all: the signal reaches a process whose interpreter is stuck in native code, the
+    # thread works on every system, and where the parent was gone before the signal was asked for.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_exit_after_parent, daemon=True).start()
+
+
+def _exit_after_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "a worker is spawned"
+    parent.join()
+    os._exit(1)

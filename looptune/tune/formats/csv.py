@@ -1,0 +1,86 @@
+"""The CSV of ``looptune export``: a line a row of the database, of which versions that finished are the searches.
+
+Single runs are not in it: a version has its median alone.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from io import StringIO
+from math import isfinite
+from pathlib import Path
+
+from looptune.core.errors import UsageError
+from looptune.tune.formats.records_b import Point, recording
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.recording import Measured, Recording
+from looptune.tune.store.searches import VERSIONS, names
+from looptune.tune.store.store import Context
+
+CONTEXT = tuple(f.name for f in fields(Context))
+NEEDED = (*CONTEXT, "key", "role", "status", "directives", "cost_us", "seconds", "emitted", "same_as")
+
+
+def is_header(line: str) -> bool:
+    """Whether a file that opens with this line is such a CSV, or part of one."""
+    return {"kernel", "directives", "status"} <= set(line.strip().lstrip("\ufeff").split(","))
+
+
+def read(file: Path, text: str) -> list[Recording]:
+    """By name; UsageError names the line that cannot be read."""
+    contexts: dict[Context, list[tuple[Mapping[str, str], Measured]]] = {}
+    keys: dict[str, Measured] = {}
+    for place, record in _records(file, text.lstrip("\ufeff")):
+        if record["role"] not in VERSIONS or record["status"] == "running":
+            continue
+        measured = _measured(place, record)
+        keys[record["key"]] = measured
+        context = Context(**{name: record[name] for name in CONTEXT})
+        contexts.setdefault(context, []).append((record, measured))
+    called = names(contexts)
+    found = [
+        recording(called[c], c.kernel, c.device, (_point(r, keys.get(r["same_as"], m)) for r, m in rows))
+        for c, rows in contexts.items()
+    ]
+    return sorted(found, key=lambda r: r.name)
+
+
+def _point(record: Mapping[str, str], measured: Measured) -> Point:
+    return Configuration(tuple(record["directives"].splitlines())), measured
+
+
+def _records(file: Path, text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    lines = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        header = next(lines)
+        missing = [name for name in NEEDED if name not in header]
+        if missing:
+            raise UsageError(f"{file}: the columns {', '.join(missing)} are missing: export it anew")
+        for values in lines:
+            place = f"{file}: line {lines.line_num}"
+            if len(values) != len(header):
+                raise UsageError(f"{place}: expected {len(header)} fields, found {len(values)}")
+            yield place, dict(zip(header, values, strict=True))
+    except csv.Error as error:
+        raise UsageError(f"{file}: line {lines.line_num}: {error}") from error
+
+
+def _measured(place: str, record: Mapping[str, str]) -> Measured:
+    cost_us, seconds = _number(place, record, "cost_us"), _number(place, record, "seconds")
+    if cost_us is not None and cost_us <= 0:
+        raise UsageError(f"{place}: cost_us: expected a number above 0, found {record['cost_us']}")
+    source = record["emitted"] if record["emitted"] else record["key"]
+    runs_us = () if cost_us is None else (cost_us,)
+    return Measured(cost_us, runs_us, seconds, source, whole=record["status"] != "cut_off")
+
+
+def _number(place: str, record: Mapping[str, str], name: str) -> float | None:
+    try:
+        value = float(record[name]) if record[name] else None
+    except ValueError:
+        value = float("nan")
+    if value is not None and not isfinite(value):
+        raise UsageError(f"{place}: {name}: expected a finite number, found {record[name]!r}")
+    return value

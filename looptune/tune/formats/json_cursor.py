@@ -1,0 +1,119 @@
+"""A value of a JSON file that knows where it stands, so that what is wrong with it can be said.
+
+    t4.json: results[3].times.runtimes[0]: expected a finite number, found NaN
+
+Every question that the value cannot answer is a UsageError with the file, the place and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from looptune.core.errors import UsageError
+
+_SHOWN = 40
+_MOST = 1e100
+"""What is read in one unit is finite in every other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """``place`` is empty for the whole file."""
+
+    held: Any
+    file: Path
+    place: str = ""
+
+    def refused(self, expected: str) -> UsageError:
+        """What to raise."""
+        where = f"{self.file}: {self.place}" if self.place else str(self.file)
+        return UsageError(f"{where}: expected {expected}, found {_shown(self.held)}")
+
+    def members(self) -> dict[str, Located]:
+        """Of an object."""
+        match self.held:
+            case dict():
+                return {key: Located(value, self.file, _member(self.place, key)) for key, value in self.held.items()}
+        raise self.refused("an object")
+
+    def at(self, key: str) -> Located:
+        """The member of an object that has to be there."""
+        members = self.members()
+        if key not in members:
+            where = f"{self.file}: {self.place}" if self.place else str(self.file)
+            raise UsageError(f"{where}: the key {key!r} is missing")
+        return members[key]
+
+    def get(self, key: str) -> Located | None:
+        """The member of an object, None where it is missing or null."""
+        found = self.members().get(key)
+        return None if found is None or found.held is None else found
+
+    def items(self) -> Iterator[Located]:
+        """Of a list."""
+        match self.held:
+            case list():
+                return (Located(v, self.file, f"{self.place}[{k}]") for k, v in enumerate(self.held))
+        raise self.refused("a list")
+
+    def number(self) -> float:
+        """Finite, and no truth value."""
+        match self.held:
+            case bool():
+                raise self.refused("a number")
+            case int() | float() if -_MOST <= self.held <= _MOST:
+                return float(self.held)
+            case int() | float():
+                raise self.refused(f"a finite number, of at most {_MOST:g}")
+        raise self.refused("a number")
+
+    def amount(self) -> float:
+        """A number that is not negative."""
+        if self.number() < 0:
+            raise self.refused("a number that is not negative")
+        return self.number()
+
+    def positive(self) -> float:
+        """A number greater than nothing."""
+        if self.number() <= 0:
+            raise self.refused("a number above 0")
+        return self.number()
+
+    def text(self) -> str:
+        match self.held:
+            case str():
+                return self.held
+        raise self.refused("a text")
+
+
+def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> Located:
+    """The JSON of a file; ``endings`` are what may be missing at its end."""
+    problem = ""
+    for ending in endings:
+        try:
+            return Located(json.loads(text if not ending else text.rstrip().rstrip(",") + ending), file)
+        except RecursionError as error:
+            raise UsageError(f"{file} is JSON that nests too deeply") from error
+        except ValueError as error:
+            problem = problem if problem else str(error)
+    raise UsageError(f"{file} is neither a results database nor JSON: {problem}")
+
+
+def _member(place: str, key: str) -> str:
+    if not key.isidentifier():
+        return f"{place}[{_shown(key)}]"
+    return f"{place}.{key}" if place else key
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

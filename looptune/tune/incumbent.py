@@ -1,0 +1,47 @@
+"""The fastest version so far, as far as others are compared with it while they run.
+
+It is kept in the facts of its outcome, so that a sweep that goes on knows it too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Self
+
+from looptune.backends.base import Pace
+from looptune.lower.checkpoints import PARTS
+from looptune.runtime.outcome import Fact, Timed
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """``us`` at the user's sizes, ``reduced_us`` at ``reduced_sizes``; ``pace`` where it has a host loop."""
+
+    us: float
+    reduced_us: float | None = None
+    reduced_sizes: str = ""
+    pace: Pace | None = None
+
+    @classmethod
+    def of(cls, outcome: Timed) -> Self:
+        known = dict(outcome.facts)
+        reduced_us = float(known["reduced_us"]) if "reduced_us" in known else None
+        pace = _pace(str(known["pace"])) if "pace" in known else None
+        pace = pace if pace is not None and len(pace.us) == len(PARTS) else None
+        return cls(outcome.median_us, reduced_us, str(known.get("reduced_sizes", "")), pace)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What ``of`` reads again."""
+        found: list[Fact] = []
+        if self.reduced_us is not None:
+            found += [("reduced_us", round(self.reduced_us, 3)), ("reduced_sizes", self.reduced_sizes)]
+        if self.pace is not None:
+            found += [("pace", json.dumps([self.pace.loop, *(round(us, 1) for us in self.pace.us)]))]
+        return tuple(found)
+
+
+def _pace(text: str) -> Pace:
+    loop, *us = json.loads(text)
+    return Pace(str(loop), tuple(float(t) for t in us))

@@ -1,0 +1,1 @@
+"""From a configuration to an outcome: reference, checks, early cut-off, times."""

@@ -1,0 +1,52 @@
+"""What a block of threads may take on an NVIDIA GPU: a version over a limit is refused before it reaches the device.
+
+    registers of a block = registers a thread, rounded up to 8  x  threads, rounded up to whole warps of 32
+
+Registers are allocated for a warp at a time, in units of 256: 170 registers for 384 threads are 65280 and yet too many.
+Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from looptune.backends.base import Resources
+from looptune.schedule.directives.grid import GPU_THREADS
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Threads, registers and bytes of (static) shared memory a block, bytes of local memory a thread; the same on all
+    GPUs since compute capability 5.0."""
+
+    threads: int = GPU_THREADS
+    registers: int = 65536
+    shared_bytes: int = 48 * 1024
+    local_bytes: int = 512 * 1024
+
+
+LIMITS = Limits()
+
+
+def exceeded(resources: Iterable[Resources], limits: Limits = LIMITS) -> str | None:
+    """The first limit that a kernel is over, with both numbers; None where all may run."""
+    for used in resources:
+        registers = _up(used.registers, 8) * _up(used.threads, 32)
+        for needs, limit, what in (
+            (used.threads, limits.threads, "threads per block"),
+            (registers, limits.registers, "registers per block"),
+            (used.shared_bytes, limits.shared_bytes, "bytes of shared memory per block"),
+            (used.local_bytes, limits.local_bytes, "bytes of local memory per thread"),
+        ):
+            if needs > limit:
+                return f"{used.kernel} needs {needs} {what}, the limit is {limit}"
+    return None
+
+
+def _up(number: int, unit: int) -> int:
+    """
+    >>> _up(170, 8), _up(384, 32)
+    (176, 384)
+    """
+    return -(-number // unit) * unit

@@ -1,0 +1,437 @@
+"""One configuration from its directives to an Outcome, split where processes meet.
+
+    compiling worker    schedule, map, emit                                 Illegal | its first Step
+    compiling worker    the step's plan                                     NotBuilt | OverLimit | Built
+    measuring worker    run at the user's sizes, compare, time              WrongResult | CutOff | Timed | More
+                        run at odd sizes between canaries, compare          WrongResult | CutOff | Timed | More
+                        run where loops do not run, or once, compare        WrongResult | Timed
+
+Everything is compared with the original loops (``original``). Where sizes are baked in, these are three steps, each
+with a plan of its own, the last with one for any sizes. At the user's sizes comes first, and the promising are checked
+at odd ones; where slow versions take long it is the other way round, and the hopeless go no further. What is slow
+beyond doubt is not measured to its end (``cut``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from looptune.backends.base import Backend, Binary, Limit, Program, Ran
+from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan, count, repeats
+from looptune.runtime import peak_rates
+from looptune.runtime.device import Machine, Run
+from looptune.runtime.device_compare import Comparison
+from looptune.runtime.disturbance import Watch
+from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.problem_sizes import Problem
+from looptune.runtime.roofline import Ceiling
+from looptune.runtime.timing import finals, screen, summary
+from looptune.runtime.verification import OUTSIDE, Judge
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.tune.execution.lab import More, Prepared
+from looptune.tune.execution.worker_loop import Sealed, seal
+from looptune.tune.execution.workers import Setup
+from looptune.tune.incumbent import Best
+from looptune.tune.job import Job
+from looptune.tune.measure import handwritten
+from looptune.tune.measure.device_limits import exceeded
+from looptune.tune.measure.prime_sizes import OddRun, OddSizes
+from looptune.tune.measure.pruning import (
+    LONG_US,
+    hopeless,
+    limit,
+    once_is_enough,
+    paced,
+    promising,
+    screened_out,
+    stopped,
+)
+from looptune.tune.measure.reference import Original
+from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.store import Context
+
+
+def verified(judge: Judge, odd: Judge | None = None, sizes: str = "") -> str:
+    """What a version was compared with: by ``judge`` at the sizes timed, by ``odd`` at ``sizes``, where it was."""
+    elsewhere = odd is not None and odd.against and sizes
+    if judge.against:
+        if odd is None or not elsewhere:
+            return f"against {judge.against} at the sizes timed"
+        if odd.against == judge.against:
+            return f"against {judge.against} at the sizes timed and at {sizes}"
+        return f"against {judge.against} at the sizes timed, and {odd.against} at {sizes}"
+    if odd is not None and elsewhere:
+        return f"against {odd.against} at {sizes}; at the sizes timed {NOT_INDEPENDENTLY}"
+    return NOT_INDEPENDENTLY
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """``timed``: at the user's sizes. ``codelet``: what there is to plan at odd sizes, which not every version comes
+    to; None where one plan is for all sizes."""
+
+    timed: Plan
+    codelet: Codelet | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be built and measured of a version: at odd sizes, where ``odd``, at those at which loops do not run,
+    where ``edge``, or at the user's. ``checked``, ``timed``: what the step before has found."""
+
+    plans: Plans
+    odd: bool = False
+    edge: bool = False
+    checked: OddRun | None = None
+    timed: Timed | None = None
+
+    def plan(self, odd: Problem | None) -> Plan:
+        """``odd``: the odd sizes, of a codelet that has any."""
+        codelet, timed = self.plans.codelet, self.plans.timed
+        if self.edge and codelet is not None:
+            return plan(codelet, timed.note, blocks=True)
+        if not self.odd or codelet is None or odd is None:
+            return timed
+        return plan(bake(codelet, odd.values), timed.note, blocks=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    step: Step
+    binary: Binary
+
+
+@dataclass(slots=True)
+class KernelLab:
+    """The sweep's view of a job; see ``sweep.Lab``."""
+
+    job: Job
+    context: Context
+    analysis: Analysis = field(init=False)
+    backend: Backend = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.analysis = Analysis(self.job.codelet, self.job.reassociate)
+        self.backend = self.job.target.backend()
+
+    @property
+    def compile_setup(self) -> Setup:
+        return partial(compiler, self.job, self.context)
+
+    @property
+    def measure_setups(self) -> tuple[Setup, ...]:
+        target = self.job.target
+        each = (replace(target, machine=machine, others=()) for machine in (target.machine, *target.others))
+        return tuple(partial(measurer, replace(self.job, target=one)) for one in each)
+
+    def scheduled(self, configuration: Configuration) -> Scheduled:
+        placed = parse_lines(configuration.lines, "configuration")
+        return schedule(self.analysis, placed, self.job.problem.values)
+
+    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
+        try:
+            plans = plans_of(self.job, self.scheduled(configuration).codelet, configuration.text)
+            emitted = self.backend.emit(replace(plans.timed, note=""))
+        except (DirectiveError, IllegalTransform, ParseError) as error:
+            return Illegal(error.message)
+        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(first_step(self.job, plans)))
+
+    def build(self, step: Step) -> Sealed | Outcome:
+        """What the measuring worker loads, or what the device has too little of for it."""
+        try:
+            binary = self.backend.build(step.plan(self.job.odd))
+        except ResourceError as error:
+            return OverLimit(error.message)
+        except (DirectiveError, IllegalTransform) as error:
+            return Illegal(error.message)
+        over = exceeded(binary.resources)
+        return seal(Built(step, binary)) if over is None else OverLimit(over)
+
+
+def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
+    """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
+    if not job.target.bakes:
+        return Plans(plan(codelet, note), None)
+    timed = plan(bake(codelet, job.problem.values), note, blocks=True)
+    return Plans(timed, None if job.odd is None else codelet)
+
+
+def first_step(job: Job, plans: Plans) -> Step:
+    return Step(plans, odd=job.screens and plans.codelet is not None)
+
+
+def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Sealed | Outcome]:
+    """The set-up of a compiling worker."""
+    lab = KernelLab(job, context)
+
+    def work(step: str, given: Any) -> Prepared | Sealed | Outcome:
+        return lab.prepare(given) if step == "prepare" else lab.build(given)
+
+    return work
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
+    All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early."""
+
+    binaries: Mapping[str, Sealed]
+    by_hand: Path | None
+    seed: int
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Microseconds of each round by name, paired by round; ``wrong``: why others have none. Versions that left early
+    have the first rounds only. ``disturbed``: what disturbed the machine meanwhile, "" for nothing."""
+
+    us: Mapping[str, tuple[float, ...]]
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    disturbed: str = ""
+
+
+def measurer(job: Job) -> Callable[..., Outcome | More | Times]:
+    """The set-up of the worker that measures on the job's first device, and runs the finals there."""
+    bench = Bench(job)
+
+    def work(given: Built | Lineup, best: Best | None = None) -> Outcome | More | Times:
+        return bench.finals(given) if isinstance(given, Lineup) else bench.measure(given, best)
+
+    return work
+
+
+@dataclass(slots=True)
+class Bench:
+    """The device, the inputs on it, and what the original loops make of them."""
+
+    job: Job
+    machine: Machine = field(init=False)
+    backend: Backend = field(init=False)
+    arrays: dict[str, Any] = field(init=False, default_factory=dict)
+    originals: dict[str, Any] = field(init=False, default_factory=dict)
+    comparison: Comparison = field(init=False)
+    odd: OddSizes | None = field(init=False, default=None)
+    edges: list[OddSizes] = field(init=False, default_factory=list)
+    ceiling: Ceiling | None = field(init=False)
+    measured_again: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        job = self.job
+        self.ceiling = job.ceiling
+        self.machine, self.backend = job.target.machine(), job.target.backend()
+        if job.odd is not None:
+            self.odd = OddSizes(job, self.machine, self.backend, job.odd)
+        self.edges = [OddSizes(job, self.machine, self.backend, at, small=True) for at in job.edges]
+        original = Original(job, job.problem, job.seed)
+        host = original.inputs()
+        judge = original.judge(host)
+        self.comparison = Comparison(self.machine, self.backend, judge)
+        self.arrays = {name: self.machine.place(a) for name, a in host.items()}
+        self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
+
+    def measure(self, built: Built, best: Best | None) -> Outcome | More:
+        """``best``: what a version may be given up against; None: it is measured whole."""
+        try:
+            return self._measured(built, best)
+        except ResourceError as error:  # what only the device knows
+            return OverLimit(error.message)
+
+    def _measured(self, built: Built, best: Best | None) -> Outcome | More:
+        step, against = built.step, best if self.job.cuts else None
+        checked = step.checked
+        if step.edge or step.plans.codelet is None:
+            wrong = next((w for edge in self.edges if (w := edge.run(self.backend.load(built.binary)).wrong)), None)
+            if wrong is not None:
+                return self.refuted(wrong)
+        if step.edge and step.timed is not None:
+            return step.timed
+        if self.odd is not None and (step.odd or step.plans.codelet is None):
+            checked = self.odd.run(self.backend.load(built.binary))
+            if checked.wrong is not None:
+                return self.refuted(checked.wrong)
+        if step.odd and checked is not None:
+            return self.continued(built, checked, against)
+        outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
+        unchecked = checked is None and self.odd is not None
+        if unchecked and isinstance(outcome, Timed) and promising(outcome.median_us, against):
+            return More(seal(replace(step, odd=True, timed=outcome)), outcome)
+        return self.at_edges_too(step, outcome, against)
+
+    def at_edges_too(self, step: Step, outcome: Outcome, against: Best | None) -> Outcome | More:
+        """What is promising is run where loops do not run, too: with sizes that are no constants, or there would be as
+        many kernels to compile as sizes."""
+        if not self.edges or step.plans.codelet is None or not isinstance(outcome, Timed):
+            return outcome
+        if not promising(outcome.median_us, against):
+            return outcome
+        return More(seal(replace(step, odd=False, edge=True, timed=outcome)), outcome)
+
+    def continued(self, built: Built, checked: OddRun, against: Best | None) -> Outcome | More:
+        """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
+        step = built.step
+        if step.timed is not None:
+            return self.at_edges_too(step, self._verified(step.timed, checked), against)
+        if against is not None and checked.us is not None and hopeless(checked.us, checked.sizes, against):
+            launches = count(step.plans.timed.steps, self.integers)
+            facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
+            return screened_out(checked.us, checked.sizes, against, launches, facts)
+        return More(seal(replace(step, odd=False, checked=checked)))
+
+    def at_the_users_sizes(self, binary: Binary, checked: OddRun, best: Best | None, against: Best | None) -> Outcome:
+        program = self.backend.load(binary)
+        start = time.monotonic()
+        ran = self.ran_within(limit(against), program) if repeats(binary.plan) else None
+        if against is not None and ran is not None and ran.launched < ran.launches:
+            facts = (*_facts(binary), *_took(checked.took_s, time.monotonic() - start))
+            return stopped(ran, against, checked.sizes, facts)
+        sample = self.machine.sampler(self.running(program), self.pairs())
+        first_us = sample() if ran is None else ran.us
+        wrong = self.wrong()
+        if wrong is not None:
+            return self.refuted(wrong)
+        verified = time.monotonic()
+        times = self.timed(sample, first_us, ran is not None, None if best is None else best.us)
+        s = summary(times)
+        bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
+        if bad is not None:
+            return WrongResult(bad)
+        own = Best(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
+        facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
+        return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
+
+    def _verified(self, outcome: Timed, checked: OddRun) -> Timed:
+        """What it was compared with; and the seconds at odd sizes, where it was run at any."""
+        judge = self.comparison.judge
+        if not checked.sizes or self.odd is None:
+            return replace(outcome, verified=verified(judge))
+        took = {"verify_s": checked.took_s}
+        facts = tuple((name, round(float(v) + took[name], 4) if name in took else v) for name, v in outcome.facts)
+        said = verified(judge, self.odd.judge, checked.sizes)
+        return replace(outcome, verified=said, facts=facts)
+
+    def timed(
+        self, sample: Callable[[], float], first_us: float, apart: bool, best_us: float | None
+    ) -> tuple[float, ...]:
+        """``first_us``: of the verifying run; ``apart``: its launches were made one by one."""
+        if not once_is_enough(first_us, best_us):
+            return screen(sample, best_us)
+        # Such a run may have waited for its host: on a device that can, what counts is replayed as a whole.
+        return (sample(),) if apart and self.machine.asynchronous else (first_us,)
+
+    def refuted(self, wrong: str) -> WrongResult:
+        """Return the difference, and below it what to try where rounding may be why: not where an array was left."""
+        stricter = "" if OUTSIDE in wrong else self.job.stricter
+        return WrongResult("\n".join(line for line in (wrong, stricter) if line))
+
+    def ran_within(self, allowed: Limit, program: Program) -> Ran:
+        """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
+
+        A device that is asynchronous has a clock of its own, which does not count what the host was late with.
+        """
+        for _ in range(1 if self.machine.asynchronous else 2):
+            self.restore()
+            ran = program.run_within(allowed, self.arrays, self.job.problem.values, self.machine.stream)
+            if ran.launched == ran.launches or ran.us > LONG_US:
+                break
+        return ran
+
+    @property
+    def integers(self) -> dict[str, int]:
+        return {n: int(v) for n, v in self.job.problem.values.items() if float(v).is_integer()}
+
+    def impossible(self, time_us: float) -> str | None:
+        """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
+        found = None if self.ceiling is None else self.ceiling.broken_by(time_us)
+        if found is None or self.ceiling is None or self.measured_again:
+            return found
+        self.measured_again = True
+        peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
+        peak_rates.keep(self.machine.facts, self.job.cache, peaks)
+        self.ceiling = replace(self.ceiling, peaks=peaks)
+        return self.ceiling.broken_by(time_us)
+
+    def finals(self, lineup: Lineup) -> Times:
+        """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
+        samplers: dict[str, Callable[[], float]] = {}
+        wrong: dict[str, str] = {}
+        for text, sealed in lineup.binaries.items():
+            samplers[text] = self.machine.sampler(self.run_of(sealed.opened()), self.pairs())
+        if lineup.by_hand is not None:
+            by_hand, wrong = self.by_hand(lineup.by_hand)
+            samplers |= by_hand
+        leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.job.finals_s
+        watch = Watch()
+        times = finals(samplers, lineup.seed, lineup.default, leaving, limit_s=limit_s, patience_s=2 * limit_s)
+        disturbed = watch.disturbance()
+        fast = {name: self.impossible(summary(us).median_us) for name, us in times.items()}
+        wrong |= {name: why for name, why in fast.items() if why is not None}
+        return Times({name: us for name, us in times.items() if name not in wrong}, wrong, disturbed)
+
+    def by_hand(self, path: Path) -> tuple[dict[str, Callable[[], float]], dict[str, str]]:
+        """Samplers of the kernels that a file has and that are right, and what is wrong with the others: whatever a
+        user's own file raises costs it its times, and nobody else theirs."""
+        samplers, wrong = {}, {}
+        try:
+            runs = handwritten.runs(path, self.job, self.machine, self.arrays)
+        except Exception as error:
+            return {}, {"hand-written": handwritten.blame(path, error)}
+        for name, run in runs.items():
+            try:
+                self.restore()
+                self.machine.once(run)
+                off = self.wrong()
+                if off is None:
+                    samplers[name] = self.machine.sampler(run, self.pairs())
+                else:
+                    wrong[name] = off
+            except Exception as error:
+                wrong[name] = handwritten.blame(path, error)
+        return samplers, wrong
+
+    def run_of(self, binary: Binary) -> Run:
+        return self.running(self.backend.load(binary))
+
+    def running(self, program: Program) -> Run:
+        return lambda stream: program.run(self.arrays, self.job.problem.values, stream)
+
+    def wrong(self) -> str | None:
+        return self.comparison.wrong(self.arrays)
+
+    def restore(self) -> None:
+        for name, source in self.originals.items():
+            self.machine.copy(source, self.arrays[name])
+
+    def pairs(self) -> dict[str, tuple[Any, Any]]:
+        """The arrays to put back before a run, each with its original contents."""
+        return {name: (self.arrays[name], source) for name, source in self.originals.items()}
+
+
+def _took(verify_s: float, measure_s: float) -> tuple[Fact, ...]:
+    return ("verify_s", round(verify_s, 4)), ("measure_s", round(measure_s, 4))
+
+
+def _facts(binary: Binary) -> tuple[Fact, ...]:
+    most = max(binary.resources, key=lambda r: r.registers, default=None)
+    took: tuple[Fact, ...] = (("compile_s", round(binary.compile_s, 3)),)
+    if most is None:
+        return took
+    return (
+        *took,
+        ("registers", most.registers),
+        ("local_bytes", most.local_bytes),
+        ("shared_bytes", most.shared_bytes),
+    )

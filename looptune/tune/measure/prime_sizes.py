@@ -1,0 +1,103 @@
+"""A version at the sizes that no factor divides: is it right there, inside its arrays, and how fast?
+
+    canary | array | canary      put back ─▶ run ─▶ canaries fetched, arrays compared on the device ─▶ run once more
+
+Where these sizes are large enough the time there says whether the user's sizes are worth a run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from looptune.backends.base import Backend, Program
+from looptune.runtime.device import Machine
+from looptune.runtime.device_compare import Comparison
+from looptune.runtime.problem_sizes import Problem, shown
+from looptune.runtime.verification import Judge, Padded, padded
+from looptune.tune.job import Job
+from looptune.tune.measure.pruning import LONG_US
+from looptune.tune.measure.reference import Original
+
+PAD = 128
+"""Elements of a canary are a multiple of this, which keeps the alignment that vector loads need, and that a part of an
+OpenCL buffer has to have: 128 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OddRun:
+    """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none; ``wrong``: the first element that differs, or a
+    write outside an array; ``us``: where all is right and versions are screened there; ``took_s``: all of it."""
+
+    sizes: str = ""
+    wrong: str | None = None
+    us: float | None = None
+    took_s: float = 0.0
+
+
+@dataclass(slots=True)
+class OddSizes:
+    """The arrays on the device, each between canaries, with copies of what they hold before a run. ``small``: arrays of
+    a few elements, which the host compares."""
+
+    job: Job
+    machine: Machine
+    backend: Backend
+    at: Problem
+    small: bool = False
+    judge: Judge = field(init=False)
+    comparison: Comparison | None = field(init=False, default=None)
+    guarded: dict[str, Padded] = field(init=False, default_factory=dict)
+    wholes: dict[str, Any] = field(init=False, default_factory=dict)
+    insides: dict[str, Any] = field(init=False, default_factory=dict)
+    originals: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        original = Original(self.job, self.at, self.job.seed + 1)
+        host = original.inputs()
+        self.judge = original.judge(host)
+        if not self.small:
+            self.comparison = Comparison(self.machine, self.backend, self.judge)
+        for name, array in host.items():
+            # A row at least: the usual mistake is one iteration too many.
+            row = array.shape[-1] if array.ndim else 1
+            self.guarded[name] = padded(array, PAD * max(1, -(-row // PAD)))
+            whole = self.guarded[name].whole
+            self.wholes[name], self.originals[name] = self.machine.place(whole), self.machine.place(whole)
+            self.insides[name] = self.machine.inside(self.wholes[name], self.guarded[name].pad, array.shape)
+
+    @property
+    def sizes(self) -> str:
+        return shown(self.at)
+
+    def run(self, program: Program) -> OddRun:
+        """A first run may include what the driver loads, or what the host was late with: the faster of two counts."""
+        start = time.monotonic()
+        restore = {name: (self.wholes[name], original) for name, original in self.originals.items()}
+        for target, source in restore.values():
+            self.machine.copy(source, target)
+
+        def run(stream: Any) -> None:
+            program.run(self.insides, self.at.values, stream)
+
+        first_us = self.machine.once(run)
+        wrong = self._wrong()
+        if wrong is not None or self.small or not self.job.screens:
+            return OddRun(self.sizes, wrong, took_s=time.monotonic() - start)
+        again_us = math.inf if first_us > LONG_US else self.machine.sampler(run, restore)()
+        return OddRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)
+
+    def _wrong(self) -> str | None:
+        for name, p in self.guarded.items():
+            whole, after = self.wholes[name], p.pad + p.view.size
+            ends = (self.machine.fetch(self.machine.inside(whole, start, (p.pad,))) for start in (0, after))
+            outside = p.check_ends(*ends)
+            if outside is not None:
+                return f"{name}: {outside}"
+        if self.comparison is None:
+            off = self.judge.wrong({name: self.machine.fetch(self.insides[name]) for name in self.judge.expected})
+        else:
+            off = self.comparison.wrong(self.insides)
+        return None if off is None else f"{off} at {self.sizes}"

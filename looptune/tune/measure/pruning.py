@@ -1,0 +1,96 @@
+"""Which versions are given up as too slow, and what is then known of them.
+
+    at reduced sizes     SCREEN times the best's time there           not run at the user's sizes
+    in a host loop       CUT times what the best had taken by then    stopped between two launches
+    in all               CUT times the best                           stopped between two launches, or run only once
+
+A version that is given up would have taken longer than was measured; how long is a guess, from what the best takes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from looptune.backends.base import Limit, Pace, Ran
+from looptune.lower.checkpoints import PARTS
+from looptune.runtime.outcome import CutOff, Fact
+from looptune.tune.incumbent import Best
+
+CUT = 3.0
+"""A version that takes this many times the best is not run to its end, or not again where it has only one launch."""
+WORTH_US = 10_000.0
+"""Below this nothing is cut off: looking costs as much, and of a short run the first may be a hiccup."""
+MARK_US = 5_000.0
+"""The same by a mark of a host loop, of which there is more to come."""
+SCREEN = 15.0
+"""So many times the best's time at reduced sizes are beyond doubt. It is five times CUT, because launches, empty
+multiprocessors and what fits in a cache make versions differ there in another way (``benchmarks/screening.py``)."""
+HOPELESS = 20.0
+"""A version whose verifying run takes this many times the best, however short, is not run again either."""
+PROMISING = 1.25
+"""What is slower than this many times the best is no finalist, and it need not be shown that it is right elsewhere."""
+LONG_US = 1e6
+"""A run this long is not tried twice: a hiccup changes little of it."""
+ONCE_US = 3e5
+"""A run this long is not repeated while screening, nor warmed up for."""
+
+
+def hopeless(reduced_us: float, sizes: str, best: Best) -> bool:
+    """So slow at ``sizes`` that it is not worth a run at the user's."""
+    if best.reduced_us is None or best.reduced_sizes != sizes:
+        return False
+    ratio = reduced_us / best.reduced_us
+    return ratio > SCREEN and ratio * best.us > WORTH_US
+
+
+def promising(us: float, best: Best | None) -> bool:
+    """It may be among the finalists; without a best whatever it takes."""
+    return best is None or us <= PROMISING * best.us
+
+
+def screened_out(reduced_us: float, sizes: str, best: Best, launches: int, facts: tuple[Fact, ...]) -> CutOff:
+    return CutOff(reduced_us, best.us, 0, launches, _verified(sizes), facts, best.reduced_us, f"at {sizes}")
+
+
+def limit(best: Best | None) -> Limit:
+    """What a version may take; None: whatever it does."""
+    if best is None:
+        return Limit(math.inf)
+    pace = best.pace
+    marks = None if pace is None else Pace(pace.loop, tuple(max(CUT * us, MARK_US) for us in pace.us))
+    return Limit(limit_us(best.us), marks)
+
+
+def limit_us(best_us: float) -> float:
+    return max(CUT * best_us, WORTH_US)
+
+
+def stopped(ran: Ran, best: Best, sizes: str, facts: tuple[Fact, ...]) -> CutOff:
+    """Of a run that ended before its last launch, verified at ``sizes``; "": nowhere."""
+    whole = CutOff(ran.us, best.us, ran.launched, ran.launches, _verified(sizes), facts)
+    allowed, passed = limit(best), 0 if ran.pace is None else len(ran.pace.us)
+    if ran.us > allowed.us or ran.pace is None or best.pace is None or allowed.pace is None:
+        return whole
+    mark = passed if passed < len(PARTS) and ran.us > allowed.pace.us[passed] else passed - 1
+    part = "the end" if PARTS[mark] == 1 else f"1/{PARTS[mark]}"
+    where = f"{'before' if mark == passed else 'at'} {part} of the host loop {ran.pace.loop.partition(':')[0]}"
+    return replace(whole, there_us=best.pace.us[mark], where=where)
+
+
+def _verified(sizes: str) -> str:
+    return f"only at {sizes}" if sizes else "not at the sizes timed"
+
+
+def paced(ran: Ran | None, median_us: float) -> Pace | None:
+    """What is kept of a run to its end; by no mark it took longer than in all, when replayed without a wait."""
+    if ran is None or ran.pace is None:
+        return None
+    return Pace(ran.pace.loop, tuple(min(us, median_us) for us in ran.pace.us))
+
+
+def once_is_enough(first_us: float, best_us: float | None) -> bool:
+    """The verifying run is the time of a version: a long one, or so slow that it does not matter how slow."""
+    if first_us > ONCE_US or best_us is None:
+        return first_us > ONCE_US
+    return first_us > HOPELESS * best_us or first_us > limit_us(best_us)

@@ -1,0 +1,207 @@
+"""The original loops at one size: what they are given, what they leave, and how far from that a version may be.
+
+the text       the file's own, compiled by the C compiler: no stage of looptune that a version came through
+interpreter    the loops as the front end read them, one statement at a time: where there is no text and few statements
+generated      the loops compiled by looptune for the CPU, without reassociation: what a version may have a fault in
+               common with, so that it counts as not independent
+
+What was compiled is run once; the result is kept in a file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from looptune.ir import interpreter, operation_count
+from looptune.ir.nodes import Array, Codelet, Loop, Scalar
+from looptune.ir.rewrite import walk
+from looptune.ir.simplify import is_integer
+from looptune.lower.mapping import plan
+from looptune.runtime import numpy_files
+from looptune.runtime.c_reference import CReference, NoReference, Ran
+from looptune.runtime.problem_sizes import Problem, affordable, integers, shapes
+from looptune.runtime.tolerance import Doubt, nudged
+from looptune.runtime.verification import Judge, widened
+from looptune.tune.execution.worker_loop import own_work
+from looptune.tune.job import Job
+from looptune.tune.measure.reference_order import laid_out
+
+Arrays = Mapping[str, np.ndarray]
+
+LONG_FLOPS = 3e9
+"""Loops of which three more runs take a core longer than it takes to start a kernel's processes: whether they are in
+doubt is looked at when a version differs, which few do."""
+INTERPRETER = "the interpreter"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """``seed``: of the inputs, where they are random."""
+
+    job: Job
+    at: Problem
+    seed: int
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """New arrays, the same at each call."""
+        return self.at.arrays(self.job.codelet, self.seed)
+
+    def judge(self, given: Arrays) -> Judge:
+        """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked
+        out beforehand, while they have it, unless that takes long."""
+        expected, against = self._expected(given)
+        doubt = cache(lambda: self._doubt(against))
+        if self.job.threads is not None and not self._is_long():
+            doubt()
+        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
+
+    def text_us(self) -> float | None:
+        """What one run of the text took, where its results are kept here: other things may have been going on."""
+        text = self.job.text
+        if text is None:
+            return None
+        path = self._path((text.key, ""), shapes(self.job.codelet, self.at))
+        try:
+            with np.load(path) as held:
+                return float(held[_TIMES][0])
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+            return None
+
+    def _expected(self, given: Arrays) -> tuple[dict[str, np.ndarray], str]:
+        """What the loops leave, and what ran them; "" where that was nothing independent."""
+        codelet, text = self.job.codelet, self.job.text
+        if text is not None:
+            with suppress(NoReference):
+                left = self._by_text(text, codelet, given, "").arrays
+                # Arrays that only the text writes are a mistake in what is made of it.
+                names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
+                return {name: left[name] for name in sorted(names)}, text.says
+        if affordable(codelet, self.at):
+            return self._interpreted(codelet, given), INTERPRETER
+        return self._generated(codelet, given, ""), ""
+
+    def _is_long(self) -> bool:
+        work = operation_count.count(self.job.codelet.body, integers(self.job.codelet, self.at.values))
+        return work is None or work > LONG_FLOPS
+
+    def _doubt(self, against: str) -> Doubt:
+        """The same loops, run by the same means; the time it takes is no version's."""
+        codelet, given = self.job.codelet, self.inputs()
+        wide = widened(codelet)
+        with own_work():
+            moved = self._again(against, codelet, nudged(given, self.job.seed), "moved")
+            wider = {} if wide == codelet else self._again(against, wide, _cast(wide, given), "wider")
+            return Doubt(moved, wider)
+
+    def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
+        """Nothing where the text has no results in these types."""
+        text = self.job.text
+        if against == INTERPRETER:
+            return self._interpreted(codelet, given)
+        if not against or text is None:
+            return self._generated(codelet, given, how)
+        try:
+            return self._by_text(text if how == "moved" else text.wider(), codelet, given, how).arrays
+        except NoReference:
+            return {}
+
+    def _interpreted(self, codelet: Codelet, given: Arrays) -> dict[str, np.ndarray]:
+        whole = {name: a.copy() for name, a in given.items()}
+        interpreter.run(codelet, whole, self.at.values)
+        return {name: whole[name] for name in outputs(codelet)}
+
+    def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> Ran:
+        def run() -> dict[str, np.ndarray]:
+            names = [p.name for p in codelet.params if isinstance(p, Array)]
+            ran = text.run(self.job.cache, given, self.at.values, names)
+            return {**ran.arrays, _TIMES: np.array(ran.times_us)}
+
+        found = self._kept((text.key, how), given, {**given, _TIMES: np.zeros(1)}, run)
+        return Ran({name: a for name, a in found.items() if name != _TIMES}, tuple(map(float, found[_TIMES])))
+
+    def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
+        backend = self.job.target.reference(threads=self.job.threads)
+        loops, turned = laid_out(codelet)
+        plain = plan(loops)
+
+        def run() -> dict[str, np.ndarray]:
+            arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}
+            backend.load(backend.build(plain)).run(arrays, self.at.values)
+            return {name: arrays[name] for name in sorted(outputs(codelet))}
+
+        wanted = {n: inputs[n].T if n in turned else inputs[n] for n in outputs(codelet)}
+        return self._kept((backend.emit(plain), how), inputs, wanted, run)
+
+    def _path(self, made_by: tuple[str, ...], shaped: Mapping[str, tuple[int, ...]]) -> Path:
+        at = self.at
+        data = self.seed if at.data is None else at.data.name
+        facts = (*made_by, sorted(at.values.items()), sorted(shaped.items()), data)
+        return self.job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
+
+    def _kept(
+        self, made_by: tuple[str, ...], inputs: Arrays, like: Arrays, run: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """In a file: a restarted worker need not run them again. One that is damaged, or has not arrays ``like`` these,
+        is made again."""
+        wanted, path = _shapes(like), self._path(made_by, _shapes(inputs))
+        with _alone(path):
+            with suppress(numpy_files.Damaged):
+                before = numpy_files.read(path)
+                if isinstance(before, dict) and wanted.items() <= _shapes(before).items():
+                    return before
+            written = run()
+            # Another machine may share the folder, and not the lock; where there is no room it is worked out again.
+            with suppress(OSError):
+                numpy_files.write(path, written)
+            return written
+
+
+_TIMES = "microseconds of each run"
+"""Beside the arrays in a file: no array has this name."""
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else on this machine makes this file meanwhile: the processes of several devices come here at once. Where
+    the file system has no locks each makes its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:
+    return {name: a.shape for name, a in arrays.items()}
+
+
+def outputs(codelet: Codelet) -> set[str]:
+    return {p.name for p in codelet.params if isinstance(p, Array) and p.io != "in"}
+
+
+def reduction_terms(codelet: Codelet, values: Mapping[str, int | float]) -> int:
+    """The longest loop: a bound on the additions behind one element, per loop that reduces."""
+    from_sizes = [
+        int(v) for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) for v in [values[p.name]]
+    ]
+    constants = [int(n.hi.value) for n in walk(codelet.body) if isinstance(n, Loop) and hasattr(n.hi, "value")]
+    return max([1, *from_sizes, *constants])
+
+
+def _cast(codelet: Codelet, arrays: Arrays) -> dict[str, np.ndarray]:
+    """The arrays in the types that the codelet declares."""
+    return {p.name: arrays[p.name].astype(p.dtype) for p in codelet.params if isinstance(p, Array)}

@@ -1,0 +1,39 @@
+"""What versions of a codelet are compared with, found before the first of them is made, and how that is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from looptune.core.floating_point import USUAL, Floats
+from looptune.frontend import Unit
+from looptune.runtime import c_compiler
+from looptune.runtime.c_reference import CReference, NoReference
+from looptune.runtime.problem_sizes import affordable, shown
+from looptune.tune.job import Job
+
+NOT_INDEPENDENTLY = "not verified independently"
+
+
+def text_of(unit: Unit, cache: Path, floats: Floats = USUAL) -> tuple[CReference | None, str]:
+    """The unit's own text, compiled; or None, and why it cannot be."""
+    if unit.excerpt is None:
+        return None, f"{unit.codelet.name} cannot be called from outside the program"
+    if not c_compiler.compiler():
+        return None, "there is no C compiler here"
+    text = CReference(unit.excerpt, floats.contracts_here)
+    try:
+        text.program(cache)
+    except (NoReference, OSError) as error:
+        return None, f"{c_compiler.version()} does not compile the text: {error}"
+    return text, ""
+
+
+def said(job: Job, why: str) -> str:
+    """One line: what versions are compared with, and ``why`` it is not the text."""
+    if job.text is not None:
+        return job.text.says
+    if affordable(job.codelet, job.problem):
+        return f"the interpreter, for {why}"
+    if job.odd is not None and affordable(job.codelet, job.odd):
+        return f"the interpreter at {shown(job.odd)}; at the sizes timed {NOT_INDEPENDENTLY}, for {why}"
+    return f"none, {NOT_INDEPENDENTLY}: {why}"

@@ -1,0 +1,112 @@
+"""The original loops on one core, one iteration after the other: what a report calls sequential.
+
+It is the program's own text, compiled by the C compiler, where that can be; else what looptune makes of the loops. The
+latter is a version besides, which a sweep for a CPU takes part in: what it ships may be that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from looptune.core.errors import DirectiveError, IllegalTransform
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.nodes import Codelet, Loop, Node
+from looptune.ir.rewrite import rewrite, walk_stmts
+from looptune.lower.mapping import plan
+from looptune.runtime.c_reference import NoReference
+from looptune.runtime.device import Cpu
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.binding import called
+from looptune.tune.job import Job
+from looptune.tune.measure.pruning import LONG_US
+from looptune.tune.measure.reference import outputs
+from looptune.tune.space.space import Configuration
+
+RUNS = 6
+"""The first of them is not counted."""
+
+
+def says(job: Job) -> str:
+    """What is timed."""
+    return "looptune's own, on one core" if job.text is None else f"{job.text.says} -O3, on one core"
+
+
+def version(analysis: Analysis, given: Sequence[str], values: Mapping[str, int | float]) -> tuple[Configuration, ...]:
+    """The version in which no loop is run by threads, with the lines that are ``given`` besides; none where that cannot
+    be said, or is the default."""
+    try:
+        usual = schedule(analysis, parse_lines(given, "configuration"), values).codelet
+        if not any(loop.mode == "parallel" for loop in _loops(usual)):
+            return ()
+        lines = (*given, *(f"loop {called(loop)}: noParallel" for loop in _loops(analysis.codelet)))
+        made = schedule(analysis, parse_lines(lines, "configuration"), values).codelet
+    except (DirectiveError, IllegalTransform):
+        return ()
+    return () if any(loop.mode == "parallel" for loop in _loops(made)) else (Configuration(lines),)
+
+
+def _loops(codelet: Codelet) -> list[Loop]:
+    return [n for n in walk_stmts(codelet.body) if isinstance(n, Loop)]
+
+
+def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
+    """The set-up of a worker that times the original loops on one core: up to five runs after a first one, fewer where
+    they take long."""
+    text = _of_text(job)
+    own = _own(job) if text is None else None
+
+    def times_us() -> tuple[float, ...]:
+        nonlocal own
+        if text is not None and own is None:
+            try:
+                return taken(text)
+            except NoReference:  # it crashes at these sizes
+                own = _own(job)
+        assert own is not None, "one of the two can be run"
+        return taken(own)
+
+    def taken(sample: Callable[[], float]) -> tuple[float, ...]:
+        times = [sample()]
+        while len(times) < RUNS and sum(times) <= LONG_US:
+            times.append(sample())
+        return tuple(times[1:] if len(times) > 1 else times)
+
+    return times_us
+
+
+def _of_text(job: Job) -> Callable[[], float] | None:
+    """None where the text does not run at these sizes."""
+    text = job.text
+    if text is None:
+        return None
+    arrays = job.problem.arrays(job.codelet, job.seed)
+    written = sorted(outputs(job.codelet))
+    try:
+        text.program(job.cache)
+    except NoReference:
+        return None
+
+    def sample() -> float:
+        # the first of two is for the caches, where it does not take long
+        first = text.timed(job.cache, arrays, job.problem.values, written, 1)[0]
+        return first if first > LONG_US / RUNS else text.timed(job.cache, arrays, job.problem.values, written, 2)[1]
+
+    return sample
+
+
+def _own(job: Job) -> Callable[[], float]:
+    backend = job.target.reference()
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Loop():
+                return replace(n, mode="sequential")
+        return None
+
+    program = backend.load(backend.build(plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
+    arrays = job.problem.arrays(job.codelet, job.seed)
+    originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
+    pairs = {name: (arrays[name], original) for name, original in originals.items()}
+    return Cpu().sampler(lambda stream: program.run(arrays, job.problem.values, stream), pairs)

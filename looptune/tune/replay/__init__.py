@@ -1,0 +1,1 @@
+"""Searches again, on what was recorded."""

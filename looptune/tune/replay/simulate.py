@@ -1,0 +1,205 @@
+"""A search replayed on what another measured: every answer is read, so that strategies are compared without a GPU.
+
+    strategy ──▶ configuration ──▶ recording ──▶ cost, seconds ──▶ strategy
+
+The incumbent is the configuration of which the least was told, among those timed with the most trials; what it truly
+costs, after each evaluation, is the trace.
+A configuration whose source is another's costs no evaluation after it, as in a sweep. A strategy that chooses its
+number of trials is told the median of so many runs drawn from those recorded, and pays for those.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+from statistics import median
+from typing import Self
+
+from looptune.core.errors import UsageError
+from looptune.tune.replay.load import Recording
+from looptune.tune.strategies import Strategy, named, names
+
+LEVELS = (1.05, 1.01)
+"""Within 5 % and within 1 % of the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From this evaluation on, ``seconds`` after the start, the incumbent costs ``cost_us``."""
+
+    evaluations: int
+    seconds: float
+    cost_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One search: the steps, and how many evaluations it made in all."""
+
+    steps: tuple[Step, ...]
+    evaluations: int
+
+    def reached(self, cost_us: float) -> Step | None:
+        """The first step at which the incumbent was so good."""
+        return next((step for step in self.steps if step.cost_us <= cost_us), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median and quartiles over searches; ``inf`` where so many never got there."""
+
+    median: float
+    q1: float
+    q3: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How soon a strategy came within one level on one recording; ``found``: the share of searches that did."""
+
+    strategy: str
+    level: float
+    evaluations: Spread
+    seconds: Spread
+    found: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All strategies on one recording; ``traces`` by strategy, one for each seed."""
+
+    recording: Recording
+    traces: dict[str, tuple[Trace, ...]]
+
+    def score(self, strategy: str, level: float) -> Score:
+        limit = self.recording.best_us * level
+        steps = [trace.reached(limit) for trace in self.traces[strategy]]
+        return Score(
+            strategy, level,
+            spread([inf if step is None else step.evaluations for step in steps]),
+            spread([inf if step is None else step.seconds for step in steps]),
+            sum(step is not None for step in steps) / len(steps),
+        )  # fmt: skip
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of each quantile the value it falls on, the lower of two.
+
+    >>> spread([1, 2, 3, inf])
+    Spread(median=2, q1=1, q3=3)
+    """
+    ordered = sorted(values)
+    quarter, half, three = (ordered[max(0, ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75))
+    return Spread(half, quarter, three)
+
+
+def chosen(asked: Sequence[str]) -> tuple[list[type[Strategy]], list[str]]:
+    """The strategies of these names, and notes on those left out of ``all`` because a package is missing."""
+    wanted = [part.strip() for name in asked for part in name.split(",")]
+    if wanted != ["all"]:
+        found = [named(name) for name in dict.fromkeys(wanted)]
+        for kind in found:
+            kind.check()
+        return found, []
+    kinds, notes = [], []
+    for kind in map(named, names()):
+        try:
+            kind.check()
+            kinds.append(kind)
+        except UsageError as error:
+            notes.append(f"left out: {error.message}")
+    return kinds, notes
+
+
+def compare(
+    recording: Recording, strategies: Sequence[type[Strategy]], repeats: int, seed: int, budget: int | None
+) -> Comparison:
+    """Each strategy with the seeds ``seed .. seed + repeats - 1``; one that has no use for a seed once."""
+    book = Book.of(recording)
+    traces = {
+        s.name: tuple(search(book, s, seed + k, budget) for k in range(repeats if s.seeded else 1)) for s in strategies
+    }
+    return Comparison(recording, traces)
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A recording as it is looked up: the row of a text, and the seconds each row took."""
+
+    recording: Recording
+    numbers: dict[str, int]
+    seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        numbers = {row.text: k for k, row in enumerate(recording.table.rows)}
+        return cls(recording, numbers, tuple(recording.seconds()))
+
+
+def search(book: Book, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
+    """One search, until it ends, has made ``budget`` evaluations, or has the best there is as its incumbent."""
+    account = _Account(book, random.Random(seed))
+    table = book.recording.table
+    strategy = kind(table, seed)
+    opened: deque[tuple[int, float | None]] = deque()
+    while (budget is None or account.evaluations < budget) and not account.done:
+        configuration = strategy.ask()
+        if configuration is None:
+            break
+        opened.append(account.answer(book.numbers[configuration.text], strategy.trials))
+        while len(opened) >= strategy.window:
+            number, cost = opened.popleft()
+            strategy.tell(table[number], cost)
+    return Trace(tuple(account.steps), account.evaluations)
+
+
+class _Account:
+    """The answers, and what they would have cost."""
+
+    def __init__(self, book: Book, rng: random.Random) -> None:
+        self._book, self._rng = book, rng
+        self._seen: set[str] = set()
+        self._told: dict[int, tuple[int, float]] = {}
+        self._incumbent: int | None = None
+        self._noisy = False
+        self._spent = 0.0
+        self.evaluations = 0
+        self.steps: list[Step] = []
+
+    @property
+    def done(self) -> bool:
+        """Nothing can be gained; after noise the incumbent may still be displaced."""
+        return not self._noisy and bool(self.steps) and self.steps[-1].cost_us <= self._book.recording.best_us
+
+    def answer(self, number: int, trials: int | None) -> tuple[int, float | None]:
+        """The row and the cost told."""
+        measured = self._book.recording.measured[number]
+        known = measured.source in self._seen
+        self._seen.add(measured.source)
+        cost = measured.cost_us
+        if cost is not None and trials is not None:
+            runs = self._rng.choices(measured.runs_us if measured.runs_us else (cost,), k=trials)
+            cost, self._noisy = median(runs), True
+            besides = 0.0 if known else max(0.0, self._book.seconds[number] - sum(measured.runs_us) / 1e6)
+            self._spent += besides + sum(runs) / 1e6
+            self.evaluations += 1
+        elif not known:
+            self._spent += self._book.seconds[number]
+            self.evaluations += 1
+        if cost is not None:
+            self._tell(number, (0 if trials is None else -trials, cost))
+        return number, cost
+
+    def _tell(self, number: int, cost: tuple[int, float]) -> None:
+        self._told[number] = cost
+        if self._incumbent is None or cost < self._told[self._incumbent]:
+            self._incumbent = number
+        elif number == self._incumbent:
+            self._incumbent = min(self._told, key=lambda k: self._told[k])
+        true = self._book.recording.measured[self._incumbent].cost_us
+        assert true is not None, "what was told a cost has one"
+        if not self.steps or self.steps[-1].cost_us != true:
+            self.steps.append(Step(self.evaluations, self._spent, true))

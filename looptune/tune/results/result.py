@@ -1,0 +1,194 @@
+"""What is reported of one kernel at one size: four times and what made the best of them.
+
+``record`` is the machine-readable contract: the same names in ``--json``, in the CSV's columns and in the JSON file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from looptune.runtime.device import Facts
+from looptune.runtime.roofline import Ceiling
+from looptune.runtime.timing import Speedup, Summary
+
+VERSIONS = ("space", "timed", "cut_off", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
+
+SHARES = tuple(f"{row}_{of}_percent" for row in ("default", "handwritten", "tuned") for of in ("copy", "fma"))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the table. ``speedup`` is over the default; None where there is nothing to compare.
+
+    ``asserted``: its legality is the user's word (``trust``), not proved.
+    """
+
+    name: str
+    times: Summary | None
+    speedup: Speedup | None
+    verified: str
+    asserted: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name, marked where the version rests on the user's word."""
+        return f"{self.name} (asserted)" if self.asserted else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One kernel of the tuned version on a GPU: threads a block, registers and local (spilled) bytes a thread, shared
+    bytes a block; ``warps`` of ``most`` that a multiprocessor holds at once, limited by ``by``. None: not known."""
+
+    kernel: str
+    threads: int
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    warps: int | None = None
+    most: int | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """The tuned version's speed-up over itself without the directive ``line``; None: there is no time, and ``why``."""
+
+    line: str
+    speedup: Speedup | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner;
+    None: it was not in the finals, and ``why``."""
+
+    of: str
+    directives: str
+    speedup: Speedup | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``flops`` are the floating-point operations of one run; ``proof`` says what legality rests on.
+
+    ``times_us`` are the screening medians of every version timed; ``seconds`` says where the sweep's time went, by the
+    names of ``tune.lab.Spent``, and the finals'; ``devices`` measured at once. ``ceiling``: what the device can do, and
+    the bytes that any version has to move; None where it was not measured. ``over_hand``: the tuned version's speed-up
+    over the hand-written kernel; ``status``: ``proof`` in a word or two, ``sums`` those it rests on reordering;
+    ``earned``: what each of the directives earns, where that was asked for; ``held``: the winner's kernels on a GPU;
+    ``guests``: what the best of other databases came to here; ``disturbed``: what disturbed the machine during the
+    finals, "" for nothing.
+    """
+
+    kernel: str
+    facts: Facts
+    target: str
+    dtype: str
+    sizes: Mapping[str, int]
+    entries: tuple[Entry, ...]
+    directives: str
+    ties: tuple[str, ...]
+    proof: str
+    versions: Mapping[str, int]
+    flops: int | None
+    command: str
+    times_us: tuple[float, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    interrupted: bool = False
+    ceiling: Ceiling | None = None
+    devices: int = 1
+    over_hand: Speedup | None = None
+    status: str = ""
+    sums: tuple[str, ...] = ()
+    earned: tuple[Earned, ...] = ()
+    guests: tuple[Guest, ...] = ()
+    held: tuple[Held, ...] = ()
+    disturbed: str = ""
+
+    def entry(self, name: str) -> Entry | None:
+        return next((e for e in self.entries if e.name == name), None)
+
+    def median_us(self, name: str) -> float | None:
+        found = self.entry(name)
+        return None if found is None or found.times is None else found.times.median_us
+
+    def gflops(self, entry: Entry) -> float | None:
+        """10^9 floating-point operations a second."""
+        if self.flops is None or entry.times is None or not entry.times.median_us:
+            return None
+        return self.flops / entry.times.median_us / 1e3
+
+    def copy_share(self, entry: Entry) -> float | None:
+        """The compulsory bytes by the copy bandwidth, over the time: above 1 where a cache held some of them."""
+        if self.ceiling is None or not self.ceiling.work.bytes or not _on_device(entry) or entry.times is None:
+            return None
+        return self.ceiling.work.bytes / entry.times.median_us / 1e3 / self.ceiling.peaks.copy.best
+
+    def fma_share(self, entry: Entry) -> float | None:
+        """The GFLOP/s over the FMA peak of the type that the arrays have."""
+        rate = self.gflops(entry)
+        peak = None if self.ceiling is None else self.ceiling.peaks.fma(self.dtype)
+        return None if peak is None or not _on_device(entry) or rate is None else rate / peak.best
+
+    def record(self) -> dict[str, Any]:
+        tuned = self.entry("tuned")
+        spread = None if tuned is None else tuned.times
+        return {
+            "kernel": self.kernel,
+            "device": self.facts.name,
+            "target": self.target,
+            "dtype": self.dtype,
+            "sizes": dict(self.sizes),
+            "sequential_us": _rounded(self.median_us("sequential")),
+            "default_us": _rounded(self.median_us("default")),
+            "handwritten_us": _rounded(self.median_us("hand-written")),
+            "tuned_us": _rounded(self.median_us("tuned")),
+            "tuned_q1_us": None if spread is None else _rounded(spread.q1_us),
+            "tuned_q3_us": None if spread is None else _rounded(spread.q3_us),
+            **self._shares(),
+            "directives": self.directives,
+            "asserted": [e.name for e in self.entries if e.asserted],
+            "versions": {name: self.versions.get(name, 0) for name in VERSIONS},
+            "seconds": {name: round(s, 3) for name, s in self.seconds.items()},
+            "earned": {e.line: None if e.speedup is None else _rounded(e.speedup.ratio) for e in self.earned},
+            "guests": [
+                {
+                    "of": g.of,
+                    "directives": g.directives,
+                    "over_tuned": None if g.speedup is None else _rounded(g.speedup.ratio),
+                    "why": g.why,
+                }
+                for g in self.guests
+            ],
+            "kernels": [asdict(h) for h in self.held],
+            "disturbed": self.disturbed,
+        }
+
+    def _shares(self) -> dict[str, float | None]:
+        """Percentages of the copy bandwidth and of the FMA peak, by the names in SHARES."""
+        found: dict[str, float | None] = {}
+        for key, name in (("default", "default"), ("handwritten", "hand-written"), ("tuned", "tuned")):
+            entry = self.entry(name)
+            found[f"{key}_copy_percent"] = None if entry is None else _percent(self.copy_share(entry))
+            found[f"{key}_fma_percent"] = None if entry is None else _percent(self.fma_share(entry))
+        assert tuple(found) == SHARES, "what is listed is what there is"
+        return found
+
+
+def _on_device(entry: Entry) -> bool:
+    """The sequential loops run on one core of the host, of which nothing is known."""
+    return entry.name != "sequential" and entry.times is not None and entry.times.median_us > 0
+
+
+def _percent(share: float | None) -> float | None:
+    """Four digits, so that a share however small is not zero."""
+    return None if share is None else float(f"{100 * share:.4g}")
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

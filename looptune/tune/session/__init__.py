@@ -1,0 +1,1 @@
+"""A tuning session, from the request to the winner."""

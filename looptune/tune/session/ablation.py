@@ -1,0 +1,131 @@
+"""What each directive of a winner earns: the winner beside the winner without it.
+
+    a; b; c  ─▶  b; c    a; c    a; b   ─▶ screened like a space's versions ─▶ timed in turn with the winner
+
+Without a directive others may be illegal, or mean nothing: then that is what is said of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from looptune.runtime.outcome import Timed
+from looptune.runtime.timing import paired
+from looptune.tune import strategies
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.results.result import Earned
+from looptune.tune.session import finals
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.finals import Match
+from looptune.tune.session.prepare import Prepared
+from looptune.tune.session.site import Place
+from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.space.space import Space, parse
+from looptune.tune.store.store import Store, key
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """Of one kernel on one model; ``match`` is what it won, ``command`` measures one version again."""
+
+    prepared: Prepared
+    match: Match
+    directives: str
+    command: str
+
+    @property
+    def without(self) -> dict[str, str]:
+        """What is left without each line, as a space writes it."""
+        lines = self.directives.splitlines()
+        return {line: _canonical("\n".join(x for x in lines if x is not line)) for line in lines}
+
+
+def run(winners: Sequence[Winner], store: Store, place: Place) -> tuple[tuple[tuple[Earned, ...], ...], float]:
+    """For each winner what its directives earn, and the seconds that took; nothing where it is stopped."""
+    start = time.monotonic()
+    asked = [w for w in winners if w.directives]
+    found: dict[int, tuple[Earned, ...]] = {}
+    if asked:
+        request = asked[0].prepared.request
+        parts = [
+            Part(_whole(w.match.lab), strategies.ALL["exhaustive"](_space(tuple(w.without.values())), 0), w.command)
+            for w in asked
+        ]
+        searched = sweeps(
+            parts, store, budget=Budget(),
+            opening=place.opening([w.prepared.model for w in asked], asked[0].prepared.jobs, request.timeout_s),
+            progress=_silent, first=(asked[0].prepared.annotated,),
+            overlap=place.overlaps(asked[0].prepared.job.target.name), cuts=False,
+        )  # fmt: skip
+        if not any(s.interrupted for s in searched):
+            found = {id(w): e for w, e in zip(asked, _finals(asked, store, place), strict=True)}
+    return tuple(found.get(id(w), ()) for w in winners), time.monotonic() - start
+
+
+def _finals(winners: Sequence[Winner], store: Store, place: Place) -> list[tuple[Earned, ...]]:
+    tried = [_Tried(w, store) for w in winners]
+    matches = [
+        replace(
+            t.won.match, texts=(t.won.directives, *t.timed), default=t.won.directives, by_hand=None, role="ablation"
+        )
+        for t in tried
+    ]
+    times = finals.run(matches, place, winners[0].prepared.jobs)
+    return [t.earned(found.us) for t, found in zip(tried, times, strict=True)]
+
+
+class _Tried:
+    """What became of the versions without one line each."""
+
+    def __init__(self, won: Winner, store: Store) -> None:
+        self.won, self.without = won, won.without
+        keys = {text: key(won.prepared.context, text) for text in (won.directives, *self.without.values())}
+        found = store.lookup(keys.values())
+        self.rows = {text: found[k] for text, k in keys.items() if k in found}
+
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """Those that are worth a final."""
+        return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
+
+    def earned(self, us: Mapping[str, tuple[float, ...]]) -> tuple[Earned, ...]:
+        best = us.get(self.won.directives, ())
+        found = {line: paired(us.get(text, ()), best, 0) for line, text in self.without.items()}
+        return tuple(
+            Earned(line, found[line], "" if found[line] else self._why(text) or "not measured")
+            for line, text in self.without.items()
+        )
+
+    def _why(self, text: str) -> str:
+        """Why it has no time of its own, "" where it has one."""
+        row, best = self.rows.get(text), self.rows.get(self.won.directives)
+        if row is not None and (row.status == "duplicate" or (best is not None and row.emitted == best.emitted != "")):
+            return "makes the same kernels"
+        if row is None or row.outcome is None:
+            return "not measured"
+        match row.outcome:
+            case Timed():
+                return ""
+            case other:
+                return f"{row.status.replace('_', ' ')}: {other.message.splitlines()[0]}"
+
+
+def _whole(lab: KernelLab) -> KernelLab:
+    """The laboratory that gives up no version: a slow one says what its directive earned."""
+    return KernelLab(replace(lab.job, cuts=False), lab.context)
+
+
+def _space(texts: Sequence[str]) -> Space:
+    """These versions; the one without directives is measured at any rate."""
+    return parse("\n\nor\n\n".join(dict.fromkeys(t for t in texts if t)), "ablation") if any(texts) else Space(())
+
+
+def _canonical(text: str) -> str:
+    found = next(iter(parse(text, "ablation")), None) if text else None
+    return "" if found is None else found.text
+
+
+def _silent(progress: Progress) -> None:
+    """Nothing is said."""

@@ -1,0 +1,241 @@
+"""From the end of a search to its Result: the finals, the original loops, and the entries of the tables."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+
+from looptune.backends.base import Resources
+from looptune.frontend import Unit
+from looptune.ir import operation_count
+from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
+from looptune.runtime.timing import paired, speedup_apart, summary
+from looptune.tune.cost_model import devices
+from looptune.tune.cost_model.occupancy import Occupancy, occupancy
+from looptune.tune.measure import sequential
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.measure.reference import Original
+from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
+from looptune.tune.results import record
+from looptune.tune.results.record import Sources
+from looptune.tune.results.result import Entry, Held, Result
+from looptune.tune.results.winner import winner
+from looptune.tune.session import ablation, finals, transfer
+from looptune.tune.session.finals import Finals, Match, scheduled
+from looptune.tune.session.prepare import Prepared, single
+from looptune.tune.session.proof import proved
+from looptune.tune.session.site import Place
+from looptune.tune.session.sweep import Spent, SweepResult
+from looptune.tune.store.conclusions import conclude
+from looptune.tune.store.store import Row, Store
+
+SLOWEST_FLOPS = 5e9
+"""Beyond this the sequential loops can take a minute on one core and are left out."""
+
+
+def finish(
+    prepared: Sequence[Prepared], labs: Sequence[KernelLab], store: Store, searched: Sequence[SweepResult], place: Place
+) -> tuple[Result, ...]:
+    """The finals of each kernel on each model, and the results with their tables' entries. A sweep that was stopped has
+    no finals; seconds of what is done for several are shared out."""
+    matches = [_match(p, lab, store, s) for p, lab, s in zip(prepared, labs, searched, strict=True)]
+    due = [n for n, (match, s) in enumerate(zip(matches, searched, strict=True)) if match.texts and not s.interrupted]
+    short = [n for n in due if _affordable(prepared[n])]
+    with finals.Sequential([matches[n] for n in short], place) as sequential:
+        start = time.monotonic()
+        rivals = [matches[n] for n in due]
+        found = dict(zip(due, finals.run(rivals, place, prepared[0].jobs, sequential), strict=True))
+        finals_s = time.monotonic() - start
+        start = time.monotonic()
+        alone = dict(zip(short, sequential.times_us(), strict=True))
+        sequential_s = time.monotonic() - start
+    results = []
+    for n, (p, match, s) in enumerate(zip(prepared, matches, searched, strict=True)):
+        shared = sequential_s / len(short) if n in alone else 0.0
+        took = {"finals": finals_s / len(due), "sequential": shared} if n in found else {}
+        results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n, ()), took))
+    sources: dict[int, Sources] = {}
+    for n, won in found.items():
+        if prepared[n].request.sweep:
+            best = results[n].directives
+            made = won.written.get(best) or finals.written(matches[n].lab, best)
+            sources[n] = Sources(given(prepared[n].unit), made.transformed, made.emitted)
+            results[n] = replace(results[n], held=held(made.resources, prepared[n].facts.arch))
+
+    def keep() -> None:
+        for n, source in sources.items():
+            conclude(store, prepared[n].context, searched[n].sweep, record.record(results[n], source))
+
+    keep()
+    if prepared[0].request.ablation:
+        results = _with_ablation(prepared, matches, results, store, place)
+        keep()
+    return tuple(results)
+
+
+def _with_ablation(
+    prepared: Sequence[Prepared], matches: Sequence[Match], results: Sequence[Result], store: Store, place: Place
+) -> list[Result]:
+    """With what each directive earns; its seconds are shared out."""
+    winners = [
+        ablation.Winner(p, match, r.directives, single(p))
+        for p, match, r in zip(prepared, matches, results, strict=True)
+    ]
+    earned, seconds = ablation.run(winners, store, place)
+    each = {"ablation": seconds / len(results)}
+    return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
+
+
+def held(resources: Sequence[Resources], arch: str) -> tuple[Held, ...]:
+    """What kernels take on a GPU of this architecture, and how many of their warps a multiprocessor holds."""
+    chip = next((c for c in devices.CHIPS if c.arch == arch), None)
+    return tuple(_held(r, None if chip is None else occupancy(chip, r.threads, r.shared_bytes, r.registers))
+                 for r in resources)  # fmt: skip
+
+
+def _held(r: Resources, of: Occupancy | None) -> Held:
+    known = (r.kernel, r.threads, r.registers, r.shared_bytes, r.local_bytes)
+    return Held(*known) if of is None else Held(*known, of.warps, of.most, of.by)
+
+
+def given(unit: Unit) -> str:
+    """The functions of the codelet as the file has them, each from the blank line before it."""
+    parts = []
+    for part in unit.parts:
+        start, end = part.body
+        # What the head of a function or of a scop belongs to stands above it without a gap.
+        parts.append(unit.text[unit.text.rfind("\n\n", 0, start) + 1 : end].strip("\n") + "\n")
+    return "\n".join(parts)
+
+
+def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:
+    """Between the best, the default where it has a time, and the guests."""
+    request, default, texts = prepared.request, prepared.annotated.text, finals.chosen(searched.timed)
+    known = any(row.directives == default for row in searched.timed)
+    among = (*texts, default) if known and default not in texts else texts
+    among = (*among, *transfer.finalists(prepared, searched, among))
+    return Match(
+        lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
+        request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
+    )  # fmt: skip
+
+
+def _result(
+    prepared: Prepared,
+    match: Match,
+    searched: SweepResult,
+    found: Finals,
+    alone: tuple[float, ...],
+    took: Mapping[str, float],
+) -> Result:
+    request, default = prepared.request, prepared.annotated.text
+    right = tuple(text for text in match.texts if text in found.us)
+    screened = match.texts[0] if match.texts and not found.wrong else default
+    best, ties = winner(found.us, right) if right else (screened, ())
+    verified = {row.directives: _verified(row) for row in searched.timed}
+    asserted = {text: _asserted(match, found, text) for text in (default, best)}
+    proof = found.proofs.get(best) or proved(prepared.job, scheduled(match.lab, best))
+    hand, won = found.us.get("hand-written"), found.us.get(best)
+    return Result(
+        kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
+        dtype=prepared.context.dtype, sizes=_named(prepared),
+        entries=_entries(prepared, found, alone, default, best, verified, asserted, _failed(match, default)),
+        directives=best if request.sweep else "", ties=ties,
+        proof=proof.said, versions=_counts(searched.counts, found, finals.chosen(searched.timed)),
+        command=request.command,
+        flops=operation_count.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
+        times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
+        devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
+        over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
+        guests=transfer.judged(prepared, found, best, match.store) if found.us else (), disturbed=found.disturbed,
+    )  # fmt: skip
+
+
+def _asserted(match: Match, found: Finals, text: str) -> bool:
+    proof = found.proofs.get(text)
+    return bool(scheduled(match.lab, text).asserted) if proof is None else proof.status == "asserted"
+
+
+def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> Mapping[str, int]:
+    """With the versions that were timed while screening, and that the finals found to be wrong, among the wrong."""
+    wrong = sum(text in found.wrong for text in texts)
+    return dict(counts) | {"timed": counts["timed"] - wrong, "wrong": counts["wrong"] + wrong}
+
+
+def _seconds(spent: Spent) -> dict[str, float]:
+    return {name: seconds for name, seconds in asdict(spent).items() if name != "devices"}
+
+
+def _entries(
+    prepared: Prepared,
+    found: Finals,
+    alone: tuple[float, ...],
+    default: str,
+    best: str,
+    verified: Mapping[str, str],
+    asserted: Mapping[str, bool],
+    failed: str,
+) -> tuple[Entry, ...]:
+    """``failed``: why the default has no time, where it was tried."""
+    times = found.us
+    base = times.get(default)
+
+    def entry(name: str, key: str, how: str) -> Entry:
+        if key not in times:
+            missing = failed if key == default else "not measured"
+            why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
+            return Entry(name, None, None, why, asserted.get(key, False))
+        over = paired(base, times[key], 0) if base is not None and key != default else None
+        return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
+
+    entries = [Entry("sequential", None, None, "not measured")]
+    own = sequential.says(prepared.job)
+    if not alone and base is not None and prepared.job.text is not None:
+        us = Original(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
+        alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
+    if alone and base is not None:
+        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), own)]
+    entries.append(entry("default", default, verified.get(default, "")))
+    others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
+    text = prepared.job.text
+    against = NOT_INDEPENDENTLY if text is None else f"against {text.says}"
+    entries += [entry(n, n, against) for n in others]
+    if prepared.request.sweep and best in times:
+        entries.append(entry("tuned", best, verified.get(best, "")))
+    return tuple(entries)
+
+
+def _failed(match: Match, default: str) -> str:
+    """Why the default was not timed: the first line of its outcome."""
+    key = Row(match.lab.context, default, "default", match.sweep).key
+    row = match.store.lookup((key,)).get(key)
+    match None if row is None else row.outcome:
+        case TimedOut() as outcome:
+            return f"timed out twice, {outcome.message}"
+        case Crashed() | NotBuilt() | OverLimit() | WrongResult() | Illegal() as outcome:
+            return f"{outcome.status.replace('_', ' ')}: {outcome.message.splitlines()[0]}"
+    return "not measured"
+
+
+def _affordable(prepared: Prepared) -> bool:
+    """The original loops on one core take no longer than anyone waits."""
+    work = operation_count.count(prepared.unit.codelet.body, prepared.sizes)
+    return work is None or work <= SLOWEST_FLOPS
+
+
+def _named(prepared: Prepared) -> dict[str, int]:
+    """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
+    unit = prepared.unit
+    words = set(re.findall(r"[A-Za-z_]\w*", unit.text))
+    named = {n.upper() if n.upper() in words else n: v for n, v in prepared.sizes.items()}
+    given = {n: int(v) for n, v in unit.defines.items() if n in words and "DATASET" not in n and str(v).isdecimal()}
+    return given | named
+
+
+def _verified(row: Row) -> str:
+    match row.outcome:
+        case Timed(verified=how):
+            return how
+    return ""

@@ -1,0 +1,409 @@
+"""One model's part of a sweep: it asks, compiles ahead, measures a version on each device at a time, and tells.
+
+    asked ─▶ waiting ──▶ admitted, in the order asked
+               │           ├─ in the store ───────────────────────▶ settled
+               │           ├─ refused, or an earlier one's source ▶ settled
+               ▼           └─ compiling ▶ built ▶ measuring ──────▶ settled      a row is in the store before it runs
+      judged, mapped and       ▲                     │
+      emitted by the pool      └──── more to build ──┘
+
+The pool answers in any order, yet versions are admitted in the order asked: which of two with one source is the
+original does not depend on time, nor do the strategy's questions depend on how many devices measure. A few compiled
+versions are held whatever the size of the space; what grows is 100 bytes for each configuration asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
+from looptune.tune.execution.executor import Answer, Executor
+from looptune.tune.execution.lab import Lab, More, Prepared, Progress, SweepResult
+from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.workers import Reply
+from looptune.tune.incumbent import Best
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.statistics import Tally
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.store import Row, Store
+from looptune.tune.strategies.base import Strategy
+
+ASKED_AT_ONCE = 64
+"""So many are asked for before the loop looks after its workers again."""
+AHEAD = 4
+"""Configurations for each compiling process that may be prepared and built before there is a device for them: while a
+kernel's original loops still run, its versions compile."""
+PARKED_S = 0.25
+"""How often a version that another sweep is running is looked up."""
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A configuration asked for and not yet told. ``proposed``: by the strategy, which wants to be told.
+
+    ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
+    source, whose cost will be its own. ``so_far``: its outcome where what is still to be built fails; ``took_s`` in
+    measuring processes until then. ``again``: its measurement is repeated, after it timed out.
+    """
+
+    configuration: Configuration
+    row: Row
+    proposed: bool
+    repeated: bool
+    key: str = field(init=False)
+    answer: Row | Prepared | Outcome | None = None
+    settled: bool = False
+    cost_us: float | None = None
+    same_as: _Open | None = None
+    built: Any = None
+    so_far: Outcome | None = None
+    took_s: float = 0.0
+    again: bool = False
+
+    def __post_init__(self) -> None:
+        self.key = self.row.key
+
+
+class Coordinator:
+    """``number``: of its lab in the executor, which other models may share. Without ``cuts`` every version is measured
+    whole."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        number: int,
+        strategy: Strategy,
+        store: Store,
+        budget: Budget,
+        executor: Executor,
+        progress: Callable[[Progress], None],
+        name: str,
+        *,
+        overlap: bool,
+        fresh: bool,
+        cuts: bool,
+        first: Sequence[Configuration],
+    ) -> None:
+        self._lab, self._number, self._strategy, self._store, self._budget = lab, number, strategy, store, budget
+        self._executor, self._progress, self._name = executor, progress, name
+        self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
+        self._first = deque(first)
+        self._tally = Tally(strategy.space.versions, tuple(c.text for c in first), budget)
+        self._exhausted = False
+        self._opened: deque[_Open] = deque()
+        self._waiting: deque[_Open] = deque()
+        self._in_flight: dict[str, _Open] = {}
+        self._built: deque[_Open] = deque()
+        self._parked: list[_Open] = []
+        self._look_at = 0.0
+        self._measuring: dict[str, float] = {}
+        self._result: SweepResult | None = None
+        # 60 bits of each key asked for: a tenth of what the texts would take.
+        self._seen: set[int] = set()
+
+    @property
+    def left(self) -> int:
+        """Configurations not done yet, at most."""
+        return self._tally.total - self._tally.done
+
+    def advance(self) -> bool:
+        """Ask, and hand what is compiled to free devices; whether anything was asked."""
+        asked = self._ask_some()
+        self._measure_next()
+        return asked
+
+    def ended(self) -> bool:
+        """Whether nothing is left to do; then nothing more is received."""
+        if self._result is None and self._finished():
+            self._settle_unfinished()
+            self._tell()
+            self._result = self._tally.result(self._name, interrupted=False)
+        return self._result is not None
+
+    def receive(self, answer: Answer) -> None:
+        if self._result is not None:
+            return
+        if answer.measured:
+            self._receive_measured(answer.key, answer.reply)
+        elif answer.key.answer is None:
+            self._receive_prepared(answer.key, answer.reply)
+        else:
+            self._receive_built(answer.key, answer.reply)
+
+    def abandon(self) -> None:
+        """Forget what is being measured: it is stopped on purpose and will be run again."""
+        for key in self._measuring:
+            self._store.abandon(key)
+
+    def result(self, interrupted: bool) -> SweepResult:
+        if self._result is not None and not interrupted:
+            return self._result
+        self._settle_unfinished()
+        return self._tally.result(self._name, interrupted)
+
+    def _ask_some(self) -> bool:
+        asked = 0
+        self._tell()
+        while asked < ASKED_AT_ONCE and self._may_ask() and self._ask():
+            asked += 1
+            self.admit()
+            self._tell()
+        return asked > 0
+
+    def _may_ask(self) -> bool:
+        if self._exhausted or len(self._opened) >= self._strategy.window:
+            return False
+        held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
+        executor = self._executor
+        ahead = executor.load(self._number) + held < AHEAD * executor.compilers + executor.devices(self._number)
+        apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
+        return ahead and apart and not self._done_asking()
+
+    def _done_asking(self) -> bool:
+        # What is in flight will count and what waits may, so a sweep ends with exactly the number asked for.
+        committed = self._tally.done + len(self._in_flight) + sum(not o.repeated for o in self._waiting)
+        spent = self._budget.count is not None and committed >= self._budget.count
+        return self._exhausted or spent or self._tally.out_of_time
+
+    def _finished(self) -> bool:
+        if self._tally.out_of_time:
+            return not self._measuring
+        return not self._in_flight and not self._waiting and self._done_asking()
+
+    def nap_s(self) -> float | None:
+        """How long to sleep if nothing happens: to the end of the budget; after it, until the last measurement ends."""
+        nap = None if self._budget.seconds is None or self._tally.out_of_time else self._tally.left_s()
+        if not self._parked:
+            return nap
+        return PARKED_S if nap is None else min(nap, PARKED_S)
+
+    def _tell(self) -> None:
+        """In the order asked, and number n only when the strategy's window is full: see strategies/base.py."""
+        while self._opened and self._opened[0].settled:
+            # What waits may turn out a duplicate, and then one more is asked for.
+            if len(self._opened) < self._strategy.window and (self._waiting or not self._done_asking()):
+                return
+            opened = self._opened.popleft()
+            if opened.same_as is not None:
+                opened.cost_us = opened.same_as.cost_us
+            if opened.proposed:
+                self._strategy.tell(opened.configuration, opened.cost_us)
+
+    def _ask(self) -> bool:
+        proposed = not self._first
+        configuration = self._strategy.ask() if proposed else self._first.popleft()
+        if configuration is None:
+            self._exhausted = True
+            return False
+        row = Row(self._lab.context, configuration.text, "version" if configuration.lines else "default", self._name)
+        key = row.key
+        opened = _Open(configuration, row, proposed, _mark(key) in self._seen)
+        self._seen.add(_mark(key))
+        self._opened.append(opened)
+        self._waiting.append(opened)
+        if opened.repeated:
+            return True
+        stored = None if self._fresh else self._found(key)
+        if stored is not None and stored.outcome is not None and self._stands(opened, stored):
+            opened.answer = stored
+        else:
+            self._executor.compile(self._number, opened, "prepare", configuration)
+        return True
+
+    def admit(self) -> None:
+        """Let in, in the order asked, what has been prepared."""
+        while self._waiting and (self._waiting[0].repeated or self._waiting[0].answer is not None):
+            opened = self._waiting.popleft()
+            match opened.answer:
+                case None:
+                    stored = self._lookup(opened.key)
+                    opened.same_as = next((o for o in self._opened if o.key == opened.key and o is not opened), None)
+                    self._settle_duplicate(opened, None if stored is None else stored.cost_us)
+                case Row() as stored if stored.key != opened.key and self._admitted(stored.key):
+                    self._settle_duplicate(opened, stored.cost_us)
+                case Row() as stored:
+                    opened.row = replace(opened.row, emitted=stored.emitted)
+                    self._take(opened, stored)
+                case Prepared(source_key, task):
+                    opened.row = replace(opened.row, emitted=source_key)
+                    self._launch(opened, task)
+                case outcome:
+                    self._record(opened, outcome)
+
+    def _launch(self, opened: _Open, task: Any) -> None:
+        """Compile, unless the same source is in flight, was seen in this sweep, or was measured in another."""
+        row = opened.row
+        twin = self._in_flight.get(row.emitted)
+        if twin is not None:
+            self._store.record_duplicate(row, twin.key)
+            opened.same_as = twin
+            self._settle_duplicate(opened, None)
+            return
+        known = self._store.versions(row.context, row.emitted)
+        earlier = next((other for other in known if other.key != opened.key and self._admitted(other.key)), None)
+        if earlier is not None:
+            self._store.record_duplicate(row, earlier.key)
+            self._settle_duplicate(opened, earlier.cost_us)
+            return
+        finished = next((other for other in known if self._stands(opened, other)), None)
+        if finished is not None and not self._fresh:
+            self._take(opened, finished)
+            return
+        self._in_flight[row.emitted] = opened
+        self._executor.warm(self._number, len(self._in_flight))
+        self._executor.compile(self._number, opened, "build", task)
+
+    def _measure_next(self) -> None:
+        if self._parked and time.monotonic() >= self._look_at:
+            self._built.extend(self._parked)
+            self._parked.clear()
+        while self._built and self._executor.free(self._number) and not self._tally.out_of_time:
+            if not self._overlap and self._executor.compiling > 0:
+                return
+            opened = self._built.popleft()
+            other = self._claim(opened)
+            if other is None:
+                built = opened.built
+                if opened.proposed:
+                    opened.built = None
+                self._executor.measure(self._number, opened, built, self._best() if opened.proposed else None)
+                self._tally.devices = max(self._tally.devices, self._executor.devices(self._number))
+                self._measuring[opened.key] = time.monotonic()
+            elif other.outcome is None:
+                self._parked.append(opened)
+                self._look_at = time.monotonic() + PARKED_S
+            else:
+                self._take(opened, other)
+
+    def _claim(self, opened: _Open) -> Row | None:
+        """The row that is in the way, None for none; a version of which there is more to measure has its own."""
+        if opened.so_far is not None:
+            return None
+        return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
+
+    def _whole(self, opened: _Open) -> bool:
+        """What everything is compared with is measured whole, even if a better one happens to be ready first."""
+        return not opened.proposed or not self._cuts
+
+    def _stands(self, opened: _Open, row: Row) -> bool:
+        """Whether a finished row says of this one what is to be known."""
+        return row.status != "cut_off" or not self._whole(opened)
+
+    def _best(self) -> Best | None:
+        match self._tally.best:
+            case Row(outcome=Timed() as outcome):
+                return Best.of(outcome)
+        return None
+
+    def _take(self, opened: _Open, other: Row) -> None:
+        """The outcome of a row that another sweep has finished, of this configuration or of its source."""
+        assert other.outcome is not None, "a finished row has an outcome"
+        self._tally.resumed += 1
+        if other.key == opened.key:
+            self._settle(opened, other)
+        else:
+            self._record(opened, other.outcome)
+
+    def _receive_prepared(self, opened: _Open, reply: Reply) -> None:
+        match reply:
+            case Returned(value, seconds):
+                self._tally.judge_s += seconds
+                opened.answer = value
+            case Raised(message):
+                opened.answer = NotBuilt(f"before it was compiled: {message}")
+            case Crashed(message):
+                opened.answer = Crashed(f"before it was compiled: {message}")
+            case timed_out:
+                opened.answer = timed_out
+
+    def _receive_built(self, opened: _Open, reply: Reply) -> None:
+        match reply:
+            case Returned(value, seconds):
+                self._tally.compile_s += seconds
+                if isinstance(value, Outcome):
+                    self._record(opened, value)
+                else:
+                    opened.built = value
+                    (self._built.appendleft if opened.took_s else self._built.append)(opened)
+            case Raised(message):
+                self._record(opened, NotBuilt(message))
+            case Crashed(message):
+                self._record(opened, Crashed(f"while it compiled: {message}"))
+            case timed_out:
+                self._record(opened, timed_out)
+
+    def _receive_measured(self, opened: _Open, reply: Reply) -> None:
+        opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
+        match reply:
+            case Returned(More(task, so_far)):
+                # Kept, or given up until it is built: in between it must not look like a crash.
+                if so_far is None:
+                    self._store.abandon(opened.key)
+                else:
+                    self._store.finish(opened.key, so_far)
+                opened.so_far = so_far
+                # It may be the best, which others are compared with.
+                self._executor.compile(self._number, opened, "build", task, urgent=True)
+                return
+            case Returned(value):
+                outcome: Outcome = value
+            case Raised(message):
+                outcome = Crashed(message)
+            case TimedOut() if not (opened.proposed or opened.again):
+                # Everything is compared with it, and the machine may have been disturbed.
+                opened.again = True
+                self._store.abandon(opened.key)
+                self._built.appendleft(opened)
+                return
+            case other:
+                outcome = other
+        self._store.finish(opened.key, outcome)
+        self._settle_measured(opened, outcome)
+
+    def _record(self, opened: _Open, outcome: Outcome) -> None:
+        """The end of what cannot be built: of what never ran on the device, or of what has run as far as it can."""
+        if opened.so_far is not None:
+            self._settle_measured(opened, opened.so_far)
+            return
+        self._store.record(opened.row, outcome)
+        self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
+
+    def _settle_measured(self, opened: _Open, outcome: Outcome) -> None:
+        self._tally.measured(outcome, opened.took_s)
+        self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
+
+    def _settle_unfinished(self) -> None:
+        """Where the sweep ends before what was still to be built."""
+        for opened in tuple(self._in_flight.values()):
+            if opened.so_far is not None:
+                self._settle_measured(opened, opened.so_far)
+
+    def _settle(self, opened: _Open, row: Row) -> None:
+        self._in_flight.pop(opened.row.emitted, None)
+        opened.settled, opened.cost_us = True, row.cost_us
+        self._tally.add(row)
+        self._progress(self._tally.progress(row))
+
+    def _settle_duplicate(self, opened: _Open, cost_us: float | None) -> None:
+        self._tally.counts["duplicate"] += 1
+        opened.settled, opened.cost_us = True, cost_us
+
+    def _lookup(self, key: str) -> Row | None:
+        return self._store.lookup((key,)).get(key)
+
+    def _found(self, key: str) -> Row | None:
+        """Its row; of a duplicate the row of which it is one."""
+        row = self._lookup(key)
+        return row if row is None or row.same_as is None else self._lookup(row.same_as)
+
+    def _admitted(self, key: str) -> bool:
+        """Asked for in this sweep, and before the one that is being admitted."""
+        return _mark(key) in self._seen and all(o.key != key for o in self._waiting)
+
+
+def _mark(key: str) -> int:
+    return int(key[:15], 16)

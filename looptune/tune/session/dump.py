@@ -1,0 +1,121 @@
+"""The arrays that one version leaves after a run on the whole input: what ``--dump`` writes.
+
+    FILE.npz                    every array that the codelet gives back, by name
+    NAME=FILE.npy               one array
+    NAME=FILE.png, .pgm         one array of two dimensions as a picture: its values as grey levels, 0 black, 255 white
+
+It runs in a process of its own, as every measurement does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from looptune.core.cache_file import replace_by
+from looptune.core.errors import TargetError, UsageError
+from looptune.ir.nodes import Array, Codelet
+from looptune.runtime import images
+from looptune.runtime.inputs import save
+from looptune.tune.execution.workers import Raised, Returned, Worker, wait
+from looptune.tune.measure.evaluate import Bench, Job, KernelLab, Plans, plans_of
+from looptune.tune.measure.reference import outputs
+from looptune.tune.space.space import Configuration
+
+LIMIT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One ``--dump``: a file, and the array that goes there; None: all of them."""
+
+    path: Path
+    array: str | None
+
+    @property
+    def is_picture(self) -> bool:
+        return self.path.suffix in images.WRITTEN
+
+
+def wanted(texts: Sequence[str], codelet: Codelet) -> tuple[Wanted, ...]:
+    """What ``--dump`` asks for; UsageError, before anything is measured, where it could not be written in the end."""
+    found = []
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        one = Wanted(Path(rest), name) if equals and name.isidentifier() else Wanted(Path(text), None)
+        if one.path.is_dir():
+            raise UsageError(f"--dump {text} is a folder: give the name of a file")
+        if not one.path.parent.is_dir():
+            raise UsageError(f"--dump {text}: no such folder: {one.path.parent}")
+        if one.array is None and one.is_picture:
+            raise UsageError(f"--dump {text}: say which array, --dump NAME={text}")
+        if one.array is not None:
+            _check(text, one, codelet)
+        found.append(one)
+    return tuple(found)
+
+
+def _check(text: str, one: Wanted, codelet: Codelet) -> None:
+    """Of an array by name: that there is such a one, and a file for it."""
+    written = [p for p in codelet.params if isinstance(p, Array) and p.name in outputs(codelet)]
+    array = next((p for p in written if p.name == one.array), None)
+    if array is None:
+        raise UsageError(f"--dump {text}: {codelet.name} gives back {', '.join(p.name for p in written)}")
+    if not one.is_picture and one.path.suffix != ".npy":
+        raise UsageError(f"--dump {text}: one array goes to a file in {', '.join(images.WRITTEN)} or .npy")
+    if one.is_picture and len(array.shape) != 2:
+        raise UsageError(
+            f"--dump {text}: a picture has two dimensions, {array.name} has {len(array.shape)}", array.span
+        )
+
+
+def write(lab: KernelLab, directives: str, files: Sequence[Wanted]) -> list[str]:
+    """Run the version once and write what is wanted; returns what there is to say of it."""
+    plans = plans_of(lab.job, lab.scheduled(Configuration(tuple(directives.splitlines()))).codelet, directives)
+    with Worker(partial(_runner, lab.job), limit_s=LIMIT_S) as worker:
+        worker.submit("dump", plans)
+        replies = wait([worker])
+        while not replies:
+            replies = wait([worker])
+        match replies[0][2]:
+            case Returned(arrays):
+                return [said for one in files if (said := _write(one, arrays))]
+            case Raised(message, trace):
+                raise AssertionError(f"the run for --dump failed: {message}\n{trace}")
+            case other:
+                raise TargetError(f"the run for --dump did not end: {other.message}")
+
+
+def _write(one: Wanted, arrays: Mapping[str, np.ndarray]) -> str:
+    """To its file; what there is to say of it."""
+    if one.array is None:
+        save(arrays, one.path)
+        return ""
+    array = arrays[one.array]
+    if one.is_picture:
+        levels = np.rint(np.nan_to_num(array, posinf=255, neginf=0)).clip(0, 255).astype(np.uint8)
+        images.write(one.path, levels)
+        cut = np.count_nonzero(~((array > -1) & (array < 256)))
+        return f"{one.path}: {cut} of {array.size} values of {one.array} are beyond the levels 0 to 255" if cut else ""
+    try:
+        replace_by(one.path, lambda file: np.save(file, array))
+    except OSError as error:
+        raise UsageError(f"cannot write {one.path}: {error.strerror}") from error
+    return ""
+
+
+def _runner(job: Job) -> Callable[[Plans], dict[str, np.ndarray]]:
+    """The set-up of the worker."""
+    bench = Bench(job)
+
+    def run(plans: Plans) -> dict[str, np.ndarray]:
+        version = bench.run_of(bench.backend.build(plans.timed))
+        bench.restore()
+        bench.machine.once(version)
+        return {name: bench.machine.fetch(bench.arrays[name]) for name in bench.comparison.judge.expected}
+
+    return run

@@ -1,0 +1,159 @@
+"""One file at one size on one target: sequential, default, hand-written and tuned, measured and put side by side.
+
+file ─▶ unit ─▶ problem ─▶ sweep over the space ─▶ finals: the best, the default, hand-written ─▶ Result
+        preparation                tune                                conclusion
+
+Where there are several models of device, each is prepared, swept and reported for itself; the sweeps run at once. So do
+those of several files on a GPU: while the versions of one compile, those of others are measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from looptune.ir import operation_count
+from looptune.ir.nodes import Array
+from looptune.runtime import peak_rates, work_bounds
+from looptune.runtime.problem_sizes import shapes
+from looptune.runtime.roofline import Ceiling
+from looptune.tune import strategies
+from looptune.tune.execution.workers import cores
+from looptune.tune.measure import sequential
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.results.result import Result
+from looptune.tune.session import dump, transfer
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.conclude import finish
+from looptune.tune.session.prepare import Prepared, single
+from looptune.tune.session.site import HERE, Place
+from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.store.store import Store
+from looptune.tune.strategies import Strategy
+
+FEW = 4
+"""Versions, the default among them: a smaller budget is for what the user asks for."""
+COPIES = 6
+"""Bytes on a device for each of a kernel's: what is measured, as it was and as it should be; as much is left free."""
+CONTEXT_BYTES = 2**30
+"""A process of its own on a device: the driver's context, what is written to flush the cache, and compiled kernels."""
+
+
+def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], place: Place = HERE) -> Result:
+    """``run_all`` on one model."""
+    (result,) = run_all((prepared,), store, progress, place)
+    return result
+
+
+def run_all(
+    prepared: Sequence[Prepared], store: Store, progress: Callable[[Progress], None], place: Place = HERE
+) -> tuple[Result, ...]:
+    """Sweep (or measure as annotated) every file on every model at once, then its guests, then run the finals of each.
+
+    What was asked for them is the same but for the file, and what is defined in it.
+    """
+    shares = threads([_work(p) for p in prepared])
+    prepared = tuple(_with_ceiling(_with_share(p, n), place) for p, n in zip(prepared, shares, strict=True))
+    one = prepared[0]
+    request, target = one.request, one.job.target
+    budget = one.budget if request.sweep else Budget(count=1)
+    labs = [KernelLab(p.job, p.context) for p in prepared]
+    parts = [
+        Part(lab, _strategy(p, budget), single(p), _on_one_core(p, lab, budget))
+        for lab, p in zip(labs, prepared, strict=True)
+    ]
+    searched = sweeps(
+        parts, store, budget=budget,
+        opening=place.opening([p.model for p in prepared], one.jobs, request.timeout_s),
+        progress=progress, first=(one.annotated,), overlap=place.overlaps(target.name), fresh=request.fresh,
+        cuts=request.cut_off,
+    )  # fmt: skip
+    return finish(prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, place), place)
+
+
+def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[tuple[Sequence[Prepared], ...]]:
+    """The files, each on all its models, in the groups that ``run_all`` is to take at once.
+
+    A budget of time is a kernel's own, on all devices. The arrays of a group have room on each device.
+    """
+    group: list[Sequence[Prepared]] = []
+    for file in prepared:
+        one = file[0]
+        wide = one.request.sweep and one.budget.seconds is None
+        count = place.abreast([p.model for p in file]) if wide else 1
+        needed = sum(COPIES * _bytes(first) + CONTEXT_BYTES for first in (*(first for first, *_ in group), one))
+        if group and (len(group) >= count or needed > min(p.facts.memory_bytes for p in file)):
+            yield tuple(group)
+            group = []
+        group.append(file)
+    if group:
+        yield tuple(group)
+
+
+def _bytes(prepared: Prepared) -> int:
+    """Of the arrays, once."""
+    codelet, shaped = prepared.job.codelet, shapes(prepared.job.codelet, prepared.job.problem)
+    return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
+
+
+def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Cores for the original loops of kernels that are set up at once, so that all end at about the same time: one at
+    least, the others by ``work``. None is all of them; where it is not known how much work one is all have as many.
+
+    >>> threads([5])
+    (None,)
+    """
+    if len(work) == 1:
+        return (None,)
+    known = [w for w in work if w is not None]
+    known = known if len(known) == len(work) else [1] * len(work)
+    total = max(1, sum(known))
+    return tuple(max(1, cores() * w // total) for w in known)
+
+
+def _work(prepared: Prepared) -> int | None:
+    return operation_count.count(prepared.job.codelet.body, prepared.sizes)
+
+
+def _with_share(prepared: Prepared, share: int | None) -> Prepared:
+    return prepared if share is None else replace(prepared, job=replace(prepared.job, threads=share))
+
+
+def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
+    """What the device can do is measured before the first sweep on it, and then known; not of another machine's."""
+    job, machine = prepared.job, place.machine(prepared.model)
+    if machine is None or machine.facts.target not in peak_rates.KNOWN:
+        return prepared
+    peaks = peak_rates.of(machine, job.target.backend(), job.cache)
+    least = work_bounds.work(KernelLab(job, prepared.context).analysis.model, prepared.sizes)
+    ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
+    return replace(prepared, job=replace(job, ceiling=ceiling))
+
+
+def _on_one_core(prepared: Prepared, lab: KernelLab, budget: Budget) -> tuple[Configuration, ...]:
+    """A sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
+    if not prepared.request.sweep or prepared.job.target.bakes or (budget.count is not None and budget.count < FEW):
+        return ()
+    return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
+
+
+def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
+    """The one asked for, else the whole space in order where the budget allows it, or a sample of it."""
+    request = prepared.request
+    space = prepared.space if request.sweep else Space(())
+    usual = "random" if budget.count is not None and budget.count < space.size else "exhaustive"
+    return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
+
+
+def dump_outputs(prepared: Prepared, result: Result) -> list[str]:
+    """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated; returns what
+    there is to say of them."""
+    files = dump.wanted(prepared.request.dump, prepared.job.codelet)
+    if not files or not result.versions.get("timed") or result.interrupted:
+        return []
+    best = result.directives if prepared.request.sweep else prepared.annotated.text
+    return dump.write(KernelLab(prepared.job, prepared.context), best, files)

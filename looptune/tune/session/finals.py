@@ -1,0 +1,346 @@
+"""The finals: the best few versions, the default and the hand-written kernels, timed in turn on the same arrays.
+
+    built, side by side ─▶ timed, alone on the device ─▶ the winner ─▶ proved; where it is wrong the next one has won
+
+The default, and the version that is likely to win, are proved while the others are built. On a GPU the original loops
+are timed on one core beside the versions.
+
+What they took is kept in the database under the role "final", so that a command repeated after everything was measured
+answers at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal, Self, TypeVar
+
+from looptune.backends.base import Resources
+from looptune.core.errors import TargetError
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import c_printer
+from looptune.runtime.outcome import Fact, Timed, WrongResult
+from looptune.runtime.targets import Model
+from looptune.runtime.timing import summary
+from looptune.schedule.apply import Scheduled, schedule
+from looptune.tune.execution.worker_loop import Raised, Returned, Sealed, seal
+from looptune.tune.execution.workers import Reply, Setup
+from looptune.tune.job import Job
+from looptune.tune.measure.evaluate import KernelLab, Lineup, Times, plans_of
+from looptune.tune.measure.sequential import says
+from looptune.tune.results.winner import plainest, winner
+from looptune.tune.session.proof import Proved, proved
+from looptune.tune.session.site import Place, Race
+from looptune.tune.store.store import Context, Role, Row, Store
+
+FINALISTS, NEAR, MOST = 5, 1.10, 16
+"""At least this many versions, all within this ratio of the best, at most so many."""
+LIKE = 1.01
+"""Versions are as fast as each other by a few runs within this ratio."""
+LIMIT_S = 600.0
+DISTURBED = "disturbed"
+"""The fact of a finalist's row that says what disturbed the machine."""
+KEPT = 2000
+"""Rounds that are kept, and compared: enough for any interval, and rows stay small."""
+
+Step = Literal["build", "prove", "write"]
+"""What a helper does with a version."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Of a version: the C that its directives make of the loops, the kernels as they are emitted, and what each of them
+    takes on a GPU."""
+
+    transformed: str
+    emitted: str
+    resources: tuple[Resources, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finals:
+    """``us``: microseconds of each round, by directive text, "hand-written" or "library"; of versions that left early
+    the first rounds. ``wrong``: why others have none; ``proofs``: of the winner and of the default, with the seconds
+    that they took, each in a process of its own; ``written``: the winner; ``disturbed``: what disturbed the machine."""
+
+    us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    proofs: Mapping[str, Proved] = field(default_factory=dict)
+    written: Mapping[str, Written] = field(default_factory=dict)
+    proofs_s: float = 0.0
+    disturbed: str = ""
+
+
+def scheduled(lab: KernelLab, text: str) -> Scheduled:
+    """As the laboratory schedules it, with the sums that each directive reorders."""
+    return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
+
+
+def built(lab: KernelLab, text: str) -> Sealed:
+    """It was verified at odd sizes when it was screened."""
+    plans = plans_of(replace(lab.job, odd=None), scheduled(lab, text).codelet, text)
+    return seal(lab.backend.build(plans.timed))
+
+
+def written(lab: KernelLab, text: str) -> Written:
+    done = scheduled(lab, text).codelet
+    timed = plans_of(replace(lab.job, odd=None), done, text).timed
+    # It was built for the finals, and what was built is kept.
+    return Written(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
+
+
+def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[Step, int, str], Sealed | Proved | Written]:
+    """The set-up of a process that builds finalists, proves and writes winners, of any of these kernels by its
+    number."""
+
+    @cache
+    def lab(number: int) -> KernelLab:
+        return KernelLab(*kernels[number])
+
+    def work(step: Step, number: int, text: str) -> Sealed | Proved | Written:
+        one = lab(number)
+        match step:
+            case "build":
+                return built(one, text)
+            case "prove":
+                return proved(one.job, scheduled(one, text))
+            case "write":
+                return written(one, text)
+
+    return work
+
+
+def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
+    """The directives of the fastest few, and of every one that is as fast within the noise of screening."""
+    medians = [row.median_us for row in timed if row.median_us is not None]
+    near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
+    return tuple(row.directives for row in timed[: min(MOST, max(FINALISTS, near))])
+
+
+def handwritten(file: Path) -> Path | None:
+    """``handwritten/<name>.py`` beside the C file, where there is one."""
+    path = file.parent.resolve() / "handwritten" / f"{file.stem.replace('-', '_')}.py"
+    return path if path.exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
+    file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows;
+    ``screened_us``: what versions took when they were screened, where it is known."""
+
+    lab: KernelLab
+    store: Store
+    sweep: str
+    model: Model
+    texts: Sequence[str]
+    default: str
+    by_hand: Path | None = None
+    seed: int = 0
+    fresh: bool = False
+    role: Role = "final"
+    screened_us: Mapping[str, float] = field(default_factory=dict)
+
+    def held(self) -> Finals | None:
+        """The earlier finals between exactly these."""
+        rows = self._rows()
+        found = {} if self.fresh else self.store.lookup(row.key for row in rows.values())
+        named = {name: found[row.key] for name, row in rows.items() if row.key in found}
+        needed = {*self.texts} if self.by_hand is None else {*self.texts, "hand-written"}
+        if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
+            return None
+        times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
+        wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
+        disturbed = (str(v) for row in named.values() for n, v in _facts(row) if n == DISTURBED)
+        return None if self._impossible(times) else Finals(times, wrong, disturbed=next(disturbed, ""))
+
+    def race(self, binaries: Mapping[str, Sealed]) -> Race:
+        return Race(self.model, self.lab.measure_setups, Lineup(binaries, self.by_hand, self.seed, self.default))
+
+    def kept(self, found: Times) -> Finals:
+        """What there is in the database now."""
+        rounds = max(map(len, found.us.values()), default=0)
+        us = {name: timed(us, rounds, found.disturbed) for name, us in found.us.items()}
+        for name, outcome in us.items():
+            self._record(name, outcome)
+        for name, why in found.wrong.items():
+            self._record(name, WrongResult(why))
+        times = {name: outcome.times_us for name, outcome in us.items()}
+        return Finals(times, found.wrong, disturbed=found.disturbed)
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The versions that will probably be proved. Of those that are as fast as the fastest so far, which is the
+        first, the plainest wins."""
+        if self.role != "final":
+            return ()
+        us = self.screened_us
+        near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
+        return self._matter(plainest(near or self.texts[:1]))
+
+    def due(self, found: Finals) -> list[tuple[Step, str]]:
+        """What is to be proved yet of the winner and of the default, and whether the winner is to be written."""
+        right = [text for text in self.texts if text in found.us]
+        if not right or self.role != "final":
+            return []
+        best = winner(found.us, right)[0]
+        proofs: list[tuple[Step, str]] = [("prove", t) for t in self._matter(best) if t not in found.proofs]
+        return proofs + ([] if best in found.written else [("write", best)])
+
+    def _matter(self, best: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((best, *(text for text in self.texts if text == self.default))))
+
+    def judged(self, found: Finals, text: str, proof: Proved, took_s: float) -> Finals:
+        """What is proved wrong has no times."""
+        found = replace(found, proofs_s=found.proofs_s + took_s)
+        if not proof.wrong:
+            return replace(found, proofs={**found.proofs, text: proof})
+        self._record(text, WrongResult(proof.wrong))
+        left = {name: us for name, us in found.us.items() if name != text}
+        return replace(found, us=left, wrong={**found.wrong, text: proof.wrong})
+
+    def _record(self, name: str, outcome: Timed | WrongResult) -> None:
+        self.store.record(self._row(name), outcome)
+
+    def sequential(self) -> tuple[float, ...]:
+        """The times of the original loops on one core that the database has, none where it has none."""
+        row = self._sequential()
+        held = None if self.fresh else self.store.lookup([row.key]).get(row.key)
+        match held:
+            case Row(outcome=Timed(times_us=times)):
+                return times
+        return ()
+
+    def keep_sequential(self, times: Sequence[float]) -> None:
+        self.store.record(self._sequential(), replace(timed(times, len(times)), verified=says(self.lab.job)))
+
+    def _sequential(self) -> Row:
+        return Row(self.lab.context, "", "sequential", self.sweep)
+
+    def _rows(self) -> dict[str, Row]:
+        return {text: self._row(text) for text in (*self.texts, "hand-written", "library")}
+
+    def _row(self, text: str) -> Row:
+        """The key of a hand-written kernel's times holds its source, so that an edited one is timed again."""
+        if text not in ("hand-written", "library"):
+            return Row(self.lab.context, text, self.role, self.sweep)
+        source = hashlib.sha256(self.by_hand.read_bytes()).hexdigest()[:16] if self.by_hand is not None else ""
+        return Row(self.lab.context, f"{text} {source}", self.role, self.sweep)
+
+    def _impossible(self, times: Mapping[str, Sequence[float]]) -> bool:
+        """Some of these times cannot be: they were kept before it was known what the device can do."""
+        ceiling = self.lab.job.ceiling
+        medians = (summary(us).median_us for us in times.values())
+        return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
+
+
+def run(matches: Sequence[Match], place: Place, jobs: int, beside: Sequential | None = None) -> list[Finals]:
+    """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove and write the
+    winners. ``beside`` are the original loops."""
+    found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
+    new = [number for number in range(len(matches)) if number not in found]
+    proofs = _race(new, matches, found, place, jobs, beside)
+    while due := [(step, n, text) for n, match in enumerate(matches) for step, text in match.due(found[n])]:
+        missing = [task for task in due if task not in proofs]
+        replies = dict(zip(missing, place.each(_helper(matches), LIMIT_S, missing, jobs), strict=True)) | proofs
+        for step, n, text in due:
+            reply = replies[step, n, text]
+            if step == "write":
+                found[n] = replace(found[n], written={text: _returned(reply, Written)})
+            else:
+                took_s = reply.seconds if isinstance(reply, Returned) else 0.0
+                found[n] = matches[n].judged(found[n], text, _returned(reply, Proved), took_s)
+    return [found[number] for number in range(len(matches))]
+
+
+class Sequential:
+    """The original loops on one core: a context in which those are set up whose times the database has not."""
+
+    def __init__(self, matches: Sequence[Match], place: Place) -> None:
+        self._matches = matches
+        self._held = [match.sequential() for match in matches]
+        new = [match for match, times in zip(matches, self._held, strict=True) if not times]
+        self.originals = place.originals([(match.model, match.lab.job) for match in new])
+
+    def __enter__(self) -> Self:
+        self.originals.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.originals.__exit__(*exception)
+
+    def times_us(self) -> list[tuple[float, ...]]:
+        """Of each, in their order."""
+        made = iter(self.originals.times_us())
+        for number, match in enumerate(self._matches):
+            if not self._held[number]:
+                self._held[number] = next(made)
+                match.keep_sequential(self._held[number])
+        return self._held
+
+
+_Replies = dict[tuple[Step, int, str], Reply]
+
+
+def _race(
+    new: Sequence[int],
+    matches: Sequence[Match],
+    found: dict[int, Finals],
+    place: Place,
+    jobs: int,
+    beside: Sequential | None,
+) -> _Replies:
+    """Each on a device that has nothing else to do, while nothing compiles; kept as they end. What was proved before
+    them."""
+    likely: list[tuple[Step, int, str]] = [("prove", n, text) for n in new for text in matches[n].likely]
+    tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
+    made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
+    proofs = {key: next(made) for key in likely}
+    races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
+    failed: list[Reply] = []
+    originals = None if beside is None else beside.originals
+    if originals is not None:
+        originals.get_ready()
+    for at, reply in place.races(races, LIMIT_S, originals):
+        if isinstance(reply, Returned):
+            found[new[at]] = matches[new[at]].kept(_returned(reply, Times))
+        else:
+            failed.append(reply)
+    for reply in failed:
+        _returned(reply, Times)
+    return proofs
+
+
+def _helper(matches: Sequence[Match]) -> Setup:
+    return partial(helper, tuple((match.lab.job, match.lab.context) for match in matches))
+
+
+def _returned(reply: Reply, kind: type[_T]) -> _T:
+    match reply:
+        case Returned(found):
+            assert isinstance(found, kind), f"the finals gave {type(found).__name__}"
+            return found
+        case Raised(message, trace):
+            raise AssertionError(f"the finals failed: {message}\n{trace}")
+        case other:
+            raise TargetError(f"the finals did not end: {other.message}")
+
+
+def _facts(row: Row) -> tuple[Fact, ...]:
+    return row.outcome.facts if isinstance(row.outcome, Timed) else ()
+
+
+def timed(times_us: Sequence[float], rounds: int, disturbed: str = "") -> Timed:
+    """Return the times of the first of ``rounds``: of all that are compared the same ones are kept. ``disturbed``: what
+    disturbed the machine."""
+    stride = -(-rounds // KEPT)
+    kept = tuple(round(t, 3) for t in times_us[::stride])
+    s = summary(kept)
+    facts = ((DISTURBED, disturbed),) if disturbed else ()
+    return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals", facts)

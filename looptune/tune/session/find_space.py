@@ -1,0 +1,57 @@
+"""The space that a file is swept over: a space file's, its own pragmas', or one derived from its loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from looptune.core.cache_file import read_file
+from looptune.core.errors import DirectiveError, UsageError
+from looptune.frontend import Unit, directive_parser
+from looptune.ir.nodes import Codelet
+from looptune.schedule import directives
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.binding import originals
+from looptune.tune.formats import t1_b
+from looptune.tune.space.derive import derive
+from looptune.tune.space.pragma_choices import written
+from looptune.tune.space.space import Space, parse
+
+
+def of(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
+    """Of ``file``: what the space file or T1 problem ``given`` says, else the file beside it, else its pragmas, else
+    derived. UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it."""
+    path = given if given is not None else space_file(file)
+    if path is None:
+        own = written(unit)
+        return parse(derive(analysis), "<derived>") if own is None else own
+    try:
+        text = read_file(path).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
+    problem_file = path.suffix == ".json"
+    name = f"{path} as a space file" if problem_file else str(path)
+    space = parse(t1_b.space_text(path, text) if problem_file else text, name)
+    _check(space, analysis.codelet)
+    return space.on("gpu" if gpu else "cpu")
+
+
+def _check(space: Space, codelet: Codelet) -> None:
+    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
+    for line in (line for section in space.sections for line in section.lines):
+        for address in line.addresses:
+            originals(codelet, address.where, address.loop, line.span)
+        for text in (line.template.pick(index) for index in line.template.cover()):
+            if not text.strip():
+                continue
+            said = directive_parser.parse(text, line.span)
+            try:
+                for _, one in directives.find(said).spread(said):
+                    directives.find(one).parse(one)
+            except DirectiveError as error:
+                raise DirectiveError(error.message, line.span) from error
+
+
+def space_file(file: Path) -> Path | None:
+    """``pragmas/<name>.pragmas`` beside the C file's folder, or ``<name>.pragmas`` beside the file."""
+    places = (file.parent.parent / "pragmas" / f"{file.stem}.pragmas", file.with_suffix(".pragmas"))
+    return next((p for p in places if p.exists()), None)

@@ -1,0 +1,143 @@
+"""What ``looptune model`` says of a file: versions predicted on a chip, beside what a database has measured.
+
+file, directives ──▶ plan ──▶ estimate                               one version, kernel by kernel
+file, space ──▶ configurations ──▶ estimates, times measured         all versions, and how alike their orders are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from looptune.backends.codegen.kernel import check_limits
+from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
+from looptune.deploy.compile import CACHE
+from looptune.frontend import Unit
+from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.ir import operation_count
+from looptune.ir.specialize import bake
+from looptune.lower.mapping import plan
+from looptune.lower.plan import Plan
+from looptune.runtime import peak_rates, targets, work_bounds
+from looptune.runtime.problem_sizes import Problem, integers, problem
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.suggest import advised
+from looptune.tune.cost_model import devices
+from looptune.tune.cost_model.devices import Chip
+from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
+from looptune.tune.session import find_space
+from looptune.tune.space.pragma_choices import decided
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.searches import Entry, Search, searches
+from looptune.tune.store.source_hash import source_hash
+from looptune.tune.store.store import Store, packed
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A codelet at one size. ``search`` is what was measured of it, the newest there is."""
+
+    unit: Unit
+    analysis: Analysis
+    sized: Problem
+    chip: Chip
+    search: Search | None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return integers(self.unit.codelet, self.sized.values)
+
+    @property
+    def measured(self) -> Mapping[str, Entry]:
+        """By the text of their directives."""
+        found = self.search.entries if self.search is not None else ()
+        return {entry.configuration.text: entry for entry in found}
+
+    def planned(self, placed: Sequence[Placed]) -> Plan:
+        done = schedule(self.analysis, placed, self.sized.values)
+        return plan(bake(done.codelet, self.sizes), blocks=True)
+
+
+def subject(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> Subject:
+    """``db``: what was measured, None for no database. The chip is ``device``; where none is named that which was
+    measured on, else this machine's GPU, else the first there is. UsageError where sizes or the device are not known.
+    """
+    sized = problem(unit.codelet, unit.values)
+    found = [] if db is None else _searches(db, unit, sized)
+    chip = devices.named(device) if device is not None else None
+    same = [s for s in found if chip is None or s.context.device == chip.name]
+    search = same[-1] if same else None
+    if chip is None:
+        chip = _chip(search)
+    return Subject(unit, Analysis(unit.codelet, reassociate), sized, chip, search)
+
+
+def _searches(db: Path, unit: Unit, sized: Problem) -> list[Search]:
+    """Of this source at these sizes, on GPUs, the newest last."""
+    with Store.read(db) as store:
+        rows = [r for r in store.rows(kernel=unit.codelet.name) if r.context.sizes == packed(sized.values)]
+    source = source_hash(unit)
+    own = [s for s in searches(rows) if s.context.source_hash == source and s.context.capability.startswith("sm_")]
+    return sorted(own, key=lambda s: max(e.row.started for e in s.entries))
+
+
+def _chip(search: Search | None) -> Chip:
+    """That of the search, with what this machine has measured of it; else one that is here."""
+    here = [f for f in targets.devices() if f.arch.startswith("sm_")] if not targets.gpu_missing() else []
+    name = search.context.device if search is not None else next((f.name for f in here), devices.DEFAULT.name)
+    chip = next((c for c in devices.CHIPS if c.name == name), None)
+    if chip is None:
+        raise UsageError(f"nothing is known of {name}: name a GPU with --device")
+    peaks = next((p for f in here if f.name == name and (p := peak_rates.known(f, CACHE)) is not None), None)
+    return chip if peaks is None else chip.measured(peaks)
+
+
+def predicted(what: Subject, lines: Sequence[str]) -> Predicted:
+    """The version that these directives make. Registers are those that the compiler says, where it is installed."""
+    placed = parse_lines("\n".join(lines).splitlines(), "directives")
+    decided(what.unit, placed)
+    advised(what.analysis, placed, what.sized.values)
+    planned = what.planned(placed)
+    check_limits(planned)
+    resources = targets.resources(planned, what.chip.arch, CACHE)
+    registers = {r.kernel: r.registers for r in resources}
+    made = estimate(planned, what.sizes, what.chip, registers=registers)
+    entry = what.measured.get("\n".join(line for text in lines for line in text.splitlines() if line.strip()))
+    least = work_bounds.work(what.analysis.model, what.sizes)
+    operations = operation_count.count(what.unit.codelet.body, what.sizes)
+    return Predicted(what.unit.codelet.name, what.unit.path, what.sized.values, tuple(lines), made, operations,
+                     least.bytes, registers, None if entry is None else entry.measured.cost_us)  # fmt: skip
+
+
+def ranking(what: Subject, file: Path, space: Path | None) -> Ranking:
+    """Every version of the space that is legal and that a block can hold, each once, by predicted time."""
+    measured, found, refused = what.measured, dict[object, Version](), 0
+    for configuration in find_space.of(file, space, what.unit, what.analysis, gpu=True):
+        version = _version(what, configuration, measured.get(configuration.text))
+        if version is None:
+            refused += 1
+            continue
+        key, one = version
+        found.setdefault(key, one)
+    versions = sorted(found.values(), key=lambda v: v.predicted_us)
+    return Ranking(what.unit.codelet.name, what.unit.path, what.sized.values, what.chip, tuple(versions), refused)
+
+
+def _version(what: Subject, configuration: Configuration, entry: Entry | None) -> tuple[object, Version] | None:
+    """None where it is refused. Equal keys are one version: that of the source or, not measured, of the plan."""
+    try:
+        planned = what.planned(parse_lines(configuration.lines, "configuration"))
+        check_limits(planned)
+    except (DirectiveError, IllegalTransform, ParseError, ResourceError):
+        return None
+    seen = entry.facts.get("registers") if entry is not None else None
+    registers = {k.name: int(seen) for k in planned.kernels} if seen is not None else {}
+    made = estimate(planned, what.sizes, what.chip, registers=registers)
+    measured = entry.measured if entry is not None else None
+    whole = measured is not None and measured.whole
+    us = measured.cost_us if measured is not None else None
+    key = measured.source if measured is not None else planned.steps
+    return key, Version(configuration.text, made.time_us, made.bound, us, whole)

@@ -1,0 +1,450 @@
+"""All that is known before the first run: what the user asked for, read, analysed and given its target."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from looptune.core import cache_folder, plugins
+from looptune.core.errors import LooptuneError, UsageError
+from looptune.core.escape import printable, utf8
+from looptune.core.floating_point import Floats, chosen
+from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S
+from looptune.core.version import lowering, toolchain
+from looptune.deploy.compile import CACHE
+from looptune.frontend import Unit, load
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir import interpreter, operation_count
+from looptune.ir.nodes import Array, Codelet, Expr, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.ir.specialize import bake
+from looptune.lower.plan import value
+from looptune.poly.out_of_bounds import unsure
+from looptune.poly.reach_data import accesses, all_sure
+from looptune.poly.scop import build
+from looptune.runtime import inputs
+from looptune.runtime.array_reach import reached, too_short
+from looptune.runtime.device import Facts
+from looptune.runtime.host_program import Recorded, record
+from looptune.runtime.problem_sizes import Problem, affordable, edges, integers, odd, problem, reduced
+from looptune.runtime.targets import Model
+from looptune.schedule.oversized import excessive
+from looptune.schedule.suggest import advised
+from looptune.tune import strategies
+from looptune.tune.execution.workers import cores, default_jobs
+from looptune.tune.measure.evaluate import Job, KernelLab
+from looptune.tune.measure.reference_choice import said, text_of
+from looptune.tune.results.study import Study
+from looptune.tune.session import dump, finals, find_space
+from looptune.tune.session.budget import Budget, parse_budget
+from looptune.tune.session.site import HERE, Place
+from looptune.tune.space.pragma_choices import decided
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.store.source_hash import source_hash
+from looptune.tune.store.store import Context, packed
+
+LIGHTER = ("LARGE_DATASET", "STANDARD_DATASET", "MEDIUM_DATASET", "SMALL_DATASET", "MINI_DATASET")
+"""PolyBench's names for sizes, largest first."""
+CPU_BUDGET = Budget(count=108)
+"""Versions tried on a CPU unless the user says otherwise: what two cores do in about two minutes."""
+SCREENED_FLOPS = 4e9
+"""Beyond this a slow version takes seconds on a GPU too: it is tried at reduced sizes first."""
+HEAVY_FLOPS = 1e9
+"""Beyond this one run can take seconds on a few cores, and a sweep over a hundred versions an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for; see ``looptune run --help`` for each."""
+
+    file: Path
+    kernel: str | None = None
+    defines: Mapping[str, str | None] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    dtype: str | None = None
+    target: str = "auto"
+    sweep: bool = False
+    space: Path | None = None
+    strategy: str | None = None
+    budget: str | None = None
+    jobs: int | None = None
+    timeout_s: float = TIMEOUT_S
+    finals_s: float = FINALS_S
+    seed: int = 0
+    fresh: bool = False
+    strict_float: bool = False
+    fp_contract: str | None = None
+    warm_l2: bool = False
+    cut_off: bool = True
+    ablation: bool = False
+    handwritten: bool = True
+    db: Path = DATABASE
+    directives: tuple[str, ...] = ()
+    also: tuple[Study, ...] = ()
+    data: tuple[str, ...] = ()
+    run_main: bool = False
+    dump: tuple[str, ...] = ()
+    cluster: str | None = None
+    devices: str | None = None
+    command: str = ""
+
+    @property
+    def floats(self) -> Floats:
+        return chosen(strict=self.strict_float, contract=self.fp_contract)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it;
+    ``name``: what reports call the kernel; ``reference``: what versions are compared with."""
+
+    request: Request
+    unit: Unit
+    job: Job
+    model: Model
+    context: Context
+    space: Space
+    budget: Budget
+    annotated: Configuration
+    name: str
+    notes: tuple[str, ...] = ()
+    reference: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        return self.model.facts
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return integers(self.job.codelet, self.job.problem.values)
+
+    @property
+    def jobs(self) -> int:
+        """Compiling processes: one core is kept for measuring on a GPU; on a CPU nothing is measured meanwhile."""
+        if self.request.jobs is not None:
+            return self.request.jobs
+        return default_jobs() if self.job.target.bakes else cores()
+
+    @property
+    def by_hand(self) -> Path | None:
+        """The Python file of hand-written kernels that the finals run; None where there is none or it is not wanted."""
+        return _by_hand(self.request)
+
+    @property
+    def guests(self) -> tuple[Study, ...]:
+        """What other databases have of these loops in this type, measured on another device or target or at other
+        sizes."""
+        c = self.context
+        alike = [s for s in self.request.also if _of(s, c) and s.context.source_hash == c.source_hash]
+        return tuple(s for s in alike if _where(s.context) != _where(c))
+
+
+def single(prepared: Prepared) -> str:
+    """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
+
+    Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
+    """
+    request = prepared.request
+    given: list[object] = ["looptune", "run", request.file]
+    given += [] if request.kernel is None else ["--kernel", request.kernel]
+    given += [a for name, value in prepared.unit.defines.items() for a in ("-D", f"{name}={value}")]
+    given += [a for folder in request.include_dirs for a in ("-I", folder)]
+    given += [] if request.dtype is None else ["--dtype", request.dtype]
+    given += ["--target", prepared.job.target.name]
+    given += [] if request.cluster is None else ["--cluster", request.cluster]
+    given += ["--devices", prepared.model.numbers[0]] if any(prepared.model.numbers[:1]) else []
+    given += [a for text in request.data for a in ("--data", text)]
+    flags = {"--run-main": request.run_main, "--strict-float": request.strict_float, "--warm-l2": request.warm_l2}
+    given += [flag for flag, said in flags.items() if said]
+    given += [] if request.fp_contract is None else ["--fp-contract", request.fp_contract]
+    given += ["--seed", request.seed] if request.seed else []
+    given += ["--timeout", f"{request.timeout_s:g}"] if request.timeout_s != TIMEOUT_S else []
+    given += ["--finals", f"{request.finals_s:g}"] if request.finals_s != FINALS_S else []
+    return shlex.join(map(str, given))
+
+
+def prepare(request: Request, place: Place = HERE) -> Prepared:
+    """``prepare_all`` for the first model."""
+    return prepare_all(request, place)[0]
+
+
+def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
+    """Read, analyse and choose the target; every user error shows here, before anything is measured. One for each model
+    of device that the place has for the target."""
+    if request.strategy is not None:
+        strategies.named(request.strategy).check()
+    models = place.models(request.target, CACHE, floats=request.floats, warm=request.warm_l2)
+    target = models[0].target
+    unit, notes = _lighter(request, _load(request)) if request.sweep and not target.bakes else (_load(request), ())
+    _check_sizes(request, unit)
+    _check_memory(unit.codelet, unit.values)
+    _check_reach(unit.codelet, unit.values)
+    size = _problem(request, unit)
+    needed = (_by_hand(request), size.data)
+    place.require([path for path in needed if path is not None], target.name)
+    text, why = text_of(unit, CACHE, request.floats)
+    # At these sizes nothing but the text can say what is right.
+    large = reduced(unit.codelet, size) if target.bakes and text is not None else None
+    job = Job(
+        unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
+        request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
+        finals_s=request.finals_s, text=text, edges=edges(unit.codelet, size),
+    )  # fmt: skip
+    given = parse_budget(request.budget) if request.budget is not None else None
+    budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
+    context = _context(request, unit, job, models[0].facts)
+    lab = KernelLab(job, context)
+    space = _space(request, unit, lab)
+    annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
+    placed = parse_lines(annotated.lines, "configuration")
+    advised(lab.analysis, placed, job.problem.values)
+    for _, refusal in excessive(lab.analysis, placed, job.problem.values, gpu=target.name in ("numba-cuda", "cuda-c")):
+        raise refusal
+    name = _name(request, unit)
+    first = Prepared(
+        request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why),
+        warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
+    )  # fmt: skip
+    first = replace(first, notes=(*notes, *_said(cache_folder.chosen()[1]), *_missed(first), *_named_by_hand(first)))
+    return (first, *(_on(first, model) for model in models[1:]))
+
+
+def _check_memory(codelet: Codelet, values: Mapping[str, int | float]) -> None:
+    """UsageError, with both numbers, where an array of these sizes, or all of them, cannot be held here."""
+    sizes, have = integers(codelet, values), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = 0
+    for p in (p for p in codelet.params if isinstance(p, Array)):
+        extents = [None if e is None else _extent(e, sizes) for e in p.shape]
+        if all(n is not None for n in extents):
+            needs = math.prod(max(0, n) for n in extents if n is not None) * np.dtype(p.dtype).itemsize
+            total += needs
+            what = f"{p.name} would need {_bytes(needs)}" if needs > have else f"the arrays would need {_bytes(total)}"
+            if total > have:
+                raise UsageError(f"{what}, this machine has {_bytes(have)}: choose smaller sizes with -D", p.span)
+
+
+def _check_reach(codelet: Codelet, values: Mapping[str, int | float]) -> None:
+    """UsageError, before anything is compiled, where the loops surely leave an array at these sizes."""
+    sizes = integers(codelet, values)
+    reach = reached(accesses(codelet), sizes)
+    for p in (p for p in codelet.params if isinstance(p, Array)):
+        extents = [None if e is None else _extent(e, sizes) for e in p.shape]
+        if all(n is not None for n in extents):
+            wrong = too_short(p.name, math.prod(max(0, n) for n in extents if n is not None), reach.get(p.name))
+            if wrong is not None:
+                raise UsageError(f"{wrong}; `looptune check` shows where", p.span)
+
+
+def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
+    """UsageError where the program passes an array that is shorter than the loops surely reach, or one that is written
+    and overlaps another."""
+    looked_at = accesses(codelet)
+    reach = reached(looked_at, integers(codelet, recorded.scalars))
+    whole = all_sure(codelet, looked_at)
+    ends: list[tuple[int, int, Array]] = []
+    for p in (p for p in codelet.params if isinstance(p, Array) and p.name in recorded.places):
+        place, item, mine = recorded.places[p.name], np.dtype(p.dtype).itemsize, reach.get(p.name)
+        if place.bytes < recorded.arrays[p.name].nbytes:
+            wrong = too_short(p.name, place.bytes // item, mine)
+            if wrong is not None:
+                raise UsageError(f"as the program calls {codelet.name}, {wrong}", p.span)
+        items = place.bytes // item if mine is None or p.name not in whole else mine.most + 1
+        ends.append((place.address, place.address + items * item, p))
+    for k, (start, end, p) in enumerate(ends):
+        for first, last, q in ends[:k]:
+            if (p.io != "in" or q.io != "in") and start < last and first < end:
+                one, other = (p, q) if p.io != "in" else (q, p)
+                raise UsageError(
+                    f"as the program calls {codelet.name}, {one.name}, which is written, overlaps {other.name}: "
+                    "looptune takes them for apart, so pass a copy of one of them", one.span
+                )  # fmt: skip
+
+
+def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
+    """One warning of the accesses of which the analysis cannot tell whether they are inside their arrays. UsageError
+    where the user's data are such that they are not, if the interpreter can be asked."""
+    found = unsure(build(bake(codelet, integers(codelet, size.values))))
+    if not found:
+        return
+    if size.data is not None and affordable(codelet, size):
+        try:
+            interpreter.run(codelet, size.arrays(codelet, 0), size.values)
+        except AssertionError as left:
+            raise UsageError(f"with these data the loops leave an array: {left}", found[0].span) from None
+    more = f" (and {len(found) - 1} more: `looptune check --all`)" if found[1:] else ""
+    yield f"{found[0].span}: {found[0]}, which no kernel checks{more}"
+
+
+def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
+    """None where it depends on what is not known."""
+    try:
+        return value(e, sizes)
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+def _bytes(number: int) -> str:
+    """
+    >>> _bytes(4 * 10**12), _bytes(24 * 10**9)
+    ('4 TB', '24 GB')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}" if number < 10**6 * size else f"{number / size:.2e} {unit}"
+    return f"{number / 1e6:.3g} MB"
+
+
+def _said(note: str) -> tuple[str, ...]:
+    return (note,) if note else ()
+
+
+def _by_hand(request: Request) -> Path | None:
+    return finals.handwritten(request.file) if request.handwritten else None
+
+
+def _named_by_hand(prepared: Prepared) -> Iterator[str]:
+    """Name the Python file that is going to run, before it does."""
+    if (path := prepared.by_hand) is not None:
+        shown = printable(str(prepared.request.file.parent / path.parent.name / path.name))
+        yield f"{shown} holds hand-written kernels and is run; --no-handwritten leaves it out"
+
+
+def _of(study: Study, context: Context) -> bool:
+    return (study.context.kernel, study.context.dtype) == (context.kernel, context.dtype)
+
+
+def _where(context: Context) -> tuple[str, ...]:
+    return context.device, context.target, context.sizes
+
+
+def _missed(prepared: Prepared) -> Iterator[str]:
+    """Why a kernel has no guests though there are other databases."""
+    also, c = prepared.request.also, prepared.context
+    if not also or prepared.guests:
+        return
+    named = sorted({f"{s.kernel} {s.context.dtype}" for s in also})
+    if any(_of(s, c) for s in also):
+        yield f"--also: of {prepared.name} there is only what was measured here, or of other loops"
+    else:
+        yield f"--also: no {prepared.name} in {c.dtype}: there are {', '.join(named)}"
+
+
+def _heavy(unit: Unit, size: Problem) -> bool:
+    """Its slow versions may take seconds."""
+    work = operation_count.count(unit.codelet.body, integers(unit.codelet, size.values))
+    return work is None or work > SCREENED_FLOPS
+
+
+def _on(prepared: Prepared, model: Model) -> Prepared:
+    """The same on another model of device."""
+    job = replace(prepared.job, target=model.target)
+    context = _context(prepared.request, prepared.unit, job, model.facts)
+    return replace(prepared, job=job, model=model, context=context)
+
+
+def _name(request: Request, unit: Unit) -> str:
+    """The file's; the kernel's where the user chose one of several, or has made one of the file by what is defined."""
+    if request.kernel is not None:
+        return unit.codelet.name
+    if not request.defines:
+        return utf8(request.file.stem)
+    try:
+        plain = load(request.file, include_dirs=request.include_dirs).codelet.name
+    except LooptuneError:
+        return utf8(request.file.stem)
+    return utf8(request.file.stem) if plain == unit.codelet.name else unit.codelet.name
+
+
+def _load(request: Request, **more: None) -> Unit:
+    """The request's codelet, with ``more`` macros defined."""
+    return load(
+        request.file,
+        kernel=request.kernel,
+        defines={**request.defines, **more},
+        include_dirs=request.include_dirs,
+        dtype=request.dtype,
+    )
+
+
+def _problem(request: Request, unit: Unit) -> Problem:
+    """The sizes and the data: random, of files, or the program's own."""
+    dump.wanted(request.dump, unit.codelet)
+    if request.data and request.run_main:
+        raise UsageError("--data and --run-main both give the inputs: choose one")
+    if request.data:
+        return inputs.from_files(request.data, unit, CACHE)
+    if request.run_main:
+        plain = unit if request.dtype is None else _own_types(request, unit)
+        recorded = record(plain, request.include_dirs, request.timeout_s)
+        _check_passed(plain.codelet, recorded)
+        return inputs.from_program(recorded, unit, CACHE)
+    return problem(unit.codelet, unit.values)
+
+
+def _own_types(request: Request, unit: Unit) -> Unit:
+    """The unit in the floating-point types of the program, which gcc compiles as it is."""
+    return load(request.file, kernel=request.kernel, defines=unit.defines, include_dirs=request.include_dirs)
+
+
+def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
+    """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
+    chosen = bool(request.data) or any(
+        n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items()
+    )
+    work = None if chosen else operation_count.count(unit.codelet.body, integers(unit.codelet, unit.values))
+    if work is None or work <= HEAVY_FLOPS:
+        return unit, ()
+    for name in LIGHTER:
+        other = _load(request, **{name: None})
+        less = operation_count.count(other.codelet.body, integers(other.codelet, other.values))
+        if less is not None and less <= HEAVY_FLOPS:
+            return other, (f"{work / 1e9:.3g} GFLOP a run at {request.file.name}'s own sizes is much for a sweep on a "
+                           f"CPU: taking its {name}; --dataset or -D choose another",)  # fmt: skip
+    return unit, ()
+
+
+def _check_sizes(request: Request, unit: Unit) -> None:
+    """UsageError for a -D that was to give a size, by its name in any case, and is no number."""
+    for p in unit.codelet.params:
+        meant = [k for k in request.defines if k.lower() == p.name.lower()] if isinstance(p, Scalar) else []
+        if p.name not in unit.values and meant:
+            raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
+
+
+def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
+    if not request.sweep:
+        decided(unit, parse_lines(request.directives))
+        return Space(())
+    return find_space.of(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.bakes)
+
+
+def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
+    """All that a time depends on besides the directives."""
+    arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
+    return Context(
+        kernel=unit.codelet.name, source_hash=source_hash(unit),
+        lowering=lowering(job.target.name), toolchain=packed(toolchain(job.target.name) | plugins.versions()),
+        capability=facts.arch, device=facts.name,
+        target=job.target.name,
+        sizes=packed(job.problem.values), dtype=arrays[0] if arrays else "",
+        options=packed(
+            {"seed": job.seed, **request.floats.options(job.target.name), "cores": facts.cores, **_data(job),
+             **({"warm": True} if request.warm_l2 else {})}
+        ),
+    )  # fmt: skip
+
+
+def _data(job: Job) -> dict[str, str]:
+    """What the inputs are, where they are not random: the cache names them by their contents."""
+    return {} if job.problem.data is None else {"data": job.problem.data.stem}
+
+
+def _is_size(unit: Unit, name: str) -> bool:
+    return any(isinstance(p, Scalar) and p.name == name and is_integer(p.dtype) for p in unit.codelet.params)

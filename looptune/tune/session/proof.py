@@ -1,0 +1,88 @@
+"""What a version rests on: the judgement of its directives, the proof of its loops, the proof of what is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from looptune.ir.nodes import Codelet
+from looptune.lower.passes.cpu_reassociation import vectorised
+from looptune.lower.plan import Plan
+from looptune.lower.plan_check import prove_plan
+from looptune.poly.reassociation import Sum
+from looptune.poly.translation_validation import prove
+from looptune.runtime.problem_sizes import integers
+from looptune.schedule.apply import Scheduled
+from looptune.schedule.messages import in_vectors
+from looptune.tune.job import Job
+from looptune.tune.measure.evaluate import plans_of
+
+Status = Literal["proved", "loops proved", "directives proved", "asserted", "wrong"]
+"""How far a proof reached: kernels as launched, finished loops, each directive alone; the user's word; none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """``said``: what the report says; ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those
+    it rests on reordering."""
+
+    said: str
+    wrong: str = ""
+    status: Status = "proved"
+    sums: tuple[str, ...] = ()
+
+
+def proved(job: Job, done: Scheduled) -> Proved:
+    """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
+    made = plans_of(replace(job, odd=None), done.codelet, "").timed
+    sizes = integers(job.codelet, job.problem.values)
+    vectors = vectorised(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
+    return judged(job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes, vectors=vectors)
+
+
+def judged(
+    codelet: Codelet,
+    done: Scheduled,
+    made: Plan,
+    sizes: Mapping[str, int],
+    *,
+    reassociate: bool,
+    blocks: bool,
+    vectors: Sequence[Sum] = (),
+) -> Proved:
+    """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums; ``blocks``:
+    of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides."""
+    # Where no directive reorders a sum none may be: what is proved is then the order itself.
+    sums = tuple(map(str, done.sums)) if reassociate else ()
+    plan = prove_plan(codelet, made, sizes, reassociate=bool(sums), blocks=blocks)
+    legality = "every directive proved"
+    if done.asserted:
+        legality = f"asserted by the user, not proved: {', '.join(done.asserted)}"
+    said, wrong = "", ""
+    status: Status = "proved"
+    match plan.verdict:
+        case "proved":
+            grid = "grid, guards, threads, registers" if blocks else "threads, registers"
+            said = f"the kernels as launched ({grid}) proved equivalent to the original loops at these sizes"
+        case "failed":
+            said = wrong = f"THE KERNELS AS LAUNCHED ARE WRONG: {plan.reason}"
+            status = "wrong"
+        case _:
+            loops = prove(codelet, done.codelet, sizes, reassociate=bool(sums))
+            plans = f"the kernels as launched could not be compared ({plan.reason})"
+            said = {
+                "proved": f"the finished loops proved, {plans}",
+                "failed": f"THE FINISHED LOOPS ARE WRONG: {loops.reason}",
+                "unknown": f"neither the finished loops nor the kernels as launched could be compared ({loops.reason})",
+            }[loops.verdict]
+            wrong = said if loops.verdict == "failed" else ""
+            reached: dict[str, Status] = {"proved": "loops proved", "failed": "wrong"}
+            status = reached.get(loops.verdict, "directives proved")
+    order = f"rests on reordering {', '.join(sums)}" if sums else "holds without reordering any sum"
+    order += f"; {in_vectors(vectors)}" if vectors else ""
+    order = "; ".join((order, *(f"where {what}" for what in done.assumed)))
+    # What a user asserts against a proof is measured and marked, for it was asked for.
+    if done.asserted:
+        wrong, status = "", "asserted"
+    return Proved(f"{legality}; {said}; {order}", wrong, status, sums)

@@ -1,0 +1,134 @@
+"""A search from its start to its result, resumed from the store where an earlier one stopped.
+
+    strategy ──▶ compiling pool: prepare ──▶ compiling pool: build ──▶ measuring worker ──▶ store ──▶ strategy
+                 Illegal, or the             (jobs processes)          (one a device)
+                 same source again
+
+A sweep never dies of one configuration: every one ends as an Outcome, and Ctrl-C keeps all that was measured. Two
+sweeps at once on one store share the work: neither runs what the other has run or is running. Several models of device
+are searched at once, each by a strategy of its own, and share the compiling pool.
+StoreError where the store cannot be written, TargetError where a worker process cannot even start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from looptune.tune.execution.executor import Executor, Opening
+from looptune.tune.execution.interrupts import Gate, deferred
+from looptune.tune.execution.lab import Lab, Prepared, Progress, Spent, SweepResult
+from looptune.tune.execution.local_executor import Local
+from looptune.tune.session.budget import Budget, parse_budget
+from looptune.tune.session.coordinator import Coordinator
+from looptune.tune.space.space import DEFAULT, Configuration
+from looptune.tune.store.store import Store
+from looptune.tune.strategies.base import Strategy
+
+__all__ = ["Budget", "Lab", "Part", "Prepared", "Progress", "Spent", "SweepResult", "parse_budget", "sweep", "sweeps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One model of device: its laboratory and its strategy. ``command``: with directives added, it measures one of the
+    rows again; kept with them. ``first``: what is evaluated before the strategy is asked, beside what is for all."""
+
+    lab: Lab
+    strategy: Strategy
+    command: str = ""
+    first: Sequence[Configuration] = ()
+
+
+def sweep(
+    lab: Lab,
+    strategy: Strategy,
+    store: Store,
+    *,
+    budget: Budget,
+    jobs: int,
+    timeout_s: float,
+    progress: Callable[[Progress], None],
+    first: Sequence[Configuration] = (DEFAULT,),
+    overlap: bool = True,
+    fresh: bool = False,
+    cuts: bool = True,
+    command: str = "",
+) -> SweepResult:
+    """``sweeps`` of one model, in processes here: ``jobs`` compile; ``timeout_s`` limits each compilation and each
+    measurement."""
+    (result,) = sweeps(
+        (Part(lab, strategy, command),), store, budget=budget, opening=partial(Local, jobs=jobs, timeout_s=timeout_s),
+        progress=progress, first=first, overlap=overlap, fresh=fresh, cuts=cuts,
+    )  # fmt: skip
+    return result
+
+
+def sweeps(
+    parts: Sequence[Part],
+    store: Store,
+    *,
+    budget: Budget,
+    opening: Opening,
+    progress: Callable[[Progress], None],
+    first: Sequence[Configuration] = (DEFAULT,),
+    overlap: bool = True,
+    fresh: bool = False,
+    cuts: bool = True,
+) -> tuple[SweepResult, ...]:
+    """For each part evaluate ``first`` and its own, then what its strategy asks for, until the budget or the space is
+    used up, or Ctrl-C; the results in the order of the parts.
+
+    Without ``overlap`` nothing compiles while something is measured: for targets that run on the cores that compile.
+    ``fresh`` runs again what the store already has, and without ``cuts`` what was cut off is measured whole. The budget
+    is each part's. A device that several parts wait for goes to the one that has most left, so that all end together
+    and the compiling processes have something to do until then.
+    """
+    own_start = time.thread_time()
+    begun = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.monotonic_ns():x}"
+    names = [begun if number == 0 else f"{begun}.{number}" for number in range(len(parts))]
+    for name, part in zip(names, parts, strict=True):
+        store.enlist(name, part.command)
+    interrupted = False
+    with deferred() as gate, opening(tuple(part.lab for part in parts)) as executor:
+        coordinators = [
+            Coordinator(
+                part.lab, number, part.strategy, store, budget, executor, progress, name,
+                overlap=overlap, fresh=fresh, cuts=cuts, first=(*first, *part.first),
+            )
+            for number, (name, part) in enumerate(zip(names, parts, strict=True))
+        ]  # fmt: skip
+        try:
+            _drive(coordinators, executor, gate)
+        except KeyboardInterrupt:
+            interrupted = True
+            _receive(coordinators, executor)
+        finally:
+            for coordinator in coordinators:
+                coordinator.abandon()
+    results = [coordinator.result(interrupted) for coordinator in coordinators]
+    own = (time.thread_time() - own_start) / len(parts)
+    return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
+
+
+def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: Gate) -> None:
+    running = list(coordinators)
+    while True:
+        running.sort(key=lambda coordinator: -coordinator.left)
+        asked = [coordinator.advance() for coordinator in running]
+        running = [coordinator for coordinator in running if not coordinator.ended()]
+        if not running:
+            return
+        naps = [nap for coordinator in running if (nap := coordinator.nap_s()) is not None]
+        with gate.open():
+            executor.sleep(0.0 if any(asked) else min(naps, default=None))
+        _receive(coordinators, executor)
+        for coordinator in running:
+            coordinator.admit()
+
+
+def _receive(coordinators: Sequence[Coordinator], executor: Executor) -> None:
+    """Keep what has been said by now."""
+    for answer in executor.replies():
+        coordinators[answer.lab].receive(answer)

@@ -1,0 +1,159 @@
+"""The best configurations of other databases as versions here: guests of a sweep.
+
+    a sweep's versions ─▶ guests that it has not met, measured whole ─▶ the finals: its best, the default, the guests
+
+The sweep is the one it would be without them: its budget is its own, and what it gives up is not judged by their times.
+What a guest comes to is an outcome like any other: refused, too large for the device, too slow, or a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields, replace
+
+from looptune.runtime.outcome import CLASSES, CutOff, Timed
+from looptune.runtime.timing import paired
+from looptune.tune import strategies
+from looptune.tune.execution.lab import Spent, SweepResult
+from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.results.result import Guest
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.finals import Finals
+from looptune.tune.session.prepare import Prepared, single
+from looptune.tune.session.site import Place
+from looptune.tune.session.sweep import Part, Progress, sweeps
+from looptune.tune.space.space import Configuration, Space
+from looptune.tune.store.store import Row, Store, key
+
+SLOWEST_US = 5e6
+"""A guest that takes longer has the time of its screening: five rounds of it would be most of what finals may take."""
+
+
+def measure(
+    prepared: Sequence[Prepared],
+    labs: Sequence[KernelLab],
+    searched: Sequence[SweepResult],
+    store: Store,
+    progress: Callable[[Progress], None],
+    place: Place,
+) -> tuple[SweepResult, ...]:
+    """The sweeps with their guests among what was timed. Of those that the store knows nothing is measured again."""
+    if any(s.interrupted for s in searched):
+        return tuple(searched)
+    wanted = {n: texts for n, (p, s) in enumerate(zip(prepared, searched, strict=True)) if (texts := new(p, s, store))}
+    extra: dict[int, SweepResult] = {}
+    if wanted:
+        request, some = prepared[0].request, [prepared[n] for n in wanted]
+        parts = [
+            Part(labs[n], strategies.ALL["exhaustive"](Space(()), 0), single(prepared[n]), first=_listed(texts))
+            for n, texts in wanted.items()
+        ]
+        made = sweeps(
+            parts, store, budget=Budget(),
+            opening=place.opening([p.model for p in some], some[0].jobs, request.timeout_s), progress=progress,
+            first=(), overlap=place.overlaps(some[0].job.target.name), fresh=request.fresh,
+        )  # fmt: skip
+        extra = dict(zip(wanted, made, strict=True))
+    return tuple(
+        _joined(s, _rows(p, store).values(), extra.get(n))
+        for n, (p, s) in enumerate(zip(prepared, searched, strict=True))
+    )
+
+
+def new(prepared: Prepared, searched: SweepResult, store: Store) -> list[str]:
+    """The guests of which nothing is known, or not as much as is wanted of them."""
+    known = _rows(prepared, store)
+    return [text for text in _texts(prepared) if not _stands(known.get(text), prepared, searched)]
+
+
+def _stands(row: Row | None, prepared: Prepared, searched: SweepResult) -> bool:
+    if row is None or isinstance(row.outcome, CutOff):
+        return False
+    return not prepared.request.fresh or row.sweep == searched.sweep
+
+
+def _texts(prepared: Prepared) -> list[str]:
+    return list(dict.fromkeys(s.result.directives for s in prepared.guests))
+
+
+def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
+    return tuple(Configuration(tuple(text.splitlines())) for text in texts)
+
+
+def _rows(prepared: Prepared, store: Store) -> dict[str, Row]:
+    """What the store has of each guest."""
+    return _known(prepared, _texts(prepared), store)
+
+
+def _known(prepared: Prepared, texts: Collection[str], store: Store) -> dict[str, Row]:
+    keys = {text: key(prepared.context, text) for text in texts}
+    found = store.lookup(keys.values())
+    return {text: found[k] for text, k in keys.items() if k in found}
+
+
+def _joined(searched: SweepResult, rows: Collection[Row], extra: SweepResult | None) -> SweepResult:
+    """The sweep with the guests' ``rows``, and with what it took to measure those that were new."""
+    met = {row.directives for row in searched.timed}
+    guests = [row for row in rows if row.median_us is not None and row.directives not in met]
+    timed = sorted((*searched.timed, *guests), key=lambda row: (row.median_us, row.directives))
+    joined = replace(searched, timed=tuple(timed))
+    if extra is None:
+        return joined
+    counts = dict(searched.counts) | {c: searched.counts[c] + extra.counts[c] for c in (*CLASSES, "duplicate")}
+    return replace(
+        joined, counts=counts, times_us=tuple(sorted((*searched.times_us, *extra.times_us))),
+        resumed=searched.resumed + extra.resumed, interrupted=extra.interrupted,
+        elapsed_s=searched.elapsed_s + extra.elapsed_s, spent=_together(searched.spent, extra.spent),
+    )  # fmt: skip
+
+
+def _together(some: Spent, more: Spent) -> Spent:
+    sums = {f.name: getattr(some, f.name) + getattr(more, f.name) for f in fields(Spent) if f.name != "devices"}
+    return Spent(**sums, devices=max(some.devices, more.devices))
+
+
+def finalists(prepared: Prepared, searched: SweepResult, texts: Sequence[str]) -> tuple[str, ...]:
+    """The guests that are to run beside ``texts``: those with a time, and with kernels that none of these makes."""
+    rows = {row.directives: row for row in searched.timed}
+    sources = {rows[text].emitted for text in texts if text in rows} - {""}
+    found: list[str] = []
+    for text in (t for t in _texts(prepared) if t in rows and t not in texts):
+        row = rows[text]
+        if row.emitted not in sources and row.median_us is not None and row.median_us <= SLOWEST_US:
+            found.append(text)
+            sources |= {row.emitted} - {""}
+    return tuple(found)
+
+
+def judged(prepared: Prepared, found: Finals, best: str, store: Store) -> tuple[Guest, ...]:
+    """What each came to beside the winner ``best``, or why there is nothing to say."""
+    rows = _known(prepared, {*_texts(prepared), *found.us, *found.wrong}, store)
+    made = []
+    for study in prepared.guests:
+        text = study.result.directives
+        ran = _alike(text, found.us, rows)
+        over = None if ran is None else paired(found.us.get(best, ()), found.us[ran], 0)
+        made.append(Guest(study.place, text, over, "" if over is not None else _why(text, found, rows)))
+    return tuple(made)
+
+
+def _alike(text: str, among: Collection[str], rows: Mapping[str, Row]) -> str | None:
+    """The one of ``among`` that has these directives or else makes the same kernels."""
+    if text in among:
+        return text
+    source = rows[text].emitted if text in rows else ""
+    return next((t for t in among if source and t in rows and rows[t].emitted == source), None)
+
+
+def _why(text: str, found: Finals, rows: Mapping[str, Row]) -> str:
+    wrong = _alike(text, found.wrong, rows)
+    if wrong is not None:
+        return f"wrong: {found.wrong[wrong]}"
+    row = rows.get(text)
+    if row is None or row.outcome is None:
+        return "not measured"
+    match row.outcome:
+        case Timed(median_us=us):
+            return f"not in the finals: {us / 1e6:.3g} s a run"
+        case other:
+            return f"{other.status.replace('_', ' ')}: {other.message}"

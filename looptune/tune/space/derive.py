@@ -1,0 +1,354 @@
+"""A space for a file that comes without one: from what its nests are like and what the dependences allow.
+
+    products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
+    stencils    several rows a thread; grids of three dimensions
+    steps       several time steps at once
+    sums        a team of threads for each, or several blocks, by whether they go along rows or columns
+    each nest   the legal orders of its loops        x  unroll of its innermost loop
+    each loop   unroll, jammed where it has loops inside, or tile; alone, as the paper sampled
+    codelet     block sizes
+
+What comes out is the text of a space file, so that a user can start from it. Sections that speak of several nests give
+each of them the same, which keeps the space of similar nests small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations, product
+
+from looptune.ir.def_use import written
+from looptune.ir.nodes import Loop, Stmt, While
+from looptune.ir.rewrite import walk
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.binding import called
+from looptune.tune.space.patterns import Patterns, Sum, outermost
+
+BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
+UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
+TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
+BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
+VECTORS = "vectorize {2, 4}"
+"""Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
+PARTS = "split {4, 16, 64}"
+CORES = "split {2, 4, 8, 16, 64}"
+STAGED = (
+    ("unroll 4, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 4, jam", "tile {16, 32}", "out", "16x8, 16x16, 32x4"),
+    ("unroll 8, jam", "unroll 8, split, runs 4, jam", "tile 16", "turned", "16x8, 16x16, 8x16"),
+    ("unroll 8, jam", "unroll 8, split, jam", "tile {8, 16}", "", "16x8, 16x16"),
+)
+"""Of a product: what its outer and inner parallel loop and its sum's loop are, how its tiles are read, the blocks."""
+HALVED = ("unroll {4, 8}, jam", "unroll {4, 8}, jam", "tile {8, 16}", "")
+"""Of a product whose other half is the same."""
+SHARED = ("unroll {4, 8}, jam", "unroll 4, jam", "tile 16", "out")
+"""Likewise, where several blocks may share each sum."""
+PACK = "codelet: pack"
+"""Of products whose blocks are a triangle."""
+STEPS = {
+    1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
+    2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
+    3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
+}
+"""Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
+AT_ONCE = "overlap {2, 4, 8, 16, 32}"
+"""Steps at once on a CPU, of arrays of any number of dimensions."""
+WARP = 32
+"""Threads that read neighbours at once: a row of them that begins at a multiple of this begins a line of the cache."""
+DEEPEST = 4
+"""Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
+
+
+def derive(analysis: Analysis) -> str:
+    """The space as text, one section a line of thought; of a loop that the file distributes, for each of its pieces."""
+    found = Patterns(analysis)
+    thoughts = (
+        ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
+         "vectors want.", _products(found)),
+        ("Several time steps at once, in tiles that overlap, or in bands of rows.", _steps(found)),
+        ("Sums along rows and beside each other, from one read.", _at_once(found)),
+        ("Who adds up: teams of threads, or several blocks.", _sums(found)),
+        ("Several rows of a stencil a thread.", _stencils(found)),
+        ("The order of the loops.", _nests(found)),
+        ("Each loop by itself.", _loops(found.body)),
+        ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
+    )  # fmt: skip
+    known: set[str] = set()
+    sections: list[str] = []
+    for thought, own in thoughts:
+        new = [section for section in dict.fromkeys(own) if section not in known]
+        known |= {*new}
+        sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
+    return "\nor\n".join(sections) + "\n"
+
+
+def _all(loops: Iterable[Loop]) -> str:
+    return f"loop {', '.join(dict.fromkeys(called(f) for f in loops))}"
+
+
+def _products(found: Patterns) -> Iterator[str]:
+    yield from _in_tiles(found.perfected)
+    products = [s for s in found.sums if s.product]
+    ordered = [(p, order) for p in products if (order := found.vector_order(p))]
+    turned = [f"loop {called(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
+    if turned and found.legal(turned):
+        outer, sums = _all(p.outer for p, _ in ordered), _all(p.loop for p, _ in ordered)
+        yield "\n".join(["for cpu", *turned, f"{outer}: {{ | unroll {{2, 4}}, jam }}",
+                         f"{sums}: {{ | unroll {{2, 4, 8}}, jam }}"])  # fmt: skip
+        yield "\n".join(["for cpu", *turned, f"{sums}: unroll {{3, 4, 8}}, remainder, jam"])
+        for p, order in ordered[:1]:
+            tiles = f"loop {called(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
+            if found.legal([*turned, tiles]):
+                yield "\n".join(["for cpu", *turned, tiles])
+    if found.apart is not None:
+        yield from _apart(found.apart)
+    left = [p for p in products if not found.vector_order(p)]
+    if left:
+        yield "\n".join(["for cpu", f"{_all(p.outer for p in left)}: {{ | unroll {{2, 4}}, jam }}",
+                         f"{_all(p.inner for p in left)}: {{ | unroll {{2, 4}}, jam }}"])  # fmt: skip
+
+
+def _in_tiles(found: Patterns) -> Iterator[str]:
+    """Products on a GPU."""
+    products = [s for s in found.sums if s.product]
+    first = ["for gpu", *found.lines, *_beside(found, [s for s in found.sums if not s.product])]
+    for outer, inner, strip, read, blocks in STAGED:
+        fit = [p for p in products if found.legal(_staged([p], outer, inner, strip, read))]
+        if fit:
+            packed = [PACK] if any(p.triangular for p in fit) else []
+            yield "\n".join([*first, *_factors(found, fit), *_staged(fit, outer, inner, strip, read),
+                             f"codelet: grid blocksize {{{blocks}}}", *packed])  # fmt: skip
+            if outer == "unroll 4, jam":
+                parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
+                if found.legal(parts):
+                    yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
+    halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
+    if halved:
+        first = [*first, f"{_all(p.outer for p in halved)}: fold"]
+        last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
+        yield "\n".join([*first, *_staged(halved, *HALVED, half=True), *last])
+        split = f"{_all(p.loop for p in halved)}: {{ | split {{2, 4}} }}"
+        yield "\n".join([*first, *_staged(halved, *SHARED, half=True), split, *last])
+
+
+def _apart(found: Patterns) -> Iterator[str]:
+    """Products of which the rest of their nests was taken away, several rows at a time; with sums along columns in
+    strips of these, and what goes along rows and columns at once in squares."""
+    fit = [p for p in found.sums if p.product and found.vector_order(p)]
+    turned = [f"loop {called(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
+    if not fit or not found.legal(turned):
+        return
+    lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
+             f"{_all(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
+    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.along and not s.turned]
+    if columns:
+        lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
+    for p, q in found.transposes:
+        square = f"tile {p.var}:16, {q.var}:16"
+        if found.legal([*turned, f"loop {called(p)}: {square}"]):
+            lines.append(f"loop {called(p)}: {{ | {square} }}")
+    yield "\n".join(["for cpu", *lines])
+
+
+def _factors(found: Patterns, products: Sequence[Sum]) -> list[str]:
+    """What terms are multiplied with alike, in them or with their sum."""
+    fit = [p.loop for p in products if found.legal([f"loop {called(p.loop)}: factor"])]
+    return [f"{_all(fit)}: {{ | factor }}"] if fit else []
+
+
+def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, read: str, *, half: bool = False) -> list[str]:
+    """Register tiles, and what they read in shared memory, the next tiles on their way; ``read``: see ``_tiles``;
+    ``half``: of a triangle."""
+    triangles = [p for p in products if p.triangular or half]
+    boxes = [f"{_all(f for p in triangles for f in (p.outer, p.inner))}: box 8"] if triangles else []
+    return [
+        *boxes,
+        f"{_all(p.outer for p in products)}: {outer}",
+        f"{_all(p.inner for p in products)}: {inner}",
+        f"{_all(p.loop for p in products)}: {strip}",
+        *(f"loop {called(p.loop)}: {_tiles(p, read)}" for p in products),
+    ]
+
+
+def _tiles(product: Sum, read: str) -> str:
+    """``read``: by strips written ``out``, or these and what goes along rows ``turned`` in its tile, or neither."""
+    words = [f"stage {', '.join(product.reused)}", "buffers 2"]
+    if read == "turned" and product.across:
+        words.append(f"turned({', '.join(product.across)})")
+    if read:
+        words.append(f"unroll {4 if product.triangular else 16}")
+    return ", ".join(words)
+
+
+def _steps(found: Patterns) -> Iterator[str]:
+    for loop in found.steps:
+        for steps, blocks in STEPS.get(found.rank(loop), ()):
+            lines = [f"loop {called(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
+            if found.legal(lines):
+                yield "\n".join(["for gpu", *lines])
+        if found.legal([f"loop {called(loop)}: overlap 2"]):
+            yield f"for cpu\nloop {called(loop)}: {AT_ONCE}"
+
+
+def _beside(found: Patterns, sums: Iterable[Sum]) -> list[str]:
+    """A team of threads for each sum: along a row for one that goes along it, else along the columns beside it."""
+    lines: list[str] = []
+    for s in sums:
+        whole = f"loop {called(s.loop)}: parallel"
+        upright = bool(s.around) and not s.along and not s.turned
+        grid = f"loop {called(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
+        line = next((x for x in (grid, whole) if x and found.legal([*lines, x])), None)
+        lines += [line] if line is not None else []
+    return lines
+
+
+def _sums(found: Patterns) -> Iterator[str]:
+    """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too, with what
+    stands beside them for the same threads."""
+    lines: list[str] = []
+    teams: list[Sum] = []
+    for s in found.sums:
+        line = f"loop {called(s.loop)}: parallel"
+        if found.legal([*lines, line]):
+            lines.append(line)
+            teams.append(s)
+    if lines:
+        yield "\n".join([*lines, TEAMS])
+    wide = [f"loop {called(s.loop)}: vectorize 4" for s in teams if s.along]
+    if wide and found.legal([*lines, *wide]):
+        yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.along)}: {VECTORS}", TEAMS])
+    yield from _shared(found, teams, lines)
+    if found.parted is not None:
+        yield from _shared(found.parted, found.parted.sums, ())
+    dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
+    if dealt:
+        yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
+    columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
+    if columns:
+        rows = _beside(found, [s for s in teams if all(s is not c for c, _ in columns)])
+        turned = [line for _, turn in columns for line in turn]
+        yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: split {{16, 64}}", BESIDE])
+
+
+def _shared(found: Patterns, sums: Sequence[Sum], known: Sequence[str]) -> Iterator[str]:
+    """Teams that go along rows or columns as their sums do, with what stands beside these; nothing where that is what
+    is ``known``. What goes along columns and adds up nothing has rows of its own."""
+    beside = _beside(found, sums)
+    shared = [(s, f) for s in sums for f in found.beside(s)]
+    alone = dict.fromkeys(called(f) for s, f in shared if not s.around)
+    rows = [band for band in found.stencils if len(band) == 2 and found.upright(band)] if found.lines else []
+    if beside == [*known] and not alone and not rows:
+        return
+    together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
+    turned = [f"loop {called(p)}: permute {q.var}, {p.var}" for p, q in rows]
+    own = [s for s in sums if not s.around], [s for s in sums if s.around]
+    loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
+    more = [f"{_all(sorted(f, key=lambda f: (f.number, f.piece)))}: {{ | unroll 4 }}" for f in loops if f]
+    jammed = [f"{_all(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
+    yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
+                     "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
+
+
+def _at_once(found: Patterns) -> Iterator[str]:
+    """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block or a core with a
+    part of the others."""
+    rows = [s for s in found.sums if s.along and len(s.around) == 1]
+    columns = [s for s in found.sums if not s.along and len(s.around) == 1]
+    for row, column in ((r, c) for r in rows for c in columns):
+        inner, outer = column.around[0], column.loop
+        turn = [] if column.turned else [f"loop {called(inner)}: permute {outer.var}, {inner.var}"]
+        begun = found.before(row.around[0], outer if column.turned else inner)
+        joined = called(found.before(row.loop, inner))
+        apart = [f"loop {called(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
+        at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
+        for (first, fuse), (lines, jam) in product(_joined(found, begun), (at_once, apart)):
+            whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: split {{128, 256, 512}}"
+            if found.legal([*whole, split]):
+                blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
+                yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
+                reading = [joined] if lines is at_once[0] else [called(row.loop), called(inner)]
+                for several in ([*_first_values(found, column), *reading], reading):
+                    if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in several), split]):
+                        wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(several)}: {VECTORS}"]
+                        yield "\n".join(["for gpu", *whole, *wide, split, "codelet: grid blocksize {32x8, 32x16}"])
+                        break
+                yield "\n".join(["for cpu", *whole, f"loop {first}: {{ | unroll 4, jam }}", f"loop {first}: {CORES}"])
+                break
+
+
+def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
+    """What makes one loop of this and the next: with the one before it as well, where that only begins it."""
+    before = found.ahead(begun)
+    if before is not None:
+        yield called(before), "fuse 3"
+    yield called(begun), "fuse"
+
+
+def _first_values(found: Patterns, s: Sum) -> list[str]:
+    """The loops by themselves that only assign what the sum is added to."""
+    loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
+    alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
+    return [called(f) for f in alone if written(f.body) <= written(s.loop.body)]
+
+
+def _upright(found: Patterns, s: Sum) -> list[str] | None:
+    """What makes a sum along columns one that several blocks can share, with the columns beside each other; None where
+    nothing does."""
+    loop = called(s.loop)
+    turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
+    fits = bool(s.around) and not s.along and found.legal([*turn, f"loop {loop}: split 4"])
+    return turn if fits else None
+
+
+def _stencils(found: Patterns) -> Iterator[str]:
+    summed = {id(f) for s in found.sums for f in s.around}
+    bands = [band for band in found.stencils if not any(id(f) in summed for f in band)]
+    if bands:
+        yield "\n".join([f"{_all(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
+                         "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
+        inner = _all(band[-1] for band in bands)
+        if found.legal([f"{inner}: vectorize 4, guarded"]):
+            yield "\n".join(["for gpu", f"{_all(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
+                             f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
+    deep = [band for band in bands if len(band) == 3]
+    if deep:
+        grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
+        inner, box = _all(band[2] for band in deep), f"box {WARP}"
+        aligned = [f"{inner}: {{ | {box} | {VECTORS}, guarded }}"] if found.legal([f"{inner}: {box}"]) else []
+        planes, rows = (_all(band[k] for band in deep) for k in range(2))
+        blocks = "codelet: grid blocksize {32x4, 32x8, 64x4}"
+        yield "\n".join(["for gpu", *grids, f"{planes}: {{ | tile {{2, 4, 8}} }}", *aligned, blocks])
+        yield "\n".join(["for gpu", *grids, f"{planes}: unroll {{2, 4, 8}}, guarded, jam",
+                         f"{rows}: {{ | unroll 2, guarded, jam }}", *aligned, blocks])  # fmt: skip
+
+
+def _nests(found: Patterns) -> Iterator[str]:
+    for outer in outermost(found.body):
+        band = _band(outer)
+        orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
+        inner = called(band[-1])
+        lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
+        if len(orders) > 1:
+            lines.insert(0, f"loop {called(outer)}: permute {{{' | '.join(orders)}}}")
+        yield "\n".join(lines)
+
+
+def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for loop in (n for n in walk(body) if isinstance(n, Loop)):
+        jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
+        yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+
+
+def _band(loop: Loop) -> list[Loop]:
+    """The loop and, as long as there is just one, the loop inside."""
+    band = [loop]
+    while len(inner := [s for s in band[-1].body if isinstance(s, Loop)]) == 1:
+        band.append(inner[0])
+    return band
+
+
+def _legal(found: Patterns, band: list[Loop]) -> Iterator[str]:
+    for order in permutations([f.var for f in band]):
+        text = ", ".join(order)
+        if found.legal([f"loop {called(band[0])}: permute {text}"]):
+            yield text

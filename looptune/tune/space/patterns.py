@@ -1,0 +1,284 @@
+"""What nests are like, as far as a first space goes by it: products, stencils, time loops, sums along rows or columns.
+
+    product     for p: for q: for k: X[p][q] += A[p][k] * B[k][q]      elements that several iterations of p or q read
+    stencil     for p: for q: X[p][q] = f(A around p, q)               neighbours that several iterations read
+    steps       for t: stencils                                        arrays that every step reads and writes
+    rows        for p: for k: y[p] += A[p][k]                          a sum along neighbours in memory
+    columns     for p: for k: y[p] += A[k][p]                          sums beside each other
+
+Nothing here is a promise: what is proposed is judged and measured like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from looptune.core.errors import DirectiveError, IllegalTransform
+from looptune.frontend.directive_lines import parse_lines
+from looptune.ir.def_use import names_in, written
+from looptune.ir.intervals import linear
+from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir.rewrite import walk, walk_stmts
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import distributed, schedule
+from looptune.schedule.binding import Id, called, identity
+from looptune.tune.space.space import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
+    stand around the last one. ``along``: it goes through neighbours in memory; ``reused``: the arrays of which several
+    iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration of outer.
+    """
+
+    loop: Loop
+    around: tuple[Loop, ...]
+    along: bool
+    reused: tuple[str, ...]
+    across: tuple[str, ...] = ()
+
+    @property
+    def product(self) -> bool:
+        return len(self.around) > 1 and bool(self.reused) and not self.turned
+
+    @property
+    def turned(self) -> bool:
+        """It stands around the loop whose iterations have a sum each."""
+        return any(n is f for f in self.around for n in self.loop.body)
+
+    @property
+    def outer(self) -> Loop:
+        return self.around[-2]
+
+    @property
+    def inner(self) -> Loop:
+        return self.around[-1]
+
+    @property
+    def triangular(self) -> bool:
+        return self.outer.var in names_in((self.inner.lo, self.inner.hi))
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The loops after the ``distribute``s of the file and of ``lines``."""
+
+    analysis: Analysis
+    lines: tuple[str, ...] = ()
+
+    @cached_property
+    def body(self) -> tuple[Stmt, ...]:
+        return distributed(self.analysis, parse_lines(self.lines)).body
+
+    @cached_property
+    def modes(self) -> dict[Id, str]:
+        """How each loop runs where nothing is asked for."""
+        done = schedule(self.analysis, parse_lines(self.lines)).codelet.body
+        return {identity(f): f.mode for f in walk_stmts(done) if isinstance(f, Loop)}
+
+    def parallel(self, loop: Loop) -> bool:
+        return self.modes.get(identity(loop)) == "parallel"
+
+    def legal(self, lines: Sequence[str]) -> bool:
+        """The first version of a section, after ``self.lines``."""
+        version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")))
+        try:
+            schedule(self.analysis, parse_lines(version.text.splitlines()))
+        except (DirectiveError, IllegalTransform):
+            return False
+        return True
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """Of loops without others inside, and of those around one such loop that tells sums apart."""
+        found = (self._sum(around, loop) for around, loop in _nested(self.body))
+        return tuple(s for s in found if s is not None)
+
+    def _sum(self, around: tuple[Loop, ...], loop: Loop) -> Sum | None:
+        inner = [n for n in walk(loop.body) if isinstance(n, (Loop, While))]
+        match loop.body, inner:
+            case (Loop() as apart,), [_] if self.parallel(apart) and not self.parallel(loop):
+                around = (*around, apart)
+            case _, [_, *_]:
+                return None
+        adds = [a for a in walk_stmts(loop.body) if isinstance(a, Assign) and _adds(a, loop)]
+        if not adds:
+            return None
+        target = adds[0].target
+        told = names_in(target.index) if isinstance(target, Load) else set()
+        mine = tuple(f for f in around if self.parallel(f) and f.var in told)
+        reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
+        largest = max(reads, key=lambda n: len(n.index), default=None)
+        along = largest is not None and _strides(largest, loop.var)
+        if len(mine) < 2:
+            return Sum(loop, mine, along, ())
+        p, q = mine[-2:]
+        changed = written(p.body)
+        reused = dict.fromkeys(
+            n.array
+            for n in reads
+            if n.array not in changed and loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
+        )
+        across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
+        return Sum(loop, mine, along, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused))
+
+    @cached_property
+    def stencils(self) -> tuple[tuple[Loop, ...], ...]:
+        """Perfect nests of two or three parallel loops."""
+        found = []
+        for around, loop in _nested(self.body):
+            band = tuple(_perfect(loop))
+            inside = any(isinstance(n, (Loop, While)) for n in walk(band[-1].body))
+            whole = not (around and len(around[-1].body) == 1 and self.parallel(around[-1]))
+            if whole and not inside and len(band) in (2, 3) and all(map(self.parallel, band)):
+                found.append(band)
+        return tuple(found)
+
+    @cached_property
+    def steps(self) -> tuple[Loop, ...]:
+        """The loops of which several iterations can be one launch."""
+        loops = (loop for _, loop in _nested(self.body) if not self.parallel(loop))
+        return tuple(f for f in loops if any(isinstance(s, Loop) for s in f.body))
+
+    def before(self, a: Loop, b: Loop) -> Loop:
+        """Which of the two stands first."""
+        return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
+
+    def beside(self, found: Sum) -> tuple[Loop, ...]:
+        """The parallel loops without others inside that stand in the same block."""
+        block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
+        loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
+        return tuple(f for f in loops if not any(isinstance(n, (Loop, While)) for n in walk(f.body)))
+
+    def ahead(self, loop: Loop) -> Loop | None:
+        """The loop right before it, of as many iterations and with no loop inside; None where there is none."""
+        for a, b in pairwise(self.body):
+            if b is loop and isinstance(a, Loop) and not any(isinstance(n, Loop | While) for n in walk(a.body)):
+                return a if (a.lo, a.hi, a.step) == (loop.lo, loop.hi, loop.step) else None
+        return None
+
+    def rank(self, loop: Loop) -> int:
+        """How many dimensions the arrays that it writes have, 0 where they differ."""
+        changed = written(loop.body)
+        found = {len(v.shape) for v in (*self.analysis.codelet.params, *self.analysis.codelet.locals)
+                 if isinstance(v, (Array, Local)) and v.shape and v.name in changed}  # fmt: skip
+        return found.pop() if len(found) == 1 else 0
+
+    def vector_order(self, found: Sum) -> tuple[str, ...]:
+        """The product's loops, the one innermost whose iterations are neighbours in memory, or at one place, in all
+        accesses; () where it is so as they stand, or nowhere."""
+        p, q, k = found.outer, found.inner, found.loop
+        if _smooth(k, k.var) or not _smooth(k, q.var):
+            return ()
+        return p.var, k.var, q.var
+
+    @cached_property
+    def apart(self) -> Patterns | None:
+        """With the nests distributed in which something follows on a product's sum; None where there is none."""
+        lines: list[str] = []
+        for p in self.sums:
+            follows = p.product and p.loop in p.inner.body and p.inner.body[-1] is not p.loop
+            line = f"loop {called(p.outer)}: distribute" if follows else ""
+            if line and line not in lines and self.legal([*lines, line]):
+                lines.append(line)
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+
+    @cached_property
+    def perfected(self) -> Patterns:
+        """With the nests distributed of which a product's two parallel loops have more between them, so that both can
+        be a grid's: cut before the inner one, or wherever that is legal where more follows on it."""
+        lines: list[str] = []
+        for p in (s for s in self.sums if s.product and len(s.outer.body) > 1):
+            cut = [f"loop {called(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
+            more = [f"loop {called(p.outer)}: distribute", *cut]
+            if not {*more} & {*lines} and self.legal([*lines, *more]):
+                lines += more
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
+
+    @cached_property
+    def parted(self) -> Patterns | None:
+        """With the loops distributed in which a sum along columns is followed by a parallel loop: what adds up is not
+        what goes along rows. None where there is none."""
+        lines: list[str] = []
+        for s in (s for s in self.sums if s.around and not s.along and not s.turned):
+            beside = self.beside(s)
+            later = next((f for f in beside if f.number > s.loop.number), None)
+            if later is None:
+                continue
+            more = [f"loop {called(s.around[-1])}: distribute", f"loop {called(later)}: cut"]
+            if not {*more} & {*lines} and self.legal([*lines, *more]):
+                lines += more
+        return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
+
+    def upright(self, band: Sequence[Loop]) -> bool:
+        """Of two loops iterations of the outer one are neighbours in memory, and those of the inner one are not."""
+        outer, inner = band
+        return _smooth(inner, outer.var) and not _smooth(inner, inner.var)
+
+    @cached_property
+    def transposes(self) -> tuple[tuple[Loop, Loop], ...]:
+        """Nests of two parallel loops with elements of both a row and a column."""
+        bands = (band for band in self.stencils if len(band) == 2)
+        return tuple((p, q) for p, q in bands if not _smooth(q, q.var))
+
+
+def outermost(body: Iterable[Stmt]) -> Iterator[Loop]:
+    """The loops that are in no other, those under a condition included."""
+    for stmt in body:
+        match stmt:
+            case Loop():
+                yield stmt
+            case If(_, then, other):
+                yield from outermost((*then, *other))
+            case While(_, inner):
+                yield from outermost(inner)
+
+
+def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    yield body
+    for stmt in body:
+        match stmt:
+            case Loop(_, _, _, inner) | While(_, inner):
+                yield from _blocks(inner)
+            case If(_, then, other):
+                yield from _blocks(then)
+                yield from _blocks(other)
+
+
+def _nested(body: Iterable[Stmt], around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Loop]]:
+    """Each loop with those it stands in."""
+    for loop in outermost(body):
+        yield around, loop
+        yield from _nested(loop.body, (*around, loop))
+
+
+def _perfect(loop: Loop) -> Iterator[Loop]:
+    """The loop, and as long as it is all there is the loop inside."""
+    yield loop
+    match loop.body:
+        case (Loop() as inner,):
+            yield from _perfect(inner)
+
+
+def _adds(assign: Assign, loop: Loop) -> bool:
+    """It accumulates in one place in all iterations of the loop."""
+    index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
+    again = any(n == assign.target for n in walk(assign.value))
+    return again and loop.var not in names_in(index)
+
+
+def _strides(load: Load, var: str) -> bool:
+    """Iterations of the loop are neighbours in memory."""
+    *rows, last = load.index
+    terms, _ = linear(last)
+    return var not in names_in(tuple(rows)) and any(t == Var(var) and k in (1, -1) for t, k in terms.items())
+
+
+def _smooth(loop: Loop, var: str) -> bool:
+    """In all accesses of the body, iterations of a loop are neighbours in memory, or at one place."""
+    loads = [n for n in walk(loop.body) if isinstance(n, Load)]
+    return all(var not in names_in(n.index) or _strides(n, var) for n in loads)

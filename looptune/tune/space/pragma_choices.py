@@ -1,0 +1,50 @@
+"""The space a C file holds itself: choices in braces in its pragmas.
+
+    #pragma looptune unroll {1..8}, {contiguous, split}        loop 3: unroll {1..8}, {contiguous, split}
+    for (int k = 0; k < n; k++)
+
+A sweep takes the product of all of them. Where one program is wanted, each has to be decided from outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from looptune.core.errors import DirectiveError
+from looptune.frontend import Choices, Unit
+from looptune.frontend.directive_lines import Placed
+from looptune.ir.nodes import Codelet, Loop, While
+from looptune.ir.rewrite import walk_stmts
+from looptune.schedule import directives
+from looptune.schedule.binding import EXCLUSIVE, originals
+from looptune.tune.space import space, template
+from looptune.tune.space.space import Space
+
+
+def written(unit: Unit) -> Space | None:
+    """The product of the choices; None where the file holds none. ParseError at the pragma."""
+    if not unit.choices:
+        return None
+    return space.product((f"loop {c.loop}", c.text, c.span) for c in unit.choices)
+
+
+def decided(unit: Unit, placed: Sequence[Placed]) -> None:
+    """DirectiveError for a choice that no directive of ``placed`` decides, with the one that takes its first."""
+    for c in unit.choices:
+        if not any(_decides(p, c, unit.codelet) for p in placed):
+            first = " ".join(template.parse(c.text, c.span).pick(0).split())
+            hint = f"--with 'loop {c.loop}: {first}'" if first else f"a --with for loop {c.loop}"
+            raise DirectiveError(
+                f"this pragma holds choices: pick one with {hint}, or measure all with --sweep", c.span
+            )
+
+
+def _decides(p: Placed, c: Choices, codelet: Codelet) -> bool:
+    """The directive is for the loop of the choice, or covers it, and of a kind that the choice is among."""
+    addressed = tuple(originals(codelet, p.where, p.loop, p.directive.span))
+    inner = walk_stmts(addressed) if directives.find(p.directive).covers else addressed
+    on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
+    words = set(re.findall(r"[a-z]+", c.text.lower()))
+    kinds = next((kinds for kinds in EXCLUSIVE if p.directive.name in kinds), {p.directive.name})
+    return on and bool(words & kinds)

@@ -1,0 +1,82 @@
+"""A space as a search sees it: points with axes, moves along them, and what lies near.
+
+    index ── digits ──▶ one position for each axis          moved(index, axis, digit)   one axis changed
+                                                            varying(index, axes)        all that differs in these only
+                                                            near(index, rng)            the nearest first
+
+A point is its index, so that what was asked is a set of numbers; ``view[index]`` is its configuration, None where a
+``where`` forbids it. Of a small space there is a ``Table``, of a large one a ``Product``, of which nothing is stored.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from looptune.tune.space.axes import Axis, Digits
+from looptune.tune.space.space import Configuration
+
+
+class View(ABC):
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many indices there are."""
+
+    @property
+    @abstractmethod
+    def versions(self) -> int:
+        """How many configurations there are: see ``Space.versions``."""
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> Configuration | None: ...
+
+    def __iter__(self) -> Iterator[Configuration]:
+        """Every configuration, in the fixed order."""
+        for index in range(self.size):
+            configuration = self[index]
+            if configuration is not None:
+                yield configuration
+
+    @abstractmethod
+    def parts(self) -> Sequence[int]:
+        """The plainest point of each part: points of one part have the same axes."""
+
+    def starts(self) -> Sequence[int]:
+        """Where a search along loops begins, so that it comes to all, the plainest of all first: see ``Table``."""
+        return self.parts()
+
+    @abstractmethod
+    def axes(self, index: int) -> tuple[Axis, ...]:
+        """The axes of the part that ``index`` is in."""
+
+    @abstractmethod
+    def digits(self, index: int) -> Digits: ...
+
+    @abstractmethod
+    def moved(self, index: int, axis: int, digit: int) -> int | None:
+        """The point with another digit, the rest as in ``index`` as far as it can be; None where there is none."""
+
+    @abstractmethod
+    def varying(self, index: int, axes: Iterable[int]) -> Iterator[int]:
+        """The points, ``index`` among them, that differ from it in these axes only."""
+
+    @abstractmethod
+    def near(self, index: int, rng: random.Random) -> Iterator[int]:
+        """Other points, nearest first, those equally near in the order of ``rng``; not all of a large space."""
+
+    @abstractmethod
+    def nearest(self, index: int, digits: Sequence[int], taken: Container[int], rng: random.Random) -> int | None:
+        """Of the part that ``index`` is in, the point that comes nearest to these digits and is not taken, if any."""
+
+    @abstractmethod
+    def towards(self, index: int, other: int) -> int:
+        """``index`` in the part that ``other`` is in: the point that has the same as far as it can be."""
+
+    def groups(self, index: int) -> list[list[int]]:
+        """The numbers of the axes by the loop they belong to, in the order written."""
+        found: dict[str, list[int]] = {}
+        for k, axis in enumerate(self.axes(index)):
+            found.setdefault(axis.group, []).append(k)
+        return list(found.values())

@@ -1,0 +1,1 @@
+"""The SQLite database of everything that was measured."""

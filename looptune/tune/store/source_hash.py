@@ -1,0 +1,23 @@
+"""What the store knows a program by: its loops and its directives, not how its text is laid out."""
+
+from __future__ import annotations
+
+import hashlib
+
+from looptune.frontend import Unit
+from looptune.ir import c_printer
+from looptune.ir.nodes import Array, Assign, Directive, If, Loop
+from looptune.ir.rewrite import walk
+
+
+def source_hash(unit: Unit) -> str:
+    """The same for two texts that lead to one codelet with the same directives in the same places."""
+    text = c_printer.function(unit.codelet) + repr([p.io for p in unit.codelet.params if isinstance(p, Array)])
+    return hashlib.sha256("\n".join([text, *(repr(n) for n in _directives(unit))]).encode()).hexdigest()
+
+
+def _directives(unit: Unit) -> list[tuple[int, tuple[Directive, ...]]]:
+    nodes = list(walk(unit.codelet.body))
+    loops = [(n.number, n.directives) for n in nodes if isinstance(n, Loop)]
+    loops += [(0, unit.codelet.directives)] if unit.codelet.directives else []
+    return loops + [(k, n.directives) for k, n in enumerate(nodes) if isinstance(n, (Assign, If)) and n.directives]
