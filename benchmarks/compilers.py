@@ -31,16 +31,15 @@ from looptune.core.floating_point import CONTRACTS, Floats
 from looptune.core.settings import DATABASE
 from looptune.deploy import plans
 from looptune.deploy.best_versions import Measured, measured
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import targets
 from looptune.runtime.device import Machine
 from looptune.runtime.problem_sizes import problem
+from looptune.runtime.targets import CACHE, Target
 from looptune.runtime.timing import Speedup, finals, speedup, summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.job import Target
 from looptune.tune.store.store import Store
 
 GCC = ("gcc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")

@@ -35,11 +35,12 @@ from looptune.runtime import targets
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Illegal, Outcome, Timed
 from looptune.runtime.problem_sizes import odd, problem
+from looptune.runtime.targets import Target
 from looptune.tune.execution.lab import Prepared, SweepResult
 from looptune.tune.execution.worker_loop import seal
 from looptune.tune.execution.workers import Pool, Setup, Worker
 from looptune.tune.incumbent import Best
-from looptune.tune.job import Job, Target
+from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelLab, compiler, plans_of
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.coordinator import Coordinator

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 
-from looptune.deploy.compile import CACHE
 from looptune.frontend import load
 from looptune.ir.specialize import bake
 from looptune.lower.mapping import plan
 from looptune.runtime.device import Run
 from looptune.runtime.problem_sizes import problem
-from looptune.runtime.targets import resolve
+from looptune.runtime.targets import CACHE, resolve
 from looptune.runtime.timing import finals, speedup, summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule

@@ -33,15 +33,14 @@ from looptune.core.errors import LooptuneError
 from looptune.core.settings import DATABASE, FINALS_S
 from looptune.deploy import plans, python_module
 from looptune.deploy.best_versions import Measured, measured
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.runtime import targets
 from looptune.runtime.device import Machine
 from looptune.runtime.problem_sizes import problem
+from looptune.runtime.targets import CACHE, Target
 from looptune.runtime.timing import finals, speedup, summary
 from looptune.schedule.analysis import Analysis
-from looptune.tune.job import Target
 from looptune.tune.store.store import Store
 
 HEAD = (

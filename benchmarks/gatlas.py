@@ -28,14 +28,12 @@ from looptune.core.errors import LooptuneError, TargetError, UsageError
 from looptune.core.floating_point import USUAL
 from looptune.core.settings import DATABASE
 from looptune.deploy.best_versions import Measured, measured
-from looptune.deploy.compile import CACHE
 from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Codelet
-from looptune.runtime.targets import Model
+from looptune.runtime.targets import CACHE, Model, Target
 from looptune.tune.execution.worker_loop import Returned
 from looptune.tune.execution.workers import cores, default_jobs
-from looptune.tune.job import Target
 from looptune.tune.session import site
 from looptune.tune.session.experiment import run_all, together
 from looptune.tune.session.prepare import Request, prepare_all

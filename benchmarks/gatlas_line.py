@@ -26,14 +26,13 @@ import numpy as np
 from looptune.backends.base import Backend, Binary, Program
 from looptune.core.errors import LooptuneError
 from looptune.deploy.best_versions import Measured
-from looptune.deploy.compile import CACHE
 from looptune.ir.nodes import Codelet
 from looptune.runtime import peak_rates
 from looptune.runtime.device import Machine, Run, on_gpu
 from looptune.runtime.problem_sizes import problem, shapes
 from looptune.runtime.roofline import Peaks
+from looptune.runtime.targets import CACHE, Target
 from looptune.runtime.timing import Sampler, finals, summary
-from looptune.tune.job import Target
 
 BLAS = Path(__file__).parent.parent / "polybench" / "handwritten" / "gemm.py"
 """It has the libraries' products."""

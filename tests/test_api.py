@@ -14,11 +14,11 @@ from programs.program import Program
 import looptune
 from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError, TargetError, UsageError
-from looptune.deploy.compile import CACHE
 from looptune.ir.nodes import Expr, Load
 from looptune.ir.rewrite import walk
 from looptune.lower.mapping import plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

@@ -18,10 +18,11 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Outcome, Timed, WrongResult
 from looptune.runtime.problem_sizes import edges, problem
+from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.execution.lab import More
-from looptune.tune.job import Job, Target
+from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
 from looptune.tune.measure.reference_choice import text_of
 

@@ -21,13 +21,13 @@ import stores
 from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import USUAL
-from looptune.deploy.compile import CACHE
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import bake
 from looptune.lower.mapping import plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.session import site

@@ -12,7 +12,6 @@ import oracle
 import pytest
 
 from looptune.backends.codegen.python import ident
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
@@ -20,6 +19,7 @@ from looptune.ir.nodes import Codelet
 from looptune.lower.mapping import plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.space.space import Configuration, parse

@@ -15,13 +15,13 @@ from styles import BY_NAME, GROUP_WITH_MAP, MALFORMED, MIXED, STYLES, TWICE, Sty
 
 import looptune
 from looptune.core.errors import LooptuneError, UnsupportedError, UsageError
-from looptune.deploy.compile import CACHE
 from looptune.deploy.source_to_source import emit, transform
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.lower.mapping import plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

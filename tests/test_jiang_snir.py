@@ -19,7 +19,6 @@ from landscapes import best, product
 from stored import fill, one
 
 from looptune.backends.codegen.python import ident
-from looptune.deploy.compile import CACHE
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import bake
@@ -30,6 +29,7 @@ from looptune.report.figures.blocks import Blocks, Column, blocks
 from looptune.report.figures.blocks_b import register_blocks
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.replay import load as recorded

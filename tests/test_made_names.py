@@ -20,7 +20,7 @@ FILES = (*(ROOT / "backends").glob("*.py"), *(ROOT / f"{n}.py" for n in ("mappin
 FRESH = ("__at", "__once")
 """Endings of names that are made as none that is taken."""
 OF_C = ("__blocks", "__bytes", "any__flag")
-"""What ``backends.c_names`` tells from the program's own: the host's in C, and OpenCL's."""
+"""What ``backends.codegen.identifiers`` tells from the program's own: the host's in C, and OpenCL's."""
 
 
 def endings() -> Iterator[str]:

@@ -136,7 +136,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 def test_devices_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``looptune devices --measure``: four rates for the CPU, kept, measured again with --fresh."""
-    monkeypatch.setattr("looptune.deploy.compile.CACHE", tmp_path)
+    monkeypatch.setattr("looptune.runtime.targets.CACHE", tmp_path)
     monkeypatch.setattr(targets, "gpu_missing", lambda: "not asked")
     monkeypatch.setattr(targets, "opencl_facts", tuple)
 

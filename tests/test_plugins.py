@@ -177,7 +177,12 @@ BROKEN = {
     "no strategy": ("strategies", "odd", "module:Lacking", "it is no subclass of looptune.tune.strategies.base"),
     "lacking": ("directives", "odd", "module:Lacking", "it lacks examples, apply, parse"),
     "other name": ("strategies", "odd", "module:Even", "it calls itself even"),
-    "no target": ("targets", "odd", "module:number", "module:number makes no looptune.tune.job.Target called odd"),
+    "no target": (
+        "targets",
+        "odd",
+        "module:number",
+        "module:number makes no looptune.runtime.targets.Target called odd",
+    ),
     "own directive": ("directives", "tile", "module:Lacking", "looptune has a directive of this name itself"),
     "own strategy": ("strategies", "random", "module:Even", "looptune has a strategy of this name itself"),
     "own target": ("targets", "numba-cpu", "module:number", "looptune has a target of this name itself"),

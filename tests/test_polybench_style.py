@@ -15,13 +15,13 @@ import pytest
 import looptune
 from looptune.backends.codegen.python import ident
 from looptune.deploy import source_to_source
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.lower.mapping import plan
 from looptune.runtime import targets
 from looptune.runtime.host_program import Recorded, record
 from looptune.runtime.problem_sizes import odd, problem
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

@@ -23,9 +23,10 @@ from looptune.runtime.c_reference import CReference, NoReference
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, problem
+from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.job import Job, Target
+from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
 from looptune.tune.measure.reference import INTERPRETER, Original, outputs
 from looptune.tune.measure.reference_choice import said, text_of

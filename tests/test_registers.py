@@ -10,7 +10,6 @@ import numpy as np
 import oracle
 import pytest
 
-from looptune.deploy.compile import CACHE
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
@@ -21,6 +20,7 @@ from looptune.lower.mapping import plan
 from looptune.lower.passes.scalar_replacement import distinct, linear, promote, told
 from looptune.lower.plan_check import prove_plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 

@@ -23,11 +23,12 @@ from looptune.runtime import c_compiler
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, edges, problem, reduced
+from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.execution.lab import More
 from looptune.tune.incumbent import Best
-from looptune.tune.job import Job, Target
+from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import Bench, Built, Plans, first_step, plans_of
 from looptune.tune.measure.pruning import SCREEN, WORTH_US, hopeless
 from looptune.tune.measure.reference_choice import text_of

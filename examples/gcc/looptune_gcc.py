@@ -23,7 +23,7 @@ from looptune.core.floating_point import STRICT
 from looptune.ir.nodes import Scalar
 from looptune.lower.plan import Plan, count
 from looptune.runtime.device import Cpu
-from looptune.tune.job import Target
+from looptune.runtime.targets import Target
 
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC", "-std=gnu11", "-w")
 SCALARS = {

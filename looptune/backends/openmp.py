@@ -17,7 +17,7 @@ from dataclasses import replace
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import body as body_of
 from looptune.ir.c_printer import function
-from looptune.ir.def_use import declared, names, names_in, written
+from looptune.ir.def_use import declared, names, names_in, target_name, written
 from looptune.ir.nodes import (
     Array,
     Assign,
@@ -40,7 +40,6 @@ from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.accumulators import Accumulator, quiet
 from looptune.lower.passes.split_reduction_b import wanted
-from looptune.lower.team import called
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
@@ -155,7 +154,7 @@ def _shareable(loop: Loop) -> bool:
 
 def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
     clauses = [" collapse(2)"] if _collapses(loop, inside) else []
-    reduced = dict.fromkeys((r.op, called(r.target)) for r in loop.reduces)
+    reduced = dict.fromkeys((r.op, target_name(r.target)) for r in loop.reduces)
     clauses += [f" reduction({op}:{name})" for op, name in reduced]
     own = ((scalars | set(loop.own)) & written(loop.body)) - inside.keys() - {name for _, name in reduced}
     clauses += [f" private({', '.join(sorted(own))})"] if own else []

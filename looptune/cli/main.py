@@ -247,9 +247,9 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     """List the devices kernels can run on here."""
     from dataclasses import asdict
 
-    from looptune.deploy.compile import CACHE
     from looptune.report import result_table
     from looptune.runtime import peak_rates, targets
+    from looptune.runtime.targets import CACHE
 
     if fresh and not measure:
         raise UsageError("--fresh is for --measure")

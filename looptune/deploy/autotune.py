@@ -30,6 +30,7 @@ from looptune.deploy.compile import Kernel
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
+from looptune.runtime.targets import CACHE
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.process_cache import Spares
 from looptune.tune.session.experiment import run
@@ -116,7 +117,7 @@ class Tuned:
         request = replace(self.request, defines=defines)
         with Spares() as spares, Store.open(request.db) as store:
             here = Here(None, spares)
-            model = here.models(request.target, compile.CACHE, floats=request.floats, warm=False)[0]
+            model = here.models(request.target, CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))
             rows = measured(store, self.unit, model.target.name, request.floats)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from looptune.backends.base import Program
-from looptune.core import cache_folder
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import USUAL, Floats, chosen
 from looptune.core.settings import DATABASE
@@ -35,15 +34,12 @@ from looptune.runtime import targets
 from looptune.runtime.array_reach import Reach, reached, too_short
 from looptune.runtime.device import Machine, on_gpu
 from looptune.runtime.problem_sizes import integers
+from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import Scheduled
 from looptune.schedule.suggest import advised
-from looptune.tune.job import Target
 from looptune.tune.space.pragma_choices import decided
 from looptune.tune.store.store import Store
-
-CACHE = cache_folder.chosen()[0]
-"""Where compiled CPU code and reference results are kept."""
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from looptune.core.errors import ResourceError
 from looptune.deploy import plans
 from looptune.deploy.best_versions import Measured
 from looptune.ir.nodes import Codelet
+from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.tune.execution.worker_loop import Sealed, seal
-from looptune.tune.job import Target
 from looptune.tune.measure.device_limits import exceeded
 
 Sizes = Literal["exact", "elsewhere"]

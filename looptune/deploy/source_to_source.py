@@ -11,7 +11,7 @@ from pathlib import Path
 from looptune.core.escape import comment_lines
 from looptune.core.floating_point import USUAL, Floats
 from looptune.core.source import caret
-from looptune.deploy.compile import CACHE, scheduled
+from looptune.deploy.compile import scheduled
 from looptune.deploy.text_edits import Edit, how
 from looptune.deploy.write_back import written_back
 from looptune.frontend import Unit, load
@@ -19,6 +19,7 @@ from looptune.frontend.preprocess import as_written, encoding, read_source
 from looptune.ir.rewrite import walk
 from looptune.lower.mapping import plan
 from looptune.runtime import targets
+from looptune.runtime.targets import CACHE
 from looptune.schedule.apply import Scheduled
 from looptune.schedule.assumptions import overlapping
 

@@ -99,7 +99,7 @@ def unchanged(before: Version, after: Version, usual: Annotations) -> bool:
 
 
 def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
-    """How each original loop runs, by its number: what ``pretty`` prints of it besides what it computes."""
+    """How each original loop runs, by its number: what ``ir/c_printer`` prints of it besides what it computes."""
     return {n.number: _annotations(n) for n in walk(body) if isinstance(n, Loop) and n.number}
 
 

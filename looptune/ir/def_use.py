@@ -206,3 +206,8 @@ def _fits(users: list[Stmt], name: str) -> bool:
 def extent_names(array: Array | Local) -> set[str]:
     """The parameters that the strides of an array are computed from: every extent but the first."""
     return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}
+
+
+def target_name(target: Var | Load) -> str:
+    """The scalar or array that an assignment writes."""
+    return target.name if isinstance(target, Var) else target.array

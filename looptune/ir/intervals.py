@@ -11,16 +11,16 @@ sizes that are no constants it is told whether a loop runs:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from math import inf
 from typing import Any
 
 from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.nodes import COMPARISONS, Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
-from looptune.ir.simplify import fits, fold, keeps_index, truth
+from looptune.ir.simplify import fits, fold, is_integer, keeps_index, truth, widens
 
 Range = tuple[int, int]
 """The least and the greatest value."""
@@ -282,3 +282,47 @@ def _sum(terms: Mapping[Expr, int], constant: int, env: Mapping[str, Range]) -> 
         ends = sorted(factor * end for end in inside)
         least, most = least + ends[0], most + ends[1]
     return least, most
+
+
+def never_negative(e: Expr, known: Collection[str]) -> bool:
+    """``e`` cannot be negative, given the variables ``known`` not to be."""
+    if e.dtype.startswith("uint") or e.dtype == "bool":
+        return True
+    match e:
+        case Const(value):
+            return value >= 0
+        case Var(name):
+            return name in known
+        case Cast(dtype, arg):
+            return widens(dtype, arg.dtype) and never_negative(arg, known)
+        case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
+            return never_negative(lhs, known) and never_negative(rhs, known)
+        case Bin("%", lhs, _) if is_integer(lhs.dtype):
+            return never_negative(lhs, known)
+        case Bin("max", lhs, rhs):
+            return never_negative(lhs, known) or never_negative(rhs, known)
+        case Bin(op):
+            return op in COMPARISONS
+        case Un("!"):
+            return True
+    return False
+
+
+def may_wrap(e: Expr, known: Collection[str]) -> bool:
+    """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
+    sizes and counters (``known`` variables), which are small."""
+    sums = (n for n in walk(e) if isinstance(n, Bin) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
+    return not all(_small_sum(n, known) for n in sums)
+
+
+def _small_sum(e: Expr, known: Collection[str]) -> bool:
+    match e:
+        case Const(value):
+            return 0 <= value < 2**31
+        case Var(name):
+            return name in known
+        case Cast(_, arg):
+            return _small_sum(arg, known)
+        case Bin("+" | "-" | "*", lhs, rhs):
+            return _small_sum(lhs, known) and _small_sum(rhs, known)
+    return False

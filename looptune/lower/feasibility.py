@@ -1,7 +1,7 @@
 """What some directives ask of the nest when all are applied, for what the others make of it decides.
 
-    split        iterations can be dealt out to blocks        see ``dealt``
-    overlap      steps can be taken at once                   see ``overlapping``
+    split        iterations can be dealt out to blocks        see ``lower/passes/split_reduction``
+    overlap      steps can be taken at once                   see ``lower/passes/temporal_tiling``
     persistent   launches can be one                          see ``persistent``
 
 ``schedule`` asks once no directive is left.

@@ -53,8 +53,8 @@ class Kernel:
     how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
     accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
     they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
-    ``backends.block_order``. ``packing``: the grid as it is launched where that leaves out idle blocks.
-    ``products_apart``: its compiler must not contract products of floats with sums, see ``backends.contraction``.
+    ``backends.codegen.block_swizzle``. ``packing``: the grid as it is launched where that leaves out idle blocks.
+    ``products_apart``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
     """
 
     name: str
@@ -156,7 +156,7 @@ Step = Launch | HostLoop | HostIf
 class Plan:
     """``resident`` are the codelet's locals that live in device memory; a scalar there is an array of one element.
 
-    ``parts``: what each array of parts holds parts of, see ``dealt``.
+    ``parts``: what each array of parts holds parts of, see ``lower/passes/split_reduction``.
     """
 
     codelet: Codelet

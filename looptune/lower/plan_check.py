@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import chain
 from math import prod
 
-from looptune.ir.def_use import names, written
+from looptune.ir.def_use import names, target_name, written
 from looptune.ir.nodes import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
@@ -29,7 +29,7 @@ from looptune.ir.verify import verify
 from looptune.lower.passes.grid_compaction import launched
 from looptune.lower.passes.split_reduction_c import after, before, whole
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree, called
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.directives.reduction_simplification import apart
 
@@ -61,7 +61,7 @@ def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The arrays and locals that parts are made of, each with an operation."""
     terms = [s for k in plan.kernels for sum_ in k.sums for some in sum_.terms for s in walk_stmts(some)]
     adding = [s for s in terms if isinstance(s, Assign)]
-    found = [(called(s.target), "+") for s in adding] + [(called(r.target), r.op) for _, r in plan.parts]
+    found = [(target_name(s.target), "+") for s in adding] + [(target_name(r.target), r.op) for _, r in plan.parts]
     return tuple(dict.fromkeys(found))
 
 
@@ -153,7 +153,7 @@ class _Drawing:
     def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
         """What the blocks that make parts accumulate into at once: the sums."""
         targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
-        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in self.sums if called(t) == name))
+        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in self.sums if target_name(t) == name))
 
     def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
         """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals

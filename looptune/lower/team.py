@@ -183,10 +183,6 @@ def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> boo
     return multiple and not names_in(index) & (changing - {inner.var})
 
 
-def called(target: Var | Load) -> str:
-    return target.name if isinstance(target, Var) else target.array
-
-
 def teamed(body: tuple[Stmt, ...]) -> bool:
     """``body`` is for a team: it has something to reduce, or a loop that a directive gives to one."""
     return any(_teamed(stmt) for stmt in body)

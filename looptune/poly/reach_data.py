@@ -1,4 +1,4 @@
-"""The loops of a codelet as data for ``deploy.runtime.reach``: bounds, conditions and the accesses surely made.
+"""The loops of a codelet as data for ``runtime.array_reach``: bounds, conditions and the accesses surely made.
 
 Left out is what data decide: what stands under a condition on array elements, in a ``while``, or on one side of ``?:``.
 """

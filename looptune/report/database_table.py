@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TextIO
 
@@ -16,7 +15,7 @@ from looptune.report.result_table import time_text
 from looptune.runtime.outcome import CLASSES, Timed
 from looptune.tune.store.conclusions import Conclusion
 from looptune.tune.store.searches import VERSIONS, seconds
-from looptune.tune.store.store import Context, Row
+from looptune.tune.store.store import Context, Row, moment
 
 NOTHING: Mapping[str, Conclusion] = MappingProxyType({})
 
@@ -122,11 +121,6 @@ def _flat(row: Row) -> dict[str, Any]:
         "emitted": row.emitted, "same_as": row.same_as, "sweep": row.sweep, "started": moment(row.started),
         "finished": None if row.finished is None else moment(row.finished),
     }  # fmt: skip
-
-
-def moment(since_1970_s: float) -> str:
-    """ISO 8601, in UTC."""
-    return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def sizes_text(size_bytes: int) -> str:

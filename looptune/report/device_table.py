@@ -7,8 +7,9 @@ from pathlib import Path
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import ratio_text, time_text
-from looptune.report.suite_table import ratio, sizes
+from looptune.report.suite_table import ratio
 from looptune.tune.results.result import Result
+from looptune.tune.results.study import sizes
 
 HEADINGS = ("kernel", "sizes", "device", "default", "hand-written", "tuned", "speed-up tuned", "versions", "directives")
 

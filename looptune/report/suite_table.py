@@ -14,6 +14,7 @@ from pathlib import Path
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import TIMELINE, counts, ratio_text, time_text, timeline
 from looptune.tune.results.result import Result
+from looptune.tune.results.study import USUAL, sizes
 
 HEADINGS = (
     "kernel", "sizes", "default", "hand-written", "tuned", "speed-up by hand", "speed-up tuned", "tuned over hand",
@@ -21,8 +22,6 @@ HEADINGS = (
 )  # fmt: skip
 RATIOS = (("default", "hand-written"), ("default", "tuned"), ("hand-written", "tuned"))
 """The columns of ratios: the time of the first over the time of the second."""
-USUAL = ("numba-cuda", "numba-cpu")
-"""The targets that "auto" may mean: reports name others."""
 COLUMNS = (
     "kernel", "device", "target", "dtype", "sizes", "default_us", "handwritten_us", "tuned_us",
     "handwritten_over_default", "tuned_over_default", "tuned_over_handwritten", "directives", "asserted",
@@ -73,12 +72,6 @@ def _word(result: Result, name: str) -> str:
 
 def _shown(value: float | None) -> str:
     return "-" if value is None else ratio_text(value)
-
-
-def sizes(result: Result) -> str:
-    """One number where all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
-    different = set(result.sizes.values())
-    return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())
 
 
 def plain(results: Sequence[Result]) -> str:

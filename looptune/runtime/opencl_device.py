@@ -16,7 +16,7 @@ from looptune.runtime.device import Facts, Machine, Run
 
 
 class OpenClDevice(Machine):
-    """The device that ``backends.opencl`` compiles for."""
+    """The device that ``backends.opencl.backend`` compiles for."""
 
     def __init__(self) -> None:
         self.facts = facts()

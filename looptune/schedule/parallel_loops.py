@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.ir.def_use import MOST_OWN_BYTES, begins_with_write, ownable, written
+from looptune.ir.def_use import MOST_OWN_BYTES, begins_with_write, ownable, target_name, written
 from looptune.ir.nodes import Assign, Local, Loop, Reduced, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
-from looptune.lower.team import called
 from looptune.poly.legality import Refused, Verdict
 from looptune.schedule.analysis import Analysis, Ordered
 from looptune.schedule.binding import Bound, Id, identity
@@ -51,7 +50,7 @@ def _shared(b: Bound, loop: Loop, verdict: Verdict, analysis: Analysis) -> Found
     found = reductions(loop, verdict)
     what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
     if verdict.kind != "sequential" and not what:
-        shared = torn(loop, analysis, verdict.private, {called(r.target) for r in found.reduces})
+        shared = torn(loop, analysis, verdict.private, {target_name(r.target) for r in found.reduces})
         what = _sharing(loop, shared, analysis) if shared else ""
     if what:
         raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
@@ -73,7 +72,7 @@ def check_owned(b: Bound, body: tuple[Stmt, ...], own: Sequence[Local], analysis
     """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
     scalars = {v.name for v in own if not v.shape}
     for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
-        mine = scalars & written(f.body) - {called(r.target) for r in f.reduces}
+        mine = scalars & written(f.body) - {target_name(r.target) for r in f.reduces}
         shared = sorted(n for n in mine if not begins_with_write(f.body, n))
         if shared:
             what = f"{shown(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
@@ -130,7 +129,7 @@ def _known(loop: Loop, verdict: Verdict) -> bool:
     """All that iterations of the loop accumulate into together is what it reduces already, and nothing else uses it."""
     adding = {r.statement for r in verdict.reductions}
     targets = {n.target for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.name in adding}
-    return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {called(t) for t in targets}
+    return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {target_name(t) for t in targets}
 
 
 def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:

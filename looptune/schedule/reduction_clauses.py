@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.c_printer import show
-from looptune.ir.def_use import names_in, written
+from looptune.ir.def_use import names_in, target_name, written
 from looptune.ir.nodes import Arg, Assign, Load, Loop, Reduced, Stmt
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.lower.team import called
 from looptune.poly.legality import Verdict
 
 
@@ -37,7 +36,7 @@ def reductions(loop: Loop, verdict: Verdict) -> Found:
     ops = {r.statement: (r.op, r.variable) for r in sure}
     mine = [(n.target, *ops[n.name]) for n in walk(loop.body) if isinstance(n, Assign) and n.name in ops]
     reduces = tuple(dict.fromkeys(Reduced(op, target) for target, op, _ in mine))
-    named = dict.fromkeys((op, called(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
+    named = dict.fromkeys((op, target_name(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
     return Found(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
 
 
@@ -55,7 +54,7 @@ def restated(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
 def _wrong(loop: Loop, reduces: Iterable[Reduced], mixed: frozenset[str]) -> str:
     changing = {loop.var} | written(loop.body)
     for r in reduces:
-        name = called(r.target)
+        name = target_name(r.target)
         if name in mixed:
             return f"reduces {name} by {r.op} and uses it in another way as well"
         if isinstance(r.target, Load) and names_in(r.target.index) & changing:

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from looptune.backends.base import Backend
 from looptune.core.settings import FINALS_S
 from looptune.ir.nodes import Codelet
 from looptune.ir.rewrite import walk
 from looptune.runtime.c_reference import CReference
-from looptune.runtime.device import Machine
 from looptune.runtime.problem_sizes import Problem
 from looptune.runtime.roofline import Ceiling
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """How to make the backend and the machine of a target, in whichever process needs them; ``others`` are further
-    devices of the same model, which share the measuring."""
-
-    name: str
-    backend: Callable[[], Backend]
-    reference: Callable[..., Backend]
-    machine: Callable[[], Machine]
-    bakes: bool
-    others: tuple[Callable[[], Machine], ...] = ()
-
+from looptune.runtime.targets import Target
 
 STRICTER = "--strict-float rounds every operation on floats as C does it: in its order, nothing contracted"
 """What a version that is wrong is told, where rounding may be why."""

@@ -18,9 +18,9 @@ from typing import ClassVar
 from looptune.backends.codegen.c_expressions import LEVEL, CValues
 from looptune.backends.codegen.kernel import kernel_lines
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import never_negative
 from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.codegen.writer import Within
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.local_cse import VALUE

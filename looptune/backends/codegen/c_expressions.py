@@ -15,9 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from looptune.backends.codegen.python import enclosed, never_negative
+from looptune.backends.codegen.python import enclosed
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
 from looptune.ir.simplify import extreme, is_integer, widens
 

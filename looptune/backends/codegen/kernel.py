@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from math import prod
 
 from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, shared_tiles, team, temporal_tiles
-from looptune.backends.codegen.python import never_negative
 from looptune.backends.codegen.signature import counters, extent_names, extents
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.core.errors import ResourceError
 from looptune.ir.def_use import names
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop, Var
 from looptune.ir.rewrite import walk
 from looptune.lower.passes import shared_memory

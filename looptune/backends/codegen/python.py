@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from looptune.ir.c_printer import decimal
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import (
-    COMPARISONS,
     Assign,
     Bin,
     Call,
@@ -137,50 +137,6 @@ def imported(plan: Plan) -> tuple[str, ...]:
 def ident(name: str) -> str:
     """A C name as a Python name that shadows nothing; no two C names become one."""
     return f"{name}_" if name.rstrip("_") in _RESERVED or name.endswith(MADE) else name
-
-
-def never_negative(e: Expr, known: Collection[str]) -> bool:
-    """``e`` cannot be negative, given the variables ``known`` not to be."""
-    if e.dtype.startswith("uint") or e.dtype == "bool":
-        return True
-    match e:
-        case Const(value):
-            return value >= 0
-        case Var(name):
-            return name in known
-        case Cast(dtype, arg):
-            return widens(dtype, arg.dtype) and never_negative(arg, known)
-        case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
-            return never_negative(lhs, known) and never_negative(rhs, known)
-        case Bin("%", lhs, _) if is_integer(lhs.dtype):
-            return never_negative(lhs, known)
-        case Bin("max", lhs, rhs):
-            return never_negative(lhs, known) or never_negative(rhs, known)
-        case Bin(op):
-            return op in COMPARISONS
-        case Un("!"):
-            return True
-    return False
-
-
-def may_wrap(e: Expr, known: Collection[str]) -> bool:
-    """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
-    sizes and counters (``known`` variables), which are small."""
-    sums = (n for n in walk(e) if isinstance(n, Bin) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
-    return not all(_small_sum(n, known) for n in sums)
-
-
-def _small_sum(e: Expr, known: Collection[str]) -> bool:
-    match e:
-        case Const(value):
-            return 0 <= value < 2**31
-        case Var(name):
-            return name in known
-        case Cast(_, arg):
-            return _small_sum(arg, known)
-        case Bin("+" | "-" | "*", lhs, rhs):
-            return _small_sum(lhs, known) and _small_sum(rhs, known)
-    return False
 
 
 class Writer(ABC):

@@ -15,9 +15,8 @@ from itertools import takewhile
 import numpy as np
 
 from looptune.backends.codegen import memory_ops
-from looptune.backends.codegen.python import never_negative
 from looptune.backends.codegen.writer import KernelWriter
-from looptune.ir.intervals import Range, between, difference, inside
+from looptune.ir.intervals import Range, between, difference, inside, never_negative
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import directly, substitute, walk_stmts
 from looptune.ir.simplify import add, mul

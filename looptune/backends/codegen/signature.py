@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from looptune.backends.codegen.python import never_negative
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Scalar, Var
 from looptune.lower.plan import Plan, host_loops
 

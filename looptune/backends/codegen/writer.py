@@ -15,7 +15,7 @@ from itertools import count, groupby
 from types import MappingProxyType
 from typing import ClassVar
 
-from looptune.backends.codegen.python import never_negative
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.address_split import at_most, parted

@@ -21,21 +21,12 @@ from types import ModuleType
 from typing import ClassVar
 
 from looptune.backends.base import Backend, Binary, Program, header
-from looptune.backends.codegen.python import (
-    HELPERS,
-    LEVEL,
-    SHARE,
-    SPELLED,
-    Writer,
-    ident,
-    imported,
-    never_negative,
-    typed,
-)
+from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Writer, ident, imported, typed
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import USUAL, Floats
 from looptune.ir.def_use import names
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER, accumulating, marked

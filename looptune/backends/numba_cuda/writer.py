@@ -12,19 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from looptune.backends.codegen import grid_barrier, memory_ops, memory_ops_b, memory_ops_c
-from looptune.backends.codegen.python import (
-    HELPERS,
-    LEVEL,
-    SPELLED,
-    UNLIMITED,
-    Writer,
-    enclosed,
-    ident,
-    never_negative,
-    typed,
-)
+from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, enclosed, ident, typed
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
+from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Bin, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import Dimension, Plan

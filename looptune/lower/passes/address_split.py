@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from looptune.backends.codegen.python import may_wrap, never_negative
-from looptune.ir.intervals import linear
+from looptune.ir.intervals import linear, may_wrap, never_negative
 from looptune.ir.nodes import Bin, Const, Expr, Var
 from looptune.ir.simplify import add, mul, sub
 

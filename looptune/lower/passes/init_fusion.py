@@ -15,11 +15,11 @@ from itertools import combinations
 
 import numpy as np
 
-from looptune.ir.def_use import names, written
+from looptune.ir.def_use import names, target_name, written
 from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Stmt, Var
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.scalar_replacement import distinct
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Tree, called
+from looptune.lower.team import Alone, Branch, Phase, Repeat, Tree
 
 
 def begun(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
@@ -52,7 +52,7 @@ def _moved(alone: Alone, tree: Tree) -> tuple[Alone, Tree]:
         match stmt:
             case Assign(target, value) if target in targets - first.keys():
                 begins = _constant(value, target.dtype)
-                if begins is not None and called(target) not in names(left):
+                if begins is not None and target_name(target) not in names(left):
                     first[target] = begins
                     continue
         left.insert(0, stmt)

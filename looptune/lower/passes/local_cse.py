@@ -22,9 +22,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from looptune.backends.codegen.python import may_wrap
 from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear
+from looptune.ir.intervals import linear, may_wrap
 from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, mul

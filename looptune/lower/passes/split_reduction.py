@@ -32,7 +32,7 @@ from functools import partial, reduce
 
 from looptune.core.errors import Unfit
 from looptune.ir.c_printer import show
-from looptune.ir.def_use import assigned, names, names_in, reducing, share_conditions, written
+from looptune.ir.def_use import assigned, names, names_in, reducing, share_conditions, target_name, written
 from looptune.ir.intervals import apart
 from looptune.ir.nodes import Array, Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Reduced, Stmt, Var
 from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
@@ -41,7 +41,7 @@ from looptune.lower.accumulators import Accumulator, quiet
 from looptune.lower.passes.init_fusion_b import begun
 from looptune.lower.passes.row_groups import by_rows, chosen
 from looptune.lower.passes.split_reduction_b import Told, Wanted, by_loops, unfit, wanted
-from looptune.lower.team import called, teamed
+from looptune.lower.team import teamed
 from looptune.schedule.directives.reduction_simplification import Regrouped, Shared, regrouping, shared
 
 SEVERAL = 16
@@ -71,7 +71,7 @@ def dealt(codelet: Codelet, *, rows: bool = True) -> Dealt:
 
 
 def check(codelet: Codelet) -> None:
-    """Unfit where ``dealt`` says so; the codelet is not rewritten, which takes longer."""
+    """Unfit where ``lower/passes/split_reduction`` says so; the codelet is not rewritten, which takes longer."""
     if _divided(codelet.body):
         _Dealing(replace(codelet, body=parted(codelet.body)), only_check=True).whole()
 
@@ -102,7 +102,7 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(slots=True)
 class _Dealing:
-    """``only_check``: what is dealt out is left out. ``rows``: see ``dealt``."""
+    """``only_check``: what is dealt out is left out. ``rows``: see ``lower/passes/split_reduction``."""
 
     codelet: Codelet
     only_check: bool = False
@@ -228,7 +228,7 @@ class _Dealing:
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
     def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
-        own = Var(self.fresh(f"{called(r.target)}_sum"), r.target.dtype)
+        own = Var(self.fresh(f"{target_name(r.target)}_sum"), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
@@ -261,7 +261,7 @@ class _Dealing:
         return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
 
     def array(self, r: Reduced, loop: Loop, shape: tuple[Expr, ...]) -> str:
-        name = self.fresh(f"{called(r.target)}_parts")
+        name = self.fresh(f"{target_name(r.target)}_parts")
         self.made.append(Local(name, r.target.dtype, (Const(loop.parts, loop.dtype), *shape)))
         self.parts[name] = r
         return name
@@ -269,10 +269,10 @@ class _Dealing:
     def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
         """The extents of the target's array, where those of the nest change."""
         arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
-        extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == called(r.target)), (None,))
+        extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == target_name(r.target)), (None,))
         known = tuple(e for e in extents if e is not None)
         if len(known) < len(extents) or not isinstance(r.target, Load):
-            raise Unfit(loop, f"how many parts of {called(r.target)} there are changes while the codelet runs")
+            raise Unfit(loop, f"how many parts of {target_name(r.target)} there are changes while the codelet runs")
         return known, r.target
 
     def fresh(self, name: str) -> str:
@@ -315,7 +315,7 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
         if any(f.parts > 1 for f in nested):
             raise Unfit(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
-        own = {called(r.target) for r in loop.reduces}
+        own = {target_name(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
             raise Unfit(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")

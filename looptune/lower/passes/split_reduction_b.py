@@ -1,4 +1,4 @@
-"""Sums that a loop makes: which loop in it tells them apart, and under what condition it makes them; see ``dealt``."""
+"""Sums that a loop makes: which loop in it tells them apart, and under what condition it makes them; see ``lower/passes/split_reduction``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of sums as they were before ``dealt``: each accumulates where its sum is, and nothing adds them up.
+"""Parts of sums as they were before ``lower/passes/split_reduction``: each accumulates where its sum is, and nothing adds them up.
 
 for p: for k of p: part[p][i][j] += e    ==>    for p: for k of p: C[i][j] += e
 s = C[i][j]; for p: s += part[p][i][j]; C[i][j] = s    ==>    what stands before it, and what stands after it

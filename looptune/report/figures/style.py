@@ -1,4 +1,4 @@
-"""How every figure looks: the palette, the panels, the file formats. With ``report.plots`` the importer of matplotlib,
+"""How every figure looks: the palette, the panels, the file formats. With ``report.figures.versions`` the importer of matplotlib,
 which is optional: see ``available``."""
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import looptune
+from looptune import core
 from looptune.core.version import __version__
 from looptune.runtime.device import DEVICES, Cpu, Facts
 
@@ -89,7 +89,7 @@ def versions() -> dict[str, str]:
 
 def _digest() -> str:
     """Of looptune's own text: two copies of one version may differ."""
-    root = Path(looptune.__file__).parent
+    root = Path(core.__file__).parents[1]
     files = sorted(root.rglob("*.py"))
     text = b"".join(str(f.relative_to(root)).encode() + b"\0" + f.read_bytes() for f in files)
     return hashlib.sha256(text).hexdigest()[:8]

@@ -20,11 +20,11 @@ from types import MappingProxyType
 from typing import Any
 
 from looptune.core.version import __version__
-from looptune.report.database_table import moment
 from looptune.runtime.outcome import Timed
 from looptune.tune.space.axes import Scalar
 from looptune.tune.space.parameters import Sheet, sheet
 from looptune.tune.store.searches import Entry, Search
+from looptune.tune.store.store import moment
 
 INVALIDITY: Mapping[str, str] = MappingProxyType(
     {"timed": "correct", "cut_off": "timeout", "illegal": "constraints", "not_built": "compile",
@@ -60,7 +60,7 @@ def configuration(own: Sheet, number: int) -> dict[str, Scalar]:
 
 
 def extras(entry: Entry) -> dict[str, Any]:
-    """What ``tune.readers.point`` describes."""
+    """What ``tune.formats.records`` describes."""
     measured = entry.measured
     cut = {} if measured.whole else {"cost_us": measured.cost_us, "runs_us": list(measured.runs_us)}
     return {

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from looptune.core.version import __version__
-from looptune.report.database_table import moment
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
 from looptune.tune.store.searches import Entry, Search
+from looptune.tune.store.store import moment
 
 _APIS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "numba-cuda": ("CUDA", "NVIDIA CUDA"), "cuda-c": ("CUDA", "NVIDIA CUDA"), "opencl": ("OpenCL", "OpenCL"),

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from looptune.report import suite_table
 from looptune.runtime.device import slug
 from looptune.runtime.outcome import Timed, WrongResult
 from looptune.tune.results.record import Sources
@@ -18,6 +17,8 @@ from looptune.tune.store.store import Context, Row
 
 MEASURED = ("default", "version")
 """Roles of versions; the others are finals and references."""
+USUAL = ("numba-cuda", "numba-cpu")
+"""The targets that "auto" may mean: reports name others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Study:
 
     @property
     def sizes(self) -> str:
-        return suite_table.sizes(self.result)
+        return sizes(self.result)
 
     @property
     def kind(self) -> str:
@@ -88,7 +89,7 @@ def unusual(context: Context) -> list[str]:
         "strict float": not options.get("reassociate", True),
         f"fp contract {options.get('contract')}": "contract" in options, "warm L2": options.get("warm", False),
         f"seed {options.get('seed', 0)}": options.get("seed", 0) != 0, "own data": "data" in options,
-        context.target: bool(context.target) and context.target not in suite_table.USUAL,
+        context.target: bool(context.target) and context.target not in USUAL,
     }  # fmt: skip
     return [words for words, holds in said.items() if holds]
 
@@ -126,3 +127,9 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 def timed_rows(study: Study) -> list[tuple[Row, Timed]]:
     """The versions that have a time of their own."""
     return [(row, row.outcome) for row in study.rows if isinstance(row.outcome, Timed)]
+
+
+def sizes(result: Result) -> str:
+    """One number where all sizes are the same, ``2048``, else ``NI=512 NJ=256``."""
+    different = set(result.sizes.values())
+    return str(different.pop()) if len(different) == 1 else " ".join(f"{n}={v}" for n, v in result.sizes.items())

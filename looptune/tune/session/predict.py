@@ -12,7 +12,6 @@ from pathlib import Path
 
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit
 from looptune.frontend.directive_lines import Placed, parse_lines
 from looptune.ir import operation_count
@@ -21,6 +20,7 @@ from looptune.lower.mapping import plan
 from looptune.lower.plan import Plan
 from looptune.runtime import peak_rates, targets, work_bounds
 from looptune.runtime.problem_sizes import Problem, integers, problem
+from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.suggest import advised

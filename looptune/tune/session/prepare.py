@@ -17,7 +17,6 @@ from looptune.core.escape import printable, utf8
 from looptune.core.floating_point import Floats, chosen
 from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S
 from looptune.core.version import lowering, toolchain
-from looptune.deploy.compile import CACHE
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter, operation_count
@@ -33,7 +32,7 @@ from looptune.runtime.array_reach import reached, too_short
 from looptune.runtime.device import Facts
 from looptune.runtime.host_program import Recorded, record
 from looptune.runtime.problem_sizes import Problem, affordable, edges, integers, odd, problem, reduced
-from looptune.runtime.targets import Model
+from looptune.runtime.targets import CACHE, Model
 from looptune.schedule.oversized import excessive
 from looptune.schedule.suggest import advised
 from looptune.tune import strategies

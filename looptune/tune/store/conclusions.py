@@ -2,7 +2,7 @@
 
     sweep ─▶ rows ─▶ finals ─▶ conclude(store, context, sweep, record) ─▶ conclusions(store)
 
-A record is a JSON object; what is in it is for ``report.kept`` to know. A context's hash holds its device, so that two
+A record is a JSON object; what is in it is for ``tune.results.record`` to know. A context's hash holds its device, so that two
 devices have two records.
 """
 

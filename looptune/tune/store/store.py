@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -417,3 +418,8 @@ def _outcome(text: Any) -> Outcome:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def moment(since_1970_s: float) -> str:
+    """ISO 8601, in UTC."""
+    return datetime.fromtimestamp(since_1970_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

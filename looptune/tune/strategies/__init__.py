@@ -1,4 +1,4 @@
-"""How a space is searched: one strategy a file, each listed here. Packages may bring others, see ``plugins``."""
+"""How a space is searched: one strategy a file, each listed here. Packages may bring others, see ``core/plugins``."""
 
 from __future__ import annotations
 
