@@ -1,6 +1,6 @@
 """A page for each directive, made of its file: docstring, syntax and examples, which looptune runs.
 
-    looptune/transforms/unroll.py  ─▶  docs/directives/unroll.md
+    looptune/schedule/directives/unroll.py  ─▶  docs/directives/unroll.md
 
 The pages are made when the site is built and are not kept.
 """
@@ -119,8 +119,9 @@ def contents() -> str:
     rows = [f"| [{word(t)}]({t.name}.md) | {markdown(said(t).summary)} |" for t in directives.ALL]
     return "\n".join([
         "# One page for each directive", "",
-        "Each is made of the file that implements the directive, `looptune/transforms/`: what it says of itself, and",
-        "its examples, run when this site was built. [The language](../directives.md) explains them in one piece.", "",
+        "Each is made of the file that implements the directive, in `looptune/schedule/directives/`: what it says of",
+        "itself, and its examples, run when this site was built. [The language](../directives.md) explains them in one",
+        "piece.", "",
         "| directive | what it does |", "|---|---|", *rows, "",
         "```{toctree}", ":hidden:", "", *[t.name for t in directives.ALL], "```", "",
     ])  # fmt: skip

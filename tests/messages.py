@@ -3,8 +3,8 @@
     raise DirectiveError(f"no loop {base} in {codelet.name}", span)    ─▶    no loop .* in .*
 
 A message's holes are free; a name stands for what its function assigns to it, a call for what that function returns,
-where it is the module's own or ``wording``'s, and a choice for each of its branches, so that every kind of refusal is a
-template of its own.
+where it is the module's own or that of ``schedule/messages``, and a choice for each of its branches, so that every kind
+of refusal is a template of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "looptune"
 
-FOLDERS = ("frontend", "poly", "transforms")
-MODULES = ("bind", "mapping", "reductions", "schedule", "suggest", "threads")
+FOLDERS = ("frontend", "poly", "schedule/directives", "schedule")
+MODULES = ("lower/mapping",)
 
 ERRORS = ("ParseError", "UnsupportedError", "DirectiveError", "IllegalTransform", "UsageError", "ResourceError")
 NAMED = ("refuse", "Strange")
@@ -67,7 +67,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.file = str(path.relative_to(ROOT))
         self.tree = ast.parse(path.read_text())
-        wording = _functions(ast.parse((ROOT / "wording.py").read_text()))
+        wording = _functions(ast.parse((ROOT / "schedule/messages.py").read_text()))
         self.functions = {**wording, **_functions(self.tree)}
 
     def templates(self) -> Iterator[Template]:

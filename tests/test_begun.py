@@ -12,7 +12,7 @@ import reducing
 from looptune.ir.nodes import Const, Load, Var
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.mapping import plan
-from looptune.lower.passes.init_fusion import apart, begun
+from looptune.lower.passes.init_fusion import apart, fuse_initializers
 from looptune.lower.team import Tree
 
 HEAD = "void f(int n, int m, double A[n][m], double B[n][m], float x[n], double y[n + 1], float z[n])\n"
@@ -55,7 +55,7 @@ def test_which_are_moved(name: str) -> None:
     (kernel,) = plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
     assert kernel.team is not None
     assert all(a.first is None for t in kernel.team.trees for a in t.into), "the plan has them where they were"
-    (tree,) = _trees(begun(kernel.team.phases))
+    (tree,) = _trees(fuse_initializers(kernel.team.phases))
     assert [None if a.first is None else a.first.value for a in tree.into] == firsts
 
 

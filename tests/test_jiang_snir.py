@@ -25,8 +25,7 @@ from looptune.ir.specialize import bake
 from looptune.lower.mapping import plan
 from looptune.lower.plan import Plan
 from looptune.report.figures import index as every
-from looptune.report.figures.blocks import Blocks, Column, blocks
-from looptune.report.figures.blocks_b import register_blocks
+from looptune.report.figures.blocks import Blocks, Column, blocks, register_blocks
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE

@@ -15,8 +15,8 @@ from looptune.frontend import load
 from looptune.lower import mapping
 from looptune.lower.mapping import plan
 
-ROOT = Path(python.__file__).parents[1]
-FILES = (*(ROOT / "backends").glob("*.py"), *(ROOT / f"{n}.py" for n in ("mapping", "overlapping", "plans", "team")))
+ROOT = Path(python.__file__).parents[2]
+FILES = [p for folder in ("backends", "lower") for p in (ROOT / folder).rglob("*.py")]
 FRESH = ("__at", "__once")
 """Endings of names that are made as none that is taken."""
 OF_C = ("__blocks", "__bytes", "any__flag")

@@ -21,7 +21,7 @@ from looptune.tune.cost_model.cache_traffic import traffic
 from looptune.tune.cost_model.estimate import estimate
 from looptune.tune.cost_model.kernel_walk import count
 from looptune.tune.cost_model.occupancy import occupancy
-from looptune.tune.cost_model.ranking_b import spearman
+from looptune.tune.cost_model.ranking import spearman
 from looptune.tune.cost_model.sector_counts import Place, sectors
 from looptune.tune.cost_model.warp_samples import EVERYTHING
 from looptune.tune.session import predict

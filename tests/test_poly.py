@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import time
-from pathlib import Path
 
 import islpy as isl
 import pytest
@@ -318,20 +316,6 @@ def test_order_is_static_and_loop_by_turns() -> None:
     assert times == [
         ("0", "i", "0", "0", "0"), ("0", "i", "1", "0", "0"), ("0", "i", "2", "0", "0"), ("0", "i", "3", "j", "0"),
     ]  # fmt: skip
-
-
-def test_only_poly_knows_isl() -> None:
-    """No other module of the package imports islpy, and poly stays in its layer."""
-    root = Path(__file__).parent.parent / "looptune"
-    below = {"source", "errors", "ir", "simplify", "rewrite", "pretty", "scope", "poly"}
-    for path in root.rglob("*.py"):
-        imported = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import | ast.ImportFrom)]
-        modules = [a.name for n in imported if isinstance(n, ast.Import) for a in n.names]
-        modules += [n.module or "" for n in imported if isinstance(n, ast.ImportFrom)]
-        if path.parent.name == "poly":
-            assert {m.split(".")[1] for m in modules if m.startswith("looptune.")} <= below, path
-        else:
-            assert "islpy" not in modules, path
 
 
 def test_a_kernel_is_analysed_in_time() -> None:

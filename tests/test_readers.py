@@ -18,7 +18,7 @@ from made_rows import ROWS
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.report import database_table
 from looptune.tune.formats import kernel_tuner, t1, t4, wisdom
-from looptune.tune.formats.t1_b import space_text
+from looptune.tune.formats.t1 import space_text
 from looptune.tune.replay import load
 from looptune.tune.session.prepare import Request, prepare
 from looptune.tune.space.space import parse

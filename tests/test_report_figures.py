@@ -12,11 +12,9 @@ from stored import BEST, GPU, OTHER, TIMES, database, fill, one, result
 
 from looptune.report.figures import index, style
 from looptune.report.figures.comparisons import spread_labels
-from looptune.report.figures.entries import entries
-from looptune.report.figures.entries_b import bars
+from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import Curve, factors, orders
-from looptune.report.figures.roofline import roofs
-from looptune.report.figures.roofline_b import rooflines
+from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfers
 from looptune.report.site import folder

@@ -11,7 +11,7 @@ import pytest
 from stored import BEST, FINALS, GPU, OTHER, TIMES, fill, timed
 
 from looptune.report.figures.transfer import Transfer, mean, transfers
-from looptune.report.figures.transfer_b import transfers as drawn
+from looptune.report.figures.transfer import transfer_figure as drawn
 from looptune.report.site import transfer_table
 from looptune.runtime.outcome import Illegal, Outcome, WrongResult
 from looptune.tune.results import studies

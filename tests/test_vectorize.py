@@ -11,7 +11,7 @@ import stores
 from built import imported
 from click.testing import CliRunner
 
-from looptune.backends.codegen.memory_ops_c import aligned
+from looptune.backends.codegen.memory_ops import aligned
 from looptune.cli.main import cli
 from looptune.core.errors import DirectiveError
 from looptune.deploy import build

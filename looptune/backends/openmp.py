@@ -39,7 +39,7 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.accumulators import Accumulator, quiet
-from looptune.lower.passes.split_reduction_b import wanted
+from looptune.lower.passes.split_reduction import wanted
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:

@@ -178,7 +178,8 @@ class Loop(Node):
     the arrays through them, and a thread so many rows of it; empty: each iteration launches what it holds.
     ``persistent``: of a sequential loop all launches are one on a GPU, so many blocks a multiprocessor, which wait for
     each other after each; 0: the host launches them.
-    ``regroups``: the terms of the sums in it may be added up in other groups, see ``schedule.directives.reduction_simplification``.
+    ``regroups``: the terms of the sums in it may be added up in other groups, see
+    ``schedule.directives.reduction_simplification``.
     """
 
     var: str

@@ -80,8 +80,8 @@ MADE = (
     "__tile", "__first", "__thread", "__buffer", "__ahead", "__next", "__turn", "__number", "__band", "__all", "__pack",
     "__point", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
 )  # fmt: skip
-"""What the names of variables end with that are made from here on, numbers apart, but for those that ``backends.codegen.python``
-tells from the program's own."""
+"""What the names of variables end with that are made from here on, numbers apart, but for those that
+``backends.codegen.python`` tells from the program's own."""
 
 
 def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:

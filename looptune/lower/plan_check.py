@@ -27,7 +27,7 @@ from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
 from looptune.lower.passes.grid_compaction import launched
-from looptune.lower.passes.split_reduction_c import after, before, whole
+from looptune.lower.passes.split_reduction import after, before, whole
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
 from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree
 from looptune.poly.translation_validation import Proof, prove

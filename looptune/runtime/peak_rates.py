@@ -4,8 +4,8 @@
     read   the sums of lines of a matrix            bytes read
     fma    a = a * p + q, independent chains        two operations each
 
-Each takes the best of several runs. A CPU's chains are vectors, see ``backends.numba_cpu.fma_peak``. What was found is kept in a
-file by device, driver and toolchain, because every sweep asks for it.
+Each takes the best of several runs. A CPU's chains are vectors, see ``backends.numba_cpu.fma_peak``. What was found is
+kept in a file by device, driver and toolchain, because every sweep asks for it.
 """
 
 from __future__ import annotations

@@ -5,11 +5,20 @@
 ``buffers 3`` has two tiles on their way. A thread waits for the copies it began itself; the barrier, the only one a
 strip, makes them those of all, and says that nobody reads the buffer any more that is filled next. Numba has no
 spelling for the copies that bypass registers (compute capability 8.0): they are PTX here.
+
+16 bytes copied at once, for which Numba has no spelling: an LLVM load and a store.
+
+Arrays that begin at multiples of 16 bytes: which have to, and the text with which a GPU's compiler makes vectors.
+
+Numba has no word for it. A device function without code of its own says it of the arrays of the kernel that calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+
+from looptune.lower.passes.shared_memory import WIDE, wide
+from looptune.lower.plan import Plan
 
 LEAST_CAPABILITY = 80
 """Of devices that copy to shared memory while they compute."""
@@ -79,3 +88,50 @@ def helpers(kernels: Iterable[str]) -> Iterator[str]:
         if any(awaiting(groups) in text for text in texts):
             yield _ORDER.format(name=awaiting(groups), what=f"All groups but the last {groups} have arrived.",
                                 ptx=f"cp.async.wait_group {groups}")  # fmt: skip
+
+
+COPY = "copy_16_bytes"
+COPY_TEXT = f'''\
+@intrinsic
+def {COPY}(typingctx, to, at, source, place):
+    """16 bytes of ``source`` from element ``place`` on, to ``to`` from element ``at`` on; both are aligned."""
+
+    def emit(context, builder, signature, args):
+        wide = ir.VectorType(ir.IntType(32), 4).as_pointer()
+
+        def where(k):
+            array = context.make_array(signature.args[k])(context, builder, args[k])
+            return builder.bitcast(builder.gep(array.data, [builder.zext(args[k + 1], ir.IntType(64))]), wide)
+
+        builder.store(builder.load(where(2), align={WIDE}), where(0), align={WIDE})
+        return context.get_dummy_value()
+
+    return types.void(to, types.uint64, source, types.uint64), emit
+'''
+
+
+ALIGNED = "arrays_are_aligned"
+ALIGNED_TEXT = f'''\
+@intrinsic
+def {ALIGNED}(typingctx):
+    """The arrays that the calling kernel is given begin at multiples of {WIDE} bytes."""
+
+    def emit(context, builder, signature, args):
+        for arg in builder.function.args:
+            if arg.name.endswith(".4") and isinstance(arg.type, ir.PointerType):  # the address of an array
+                arg.attributes.align = {WIDE}
+        return context.get_dummy_value()
+
+    return types.void(), emit
+'''
+
+
+def aligned(plan: Plan) -> tuple[str, ...]:
+    """The arrays that tiles are filled from 16 bytes at a time, and those of kernels that access neighbours at once."""
+    return tuple(sorted({*wide(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)}))
+
+
+def unaligned(array: str) -> str:
+    return (
+        f"{array} is accessed {WIDE} bytes at a time, and begins at an address that is no multiple of {WIDE}: copy it"
+    )

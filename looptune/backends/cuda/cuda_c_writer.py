@@ -15,7 +15,7 @@ from looptune.backends.codegen.c import CWriter, braced, listed
 from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, plain
-from looptune.backends.codegen.memory_ops_c import aligned
+from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.core.escape import comment
 from looptune.ir import c_printer

@@ -25,7 +25,7 @@ from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
 from looptune.backends.base import Binary, Limit, Program, Ran
-from looptune.backends.codegen.memory_ops_c import aligned, unaligned
+from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, typed
 from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, all_at_once, check

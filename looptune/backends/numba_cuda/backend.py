@@ -20,8 +20,7 @@ from numba.cuda.cudadrv import nvrtc
 from looptune.backends.base import Backend, Binary, header
 from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.kernel import check_capability, check_limits, kernel_lines
-from looptune.backends.codegen.memory_ops_b import COPY, COPY_TEXT
-from looptune.backends.codegen.memory_ops_c import ALIGNED, ALIGNED_TEXT, aligned, unaligned
+from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.python import HELPERS, LEVEL, ident, imported
 from looptune.backends.codegen.signature import extent_names, scalar_type

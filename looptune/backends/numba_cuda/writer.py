@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from looptune.backends.codegen import grid_barrier, memory_ops, memory_ops_b, memory_ops_c
+from looptune.backends.codegen import grid_barrier, memory_ops
 from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED, Writer, enclosed, ident, typed
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
@@ -34,7 +34,7 @@ class NumbaSpelling(KernelWriter):
         return ident(name)
 
     def aligned(self, arrays: Sequence[str]) -> tuple[str, ...]:
-        return (f"{memory_ops_c.ALIGNED}()",)
+        return (f"{memory_ops.ALIGNED}()",)
 
     def thread(self, dimension: Dimension) -> str:
         return self.own.get(f"thread {dimension}", f"cuda.threadIdx.{dimension}")
@@ -95,7 +95,7 @@ class NumbaSpelling(KernelWriter):
         return f"uint32({value})"
 
     def copied(self, width: int, to: tuple[str, str], source: tuple[str, str]) -> str:
-        return f"{memory_ops_b.COPY}({', '.join((*to, *source))})"
+        return f"{memory_ops.COPY}({', '.join((*to, *source))})"
 
     def sent(self, width: int, to: tuple[str, str], source: tuple[str, str], there: Sequence[str]) -> str:
         every = " & ".join(f"({c})" for c in there) or "True"  # not "and", which is a branch

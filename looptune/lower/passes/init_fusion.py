@@ -5,6 +5,13 @@
     y = y + the lanes' y_own
 
 Not where something else uses the element before the sum is there.
+
+A loop that begins sums, done where the sums are added up.
+
+    for j: y[j] = 0                              for p in 0..P (blocks): parts of y
+    for i: for j: y[j] += ..., in parts   ==>    for j: y[j] = 0; add them up
+
+It is a launch less.
 """
 
 from __future__ import annotations
@@ -16,29 +23,30 @@ from itertools import combinations
 import numpy as np
 
 from looptune.ir.def_use import names, target_name, written
-from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Stmt, Var
+from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.rewrite import substitute, walk
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.scalar_replacement import distinct
 from looptune.lower.team import Alone, Branch, Phase, Repeat, Tree
 
 
-def begun(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
+def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
     """The phases with such assignments in the trees that follow them."""
     match phases:
         case (Alone() as alone, Tree() as tree, *later):
             left, tree = _moved(alone, tree)
-            return (*([left] if left.body else []), tree, *begun(tuple(later)))
+            return (*([left] if left.body else []), tree, *fuse_initializers(tuple(later)))
         case (first, *later):
-            return (_inside(first), *begun(tuple(later)))
+            return (_inside(first), *fuse_initializers(tuple(later)))
     return ()
 
 
 def _inside(phase: Phase) -> Phase:
     match phase:
         case Repeat(_, body):
-            return replace(phase, body=begun(body))
+            return replace(phase, body=fuse_initializers(body))
         case Branch(_, then, other):
-            return replace(phase, then=begun(then), other=begun(other))
+            return replace(phase, then=fuse_initializers(then), other=fuse_initializers(other))
     return phase
 
 
@@ -73,3 +81,24 @@ def apart(into: Iterable[Accumulator]) -> bool:
     """No two of the elements are one."""
     elements = [a.target for a in into if isinstance(a.target, Load)]
     return all(a.array != b.array or distinct(a.index, b.index, frozenset()) for a, b in combinations(elements, 2))
+
+
+def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
+    """The nests that are ``made``, with what the loop before them does in that of the sums: a kernel less.
+
+    None where it does more than to assign the elements that are added to, or what the parts need.
+    """
+    match begin, made:
+        case Loop(mode="parallel", reduces=(), axis="") as first, (Loop() as shares, Loop() as sums):
+            body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
+        case _:
+            return None
+    changed = written((sums,))
+    elements = {n for n in walk(sums.body) if isinstance(n, Load) and n.array in changed}
+    touched = {n for n in walk(body) if isinstance(n, Load) and n.array in changed}
+    simple = all(isinstance(s, Assign) and isinstance(s.target, Load) and s.target in elements for s in body)
+    same = (first.lo, first.hi, first.step) == (sums.lo, sums.hi, sums.step)
+    early = written(body) & names((shares,)) or names(body) & written((shares,))
+    if not (simple and same and touched <= elements) or early:
+        return None
+    return shares, replace(sums, body=(*body, *sums.body))

@@ -23,7 +23,7 @@ from looptune.ir.def_use import names, names_in, written
 from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Var
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.init_fusion import begun
+from looptune.lower.passes.init_fusion import fuse_initializers
 from looptune.lower.plan import Kernel
 from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree, own_element
 
@@ -46,11 +46,11 @@ class _Kept:
 
 def kept(kernel: Kernel, lane: Var) -> Kernel:
     """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
-    where sums are joined (``begun``); ``lane`` is the variable that says which lane a thread is."""
+    where sums are joined (``fuse_initializers``); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
     if team is None or kernel.lanes == 1:
         return kernel
-    before = begun(team.phases)
+    before = fuse_initializers(team.phases)
     found = _found(kernel, before)
     phases: list[Phase] = []
     made = _Turns({k.element.array: k for k in found}, kernel.lanes, lane)

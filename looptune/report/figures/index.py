@@ -11,16 +11,13 @@ from typing import Any
 from looptune.report import suite_table
 from looptune.report.figures import comparisons as draw
 from looptune.report.figures import style
-from looptune.report.figures.blocks import blocks
-from looptune.report.figures.blocks_b import register_blocks
-from looptune.report.figures.entries import entries
-from looptune.report.figures.entries_b import bars
+from looptune.report.figures.blocks import blocks, register_blocks
+from looptune.report.figures.entries import bars, entries
 from looptune.report.figures.families import factors, orders
-from looptune.report.figures.roofline import roofs
-from looptune.report.figures.roofline_b import rooflines
+from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity
+from looptune.report.figures.transfer import transfer_figure as draw_transfers
 from looptune.report.figures.transfer import transfers
-from looptune.report.figures.transfer_b import transfers as draw_transfers
 from looptune.tune.results.study import Study, names_of
 
 

@@ -1,5 +1,5 @@
-"""How every figure looks: the palette, the panels, the file formats. With ``report.figures.versions`` the importer of matplotlib,
-which is optional: see ``available``."""
+"""How every figure looks: the palette, the panels, the file formats. With ``report.figures.versions`` the importer of
+matplotlib, which is optional: see ``available``."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""Predictions beside measurements: one version, or all of a space."""
+"""Predictions beside measurements: of one version, or of all of a space, and how alike their orders are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.estimate import Estimate
-from looptune.tune.cost_model.ranking_b import spearman
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,24 @@ class Ranking:
         """How much longer the best of the ``first`` predicted takes than the best of all that were timed."""
         times = [v.measured_us for v in self.timed if v.measured_us is not None]
         return min(times[:first]) / min(times) if times else None
+
+
+def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """The correlation of the ranks; equal values share the mean of theirs. None where one of them is all the same, or
+    nothing is there.
+
+    >>> spearman([1, 2, 3], [10, 20, 15])
+    0.5
+    """
+    if not len(a):
+        return None
+    x, y = (_ranks(np.asarray(v, float)) for v in (a, b))
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return round(float(x @ y) / size, 12) if size else None
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, which, times = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(times)
+    return np.asarray((last - (times - 1) / 2)[which], float)

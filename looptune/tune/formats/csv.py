@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 
 from looptune.core.errors import UsageError
-from looptune.tune.formats.records_b import Point, recording
+from looptune.tune.formats.records import Point, recording
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import VERSIONS, names

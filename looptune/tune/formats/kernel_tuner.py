@@ -3,6 +3,10 @@
 The key ``restrictions``, which Kernel Tuner passes over, holds what makes its space the one that was searched:
 
     kernel_tuner.tune_cache("gemm.json", restrictions=json.load(open("gemm.json"))["restrictions"])
+
+A Kernel Tuner cache file: milliseconds, or the name of an error where the time would be.
+
+{"device_name": …, "kernel_name": …, "tune_params_keys": ["x", "y"], "cache": {"16,1": {"x": 16, "y": 1, "time": 2.0}}}
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ import json
 from typing import Any
 
 from looptune.tune.formats import records
+from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.records import Point, called, foreign, own, recording
+from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import Entry, Search
 
 
@@ -42,3 +49,41 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "compile_time": spent["compile"], "verification_time": spent["verify"], "benchmark_time": spent["rest"],
         "strategy_time": 0.0, "framework_time": 0.0, "timestamp": records.begun(entry), **records.extras(entry),
     }  # fmt: skip
+
+
+_FAILED_MS = 1e20
+"""What old caches hold for a configuration that failed."""
+_SPENT = ("compile_time", "benchmark_time", "verification_time")
+
+
+def read(file: Located) -> Recording:
+    """UsageError names the entry that cannot be read."""
+    keys = [key.text() for key in file.at("tune_params_keys").items()]
+    kernel, device = file.get("kernel_name"), file.get("device_name")
+    name, own_kernel = called(file, file.file.stem if kernel is None else kernel.text())
+    points = [_point(entry, keys) for entry in file.at("cache").members().values()]
+    return recording(name, own_kernel, "" if device is None else device.text(), points)
+
+
+def _point(entry: Located, keys: list[str]) -> Point:
+    cost_us, times = _cost_us(entry.at("time")), entry.get("times")
+    runs_us = () if times is None else tuple(1e3 * t.amount() for t in times.items())
+    if entry.get("directives") is not None and entry.get("outcome") is not None:
+        return own(entry, cost_us, runs_us)
+    spent = [part.number() for part in map(entry.get, _SPENT) if part is not None]
+    seconds = sum(spent) / 1e3 if spent else None
+    given = {key: entry.at(key).held for key in keys}
+    if cost_us is None:
+        return foreign(given), Measured(None, (), seconds)
+    return foreign(given), Measured(cost_us, (cost_us,) if times is None else runs_us, seconds)
+
+
+def _cost_us(time: Located) -> float | None:
+    match time.held:
+        case str():
+            return None
+        case int() | float() if not isinstance(time.held, bool) and time.number() >= _FAILED_MS:
+            return None
+        case bool() | dict() | list() | None:
+            raise time.refused("a number of milliseconds or the name of an error")
+    return 1e3 * time.positive()

@@ -2,18 +2,27 @@
 
 A version that was not timed has no runtimes and no measurement; why is its ``invalidity``. Each result has a block
 ``looptune`` besides, with the directives and the message.
+
+T4 results, schema 1.0.0 and 1.1.0; what other tools write besides the schema is read where it is usual.
+
+{"schema_version": "1.1.0", "metadata": {"timeunit": "milliseconds", "device": …},
+ "results": [{"configuration": {"x": 16}, "invalidity": "correct", "correctness": 1, "times": {"runtimes": [2.0]}}]}
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
+from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
+from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import Entry, Search
 from looptune.tune.store.store import moment
 
@@ -65,3 +74,79 @@ def _message(entry: Entry) -> str:
             return ""
         case outcome:
             return outcome.message
+
+
+_UNITS_US: Mapping[str, float] = MappingProxyType(
+    {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6,
+     "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+)  # fmt: skip
+_SPENT = (("compilation_time", "compilation"), ("validation",))
+"""Of each duration the schema's name, and then what Kernel Tuner writes."""
+
+
+def read(file: Located) -> Recording:
+    """UsageError names the result that cannot be read."""
+    check_version(file, "schema_version", "1.")
+    about = file.get("metadata")
+    device = None if about is None else about.get("device")
+    unit = None if about is None else about.get("timeunit")
+    name, kernel = called(file, file.file.stem)
+    points = [_point(result, unit) for result in file.at("results").items()]
+    return recording(name, kernel, "" if device is None else _device(device), points)
+
+
+def _device(device: Located) -> str:
+    match device.held:
+        case {"name": str(name)} | str(name):
+            return name
+    return ""
+
+
+def _point(result: Located, unit: Located | None) -> Point:
+    times = result.at("times")
+    own_unit = times.get("timeunit")
+    unit_us = _unit_us(own_unit if own_unit is not None else unit)
+    runs_us = tuple(unit_us * run.amount() for run in _list(times.get("runtimes")))
+    cost_us = _cost_us(result, runs_us) if _valid(result) else None
+    extras = result.get("looptune")
+    if extras is not None:
+        return own(extras, cost_us, runs_us)
+    members = times.members()
+    known = [next((members[n] for n in names if n in members), None) for names in _SPENT]
+    spent = [part.number() for part in known if part is not None and part.held is not None]
+    seconds = (unit_us * sum(spent) + sum(runs_us)) / 1e6 if spent or runs_us else None
+    given = {key: value.held for key, value in result.at("configuration").members().items()}
+    return foreign(given), Measured(cost_us, runs_us if cost_us is not None else (), seconds)
+
+
+def _unit_us(unit: Located | None) -> float:
+    if unit is None:
+        return _UNITS_US["milliseconds"]
+    known = _UNITS_US.get(unit.text().lower())
+    if known is None:
+        raise unit.refused(f"one of {', '.join(_UNITS_US)}")
+    return known
+
+
+def _valid(result: Located) -> bool:
+    invalidity, correctness = result.get("invalidity"), result.get("correctness")
+    return (invalidity is None or invalidity.text() == "correct") and (correctness is None or correctness.held != 0)
+
+
+def _cost_us(result: Located, runs_us: tuple[float, ...]) -> float | None:
+    """The first objective where that is a time, else the median of the runs."""
+    wanted = [objective.held for objective in _list(result.get("objectives"))][:1]
+    for measurement in _list(result.get("measurements")):
+        name, unit = measurement.get("name"), measurement.get("unit")
+        scale = None if unit is None else _UNITS_US.get(unit.text().lower())
+        if name is not None and name.held in wanted and scale is not None:
+            return scale * measurement.at("value").positive()
+    cost = median(runs_us) if runs_us else None
+    return cost if cost is not None and cost > 0 else None
+
+
+def _list(value: Located | None) -> Iterator[Located]:
+    """One value stands for a list of one."""
+    if value is None:
+        return iter(())
+    return value.items() if isinstance(value.held, list) else iter((value,))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from looptune.core.cache_file import read_file
 from looptune.core.errors import UsageError
-from looptune.tune.formats import csv, json_cursor, kernel_tuner_b, t4_b, wisdom_b
+from looptune.tune.formats import csv, json_cursor, kernel_tuner, t4, wisdom
 from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import searches
 from looptune.tune.store.store import Store
@@ -70,12 +70,12 @@ def _foreign(path: Path, text: str) -> list[Recording]:
         return csv.read(path, text)
     if path.suffix == ".wisdom" or '"tunable_parameters"' in first:
         header = json_cursor.parse(path, first)
-        if wisdom_b.is_header(header):
-            return wisdom_b.read(header, text)
+        if wisdom.is_header(header):
+            return wisdom.read(header, text)
     file = json_cursor.parse(path, text, _UNCLOSED)
     match file.held:
         case {"cache": _, "tune_params_keys": _}:
-            return [kernel_tuner_b.read(file)]
+            return [kernel_tuner.read(file)]
         case {"results": _}:
-            return [t4_b.read(file)]
+            return [t4.read(file)]
     raise UsageError(f"{path} is neither T4 results, a Kernel Tuner cache nor Kernel Launcher wisdom")

@@ -11,7 +11,7 @@ from looptune.ir.nodes import Codelet
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.binding import originals
-from looptune.tune.formats import t1_b
+from looptune.tune.formats import t1
 from looptune.tune.space.derive import derive
 from looptune.tune.space.pragma_choices import written
 from looptune.tune.space.space import Space, parse
@@ -30,7 +30,7 @@ def of(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: b
         raise UsageError(f"cannot read the space file {path}: {getattr(error, 'strerror', 'it is no text')}") from error
     problem_file = path.suffix == ".json"
     name = f"{path} as a space file" if problem_file else str(path)
-    space = parse(t1_b.space_text(path, text) if problem_file else text, name)
+    space = parse(t1.space_text(path, text) if problem_file else text, name)
     _check(space, analysis.codelet)
     return space.on("gpu" if gpu else "cpu")
 

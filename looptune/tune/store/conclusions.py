@@ -2,8 +2,8 @@
 
     sweep ─▶ rows ─▶ finals ─▶ conclude(store, context, sweep, record) ─▶ conclusions(store)
 
-A record is a JSON object; what is in it is for ``tune.results.record`` to know. A context's hash holds its device, so that two
-devices have two records.
+A record is a JSON object; what is in it is for ``tune.results.record`` to know. A context's hash holds its device, so
+that two devices have two records.
 """
 
 from __future__ import annotations
