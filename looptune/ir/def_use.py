@@ -134,7 +134,7 @@ def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
 def idle(assign: Assign, loop: Loop) -> bool:
     """Of all iterations of ``loop`` only the last leaves anything of ``assign``, and none of them uses it.
 
-    >>> from looptune.ir.nodes.nodes import Bin, Const
+    >>> from looptune.ir.nodes import Bin, Const
     >>> i, t, s = Var("i"), Var("t"), Var("s")
     >>> last, total = Assign(t, i), Assign(s, Bin("+", s, i))
     >>> idle(last, Loop("i", Const(0), Var("n"), (last,))), idle(total, Loop("i", Const(0), Var("n"), (total,)))
@@ -148,7 +148,7 @@ def idle(assign: Assign, loop: Loop) -> bool:
 def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
     """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
 
-    >>> from looptune.ir.nodes.nodes import Const
+    >>> from looptune.ir.nodes import Const
     >>> t, n = Var("t"), Var("n")
     >>> maybe = Loop("i", Const(0), n, (Assign(t, Const(1)),))
     >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")

@@ -34,7 +34,7 @@ class Accumulation:
 def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | None:
     """How the statement accumulates into its target, where that occurs nowhere else in it; else None.
 
-    >>> from looptune.ir.nodes.nodes import Const
+    >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
     >>> accumulation(Assign(x, Bin("-", x, Const(1.0, "float32"))))
     Accumulation(op='+', exact=False, asked=None)

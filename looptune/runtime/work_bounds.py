@@ -63,7 +63,7 @@ def _regrouped(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def least_flops(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int:
     """The operations that no version saves; 0 where that cannot be told.
 
-    >>> from looptune.ir.nodes.nodes import Var
+    >>> from looptune.ir.nodes import Var
     >>> i, s, x, y = Var("i"), Var("s", "float32"), Var("x", "float32"), Var("y", "float32")
     >>> least_flops((Loop("i", Const(0), Const(10), (Assign(s, Bin("+", s, Bin("*", x, y))),)),), {})
     11

@@ -82,7 +82,7 @@ def parse(text: str, span: Span) -> Constraint:
 def facts(directives: Iterable[Placed]) -> dict[tuple[str, str], Value]:
     """What ``directive(loop)`` is for each directive there is.
 
-    >>> from looptune.ir.nodes.nodes import Directive
+    >>> from looptune.ir.nodes import Directive
     >>> facts([Placed("loop", "i", Directive("unroll", (Arg("", (4,)), Arg("jam"))))])
     {('unroll', 'i'): 4}
     """
