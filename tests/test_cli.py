@@ -272,7 +272,7 @@ def test_help_says_what_each_option_does(here: Path, command: str) -> None:
 def test_ctrl_c_before_anything_is_measured(here: Path) -> None:
     """Also within an exec, which Python remembers: 130, and no word but ours."""
     code = (
-        "import sys, click\nfrom looptune import cli\n"
+        "import sys, click\nfrom looptune.cli import main as cli\n"
         "@click.command()\ndef stuck() -> None:\n    exec('raise KeyboardInterrupt')\n"
         "cli.cli.add_command(stuck)\nsys.argv = ['looptune', 'stuck']\ncli.main()\n"
     )

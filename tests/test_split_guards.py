@@ -129,3 +129,20 @@ def test_parts_are_added_up_in_every_target(tmp_path: Path) -> None:
         Case(name, f"{HEAD} {body} }}\n", [_sometimes(7, 5)], lines, ways) for name, (body, lines) in SOMETIMES.items()
     ]
     assert not everywhere.wrong(cases, tmp_path)
+
+
+def test_a_divisor_of_an_extent_may_be_0() -> None:
+    """Arrays of parts are made where no condition of the loops holds."""
+    text = """
+void f(int n, int m, int q, const long *x, long s[n]) {
+  if (m != 0) for (int j = 0; j < n / m; j++) for (int i = 0; i < q; i++) s[j] += x[i + j];
+}
+"""
+    done = schedule(Analysis(load(text).codelet), parse_lines(("loop 2: split 4",))).codelet
+    made = dealt(done).codelet
+    assert made != done
+    for m in (0, 1, 2):
+        given: oracle.Arguments = {"n": 6, "m": m, "q": 5, "x": np.arange(12), "s": np.zeros(6, np.int64)}
+        want, got = oracle.interpreted(load(text).codelet, given), oracle.copied(given)
+        interpreter.run(made, oracle.arrays(got), oracle.scalars(got))
+        np.testing.assert_array_equal(oracle.arrays(got)["s"], oracle.arrays(want)["s"])

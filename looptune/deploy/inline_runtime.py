@@ -19,7 +19,7 @@ COMMON = (
     "looptune.runtime.tolerance",
     f"{RUNTIME}.lookup",
     f"{RUNTIME}.arguments",
-    f"{RUNTIME}.reach",
+    "looptune.runtime.array_reach",
     "looptune.runtime.c_compiler",
     "looptune.runtime.c_program",
     f"{RUNTIME}.independent",

@@ -51,6 +51,7 @@ from looptune.ir.nodes import (
     Loop,
     Node,
     Reduced,
+    Select,
     Stmt,
     Un,
     Var,
@@ -231,7 +232,7 @@ class _Dealing:
     ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
         """The parts of sums that several elements get, and these added up: one array holds them all."""
         part, own = Var(every.var, every.dtype), sums.own
-        shape = (Const(len(own), every.dtype), *(largest(_trips(f), Const(0, f.dtype)) for f in chain))
+        shape = (Const(len(own), every.dtype), *map(_extent, chain))
         array = self.array(Reduced("+", own[0]), sums.loop, shape)
         held: dict[Var | Load, Load] = {
             v: Load(array, (part, Const(k, every.dtype), *_places(chain)), v.dtype) for k, v in enumerate(own)
@@ -262,7 +263,7 @@ class _Dealing:
         for r in told.targets:
             sure, nest = wanted(loops, r.target, told.each).sure, (*chain, *told.each)
             if self.fixed(nest, host) and not (told.each and sure):
-                shape = tuple(largest(_trips(f), Const(0, f.dtype)) for f in nest)
+                shape = tuple(map(_extent, nest))
                 held[r.target] = Load(self.array(r, loop, shape), (part, *_places(nest)), r.target.dtype)
                 continue
             shape, target = self.as_target(r, loop)
@@ -380,6 +381,20 @@ def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
 
 def _trips(loop: Loop) -> Expr:
     return div(add(sub(loop.hi, loop.lo), Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
+
+
+def _extent(loop: Loop) -> Expr:
+    """How many parts its iterations have. It is asked for where no condition around the loop is, so that a divisor may
+    be 0 there."""
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Bin("/" | "%", _, rhs) if not isinstance(rhs, Const):
+                return Select(Bin("==", rhs, Const(0, rhs.dtype)), Const(0, n.dtype), n)
+        return None
+
+    extent: Expr = rewrite(rule, _trips(loop))
+    return largest(extent, Const(0, loop.dtype))
 
 
 def _together(
