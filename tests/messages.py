@@ -18,8 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "looptune"
 
-FOLDERS = ("frontend", "poly", "schedule/directives", "schedule")
-MODULES = ("lower/mapping",)
+FOLDERS = ("frontend", "poly", "schedule/directives")
+MODULES = ("schedule/binding", "schedule/apply", "schedule/suggest", "schedule/parallel_loops",
+           "schedule/reduction_clauses", "lower/mapping")  # fmt: skip
 
 ERRORS = ("ParseError", "UnsupportedError", "DirectiveError", "IllegalTransform", "UsageError", "ResourceError")
 NAMED = ("refuse", "Strange")

@@ -89,13 +89,15 @@ def test_a_time_that_cannot_be_is_wrong(prepared: prepare.Prepared, monkeypatch:
     low, high = (Peaks(*[Rate(best, 0.0)] * 4) for best in (1e-6, 1e9))
     for now, kind in ((low, WrongResult), (high, Timed)):
         measured: list[object] = []
-        monkeypatch.setattr(evaluate.peak, "measure", lambda *_, now=now, measured=measured: measured.append(0) or now)
+        monkeypatch.setattr(
+            evaluate.peak_rates, "measure", lambda *_, now=now, measured=measured: measured.append(0) or now
+        )
         job = replace(prepared.job, ceiling=Ceiling(Work(10**6, 0, "float32"), low, 0, cold=False))
         bench = Bench(job)
         first, second = (bench.measure(built(prepared), None) for _ in "ab")
         assert type(first) is type(second) is kind, first
         assert len(measured) == 1
-    match bench.job.ceiling, evaluate.peak.known(bench.machine.facts, job.cache):
+    match bench.job.ceiling, evaluate.peak_rates.known(bench.machine.facts, job.cache):
         case Ceiling(), Peaks(fma32=kept):
             assert kept == Rate(1e9, 0.0)
 
