@@ -17,6 +17,8 @@ from differential.cases import Case
 from differential.outcomes import Failure, Report
 
 Of = Callable[[int], Sequence[str]]
+INTERPRETED = ("interpreter", "simulator")
+"""Targets that are slow: a loop over all values of a short, legal and useless, takes them minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,10 @@ def _died(child: _Child, status: int) -> tuple[Report, list[Work]]:
     else:
         kind = "hang" if hung else "crash"
         what = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"status {status}"
-        report.failures.append(Failure(number, target, kind, f"{what}\n{said[-500:]}"))
+        if hung and target in INTERPRETED:
+            report.counts[f"given up, as it took long: {target}"] += 1
+        else:
+            report.failures.append(Failure(number, target, kind, f"{what}\n{said[-500:]}"))
         again = []
     if len(work.cases) > 1 or not hung:
         skipped = work.skip | {(number, target)}
