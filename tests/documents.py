@@ -1,4 +1,4 @@
-"""What README.md and docs/*.md hold: blocks of code, commands in them with the output shown, commands in the text.
+"""What README.md, CONTRIBUTING.md and docs/*.md hold: code, commands with the output shown, commands in the text.
 
 A block ``sh`` is commands, one a line, each with a comment maybe; a block ``console`` has them after ``$``, and below
 each what it prints. A block whose lead-in ends in a name and a colon (``blur.c``:) is that file.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ALL = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+ALL = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 
 _LEAD_IN = re.compile(r"`([\w./-]+\.\w+)`:\s*$")
 _INLINE = re.compile(r"`((?:looptune |db (?=[a-z])|export (?=--))[^`]+)`")
