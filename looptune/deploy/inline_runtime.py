@@ -28,6 +28,7 @@ COMMON = (
 CUDA = (
     *COMMON,
     "looptune.backends.cuda.driver",
+    "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",
     *(f"{RUNTIME}.{name}" for name in ("launch", "devices", "cuda_function", "simulator_function")),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,8 @@ from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.backends.numba_cuda.alpha_renaming import canonical
-from looptune.backends.numba_cuda.compiler_patches import hastened
 from looptune.backends.numba_cuda.noalias import readonly_apart, reads
+from looptune.backends.numba_cuda.tested_versions import replaceable
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
 from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_helper
 from looptune.core.floating_point import Contract
@@ -38,6 +39,9 @@ from looptune.ir.nodes import Array, Local, Loop
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.passes import shared_memory
 from looptune.lower.plan import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
+
+if replaceable():
+    from looptune.backends.numba_cuda import compiler_patches
 
 AT_ONCE = "blocks_at_once"
 _AT_ONCE = f'''\
@@ -140,7 +144,7 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with hastened(None), readonly_apart():
+        with hastened(), readonly_apart():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
                 launch_bounds=kernel.launch_bounds, opt=True,
@@ -182,6 +186,11 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     imports += [grid_barrier.IMPORT] if meeting else []
     imports += [uncontracted_products.IMPORT] if PRODUCT_TEXT in copying else []
     return tuple(imports), (*copying, *meeting, *helpers), kernels
+
+
+def hastened() -> AbstractContextManager[None]:
+    """Within it the compiler is replaced in part by what does the same sooner, where that was tested."""
+    return compiler_patches.hastened(None) if replaceable() else nullcontext()
 
 
 def _toolchain() -> str:

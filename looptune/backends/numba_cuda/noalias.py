@@ -15,8 +15,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numba.cuda.core.callconv import CUDACallConv
-from numba.cuda.core.compiler_lock import global_compiler_lock
+from looptune.backends.numba_cuda.tested_versions import replaceable
+
+if replaceable():
+    from numba.cuda.core.callconv import CUDACallConv
+    from numba.cuda.core.compiler_lock import global_compiler_lock
 
 POINTER = 4
 """The place of the address among what an array is passed as."""
@@ -25,6 +28,9 @@ POINTER = 4
 @contextlib.contextmanager
 def readonly_apart() -> Iterator[None]:
     """What is compiled meanwhile is told so; one thread at a time."""
+    if not replaceable():
+        yield
+        return
     with global_compiler_lock:
         own = CUDACallConv.decorate_function
         CUDACallConv.decorate_function = _decorated(own)

@@ -1,0 +1,60 @@
+"""Functions of Numba's compiler for GPUs are replaced in the versions that this was tested with, and in no other.
+
+    compiler_patches    large kernels compile sooner, to the same code
+    noalias             loads of arrays that a kernel only reads wait for no store
+
+No result depends on either. In another version Numba's functions may mean something else, so they stay as they are.
+
+``looptune build`` writes this file into what it makes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+TESTED: Mapping[str, tuple[str, str]] = MappingProxyType({"numba": ("0.61", "0.69"), "numba-cuda": ("0.30", "0.31")})
+"""By package the first version, and the first that is too new."""
+
+
+@cache
+def replaceable() -> bool:
+    """Whether Numba is of a version that was tested; where it is not, a warning says once what is not used."""
+    said = untested({name: _installed(name) for name in TESTED})
+    if said:
+        warnings.warn(said, stacklevel=2)
+    return not said
+
+
+def untested(installed: Mapping[str, str]) -> str:
+    """What is not used with these versions, and why; "" where all is.
+
+    >>> untested({"numba": "0.68.1", "numba-cuda": "0.30.4"})
+    ''
+    """
+    others = [
+        f"{name} {installed[name] or 'of an unknown version'} (tested: {first} up to, but not with, {end})"
+        for name, (first, end) in TESTED.items()
+        if not _numbers(first) <= _numbers(installed[name]) < _numbers(end)
+    ]
+    if not others:
+        return ""
+    return (
+        f"Numba's compiler for GPUs is used as it is, because of {' and '.join(others)}: "
+        "results are the same, but large kernels take longer to compile and kernels may run slower"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
