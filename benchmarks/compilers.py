@@ -30,11 +30,11 @@ from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import CONTRACTS, Floats
 from looptune.core.settings import DATABASE
 from looptune.deploy import plans
-from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.best_versions import BestVersion, measured
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import targets
-from looptune.runtime.device import Machine
+from looptune.runtime.device import Device
 from looptune.runtime.problem_sizes import problem
 from looptune.runtime.targets import CACHE, Target
 from looptune.runtime.timing import Speedup, finals, speedup, summary
@@ -75,7 +75,9 @@ def paired(base_us: Sequence[float], other_us: Sequence[float]) -> Speedup:
     return speedup(base_us[:rounds], other_us[:rounds], 0)
 
 
-def row(unit: Unit, best: Measured, target: Target, machine: Machine, folder: Path) -> tuple[str, tuple[float, float]]:
+def row(
+    unit: Unit, best: BestVersion, target: Target, machine: Device, folder: Path
+) -> tuple[str, tuple[float, float]]:
     """One line of the table; the speed-ups over the default and over gcc."""
     codelet, analysis = unit.codelet, Analysis(unit.codelet)
     given = problem(codelet, best.values).arrays(codelet, 0)

@@ -34,14 +34,14 @@ from looptune.frontend import load
 from looptune.runtime import targets
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import Illegal, Outcome, Timed
-from looptune.runtime.problem_sizes import odd, problem
+from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import Target
-from looptune.tune.execution.lab import Prepared, SweepResult
-from looptune.tune.execution.worker_loop import seal
+from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.worker_loop import pickled
 from looptune.tune.execution.workers import Pool, Setup, Worker
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import KernelLab, compiler, plans_of
+from looptune.tune.measure.evaluate import KernelBuilder, compiler, plans_of
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.session.sweep import sweep
@@ -74,10 +74,10 @@ class EmittingLab:
 
 def emitter(job: Job, context: Context) -> Callable[[str, Any], Any]:
     work = compiler(job, context)
-    return lambda step, given: work(step, given) if step == "prepare" else seal(None)
+    return lambda step, given: work(step, given) if step == "prepare" else pickled(None)
 
 
-def answerer() -> Callable[[Any, Best | None], Outcome]:
+def answerer() -> Callable[[Any, Incumbent | None], Outcome]:
     return lambda built, best: Timed((1.0,), 1.0, 1.0, 1.0, "not at all")
 
 
@@ -102,11 +102,11 @@ class InstantLab:
 def instant() -> Callable[[str, Any], Any]:
     def work(step: str, given: Any) -> Any:
         if step == "build":
-            return seal(None)
+            return pickled(None)
         number = int(given.lines[0].rpartition(" ")[2]) * 1000 + int(given.lines[1].rpartition(" ")[2])
         if number % 4 == 0:
             return Illegal("iteration (i=0, j=1) must run before (i=1, j=0) when n=2")
-        return Prepared(hashlib.sha256(str(number // 2).encode()).hexdigest(), seal(None))
+        return PreparedVersion(hashlib.sha256(str(number // 2).encode()).hexdigest(), pickled(None))
 
     return work
 
@@ -161,10 +161,10 @@ def job_of(kernel: str, cache: Path) -> Job:
     backend = partial(targets.backend, name, cache)
     target = Target(name, backend, backend, Cpu, bakes=name == "numba-cuda")
     size = problem(unit.codelet, unit.values)
-    return Job(unit.codelet, size, odd(unit.codelet, size), target, cache)
+    return Job(unit.codelet, size, prime_sizes(unit.codelet, size), target, cache)
 
 
-def in_the_pool(lab: KernelLab, space: Space) -> dict[str, float]:
+def in_the_pool(lab: KernelBuilder, space: Space) -> dict[str, float]:
     """CPU milliseconds a configuration of each step of preparing it."""
     spent = dict.fromkeys(POOL, 0.0)
     count = 0
@@ -179,7 +179,7 @@ def in_the_pool(lab: KernelLab, space: Space) -> dict[str, float]:
     return {step: s / count * 1e3 for step, s in spent.items()}
 
 
-def _prepared(lab: KernelLab, configuration: Configuration, marks: list[float]) -> None:
+def _prepared(lab: KernelBuilder, configuration: Configuration, marks: list[float]) -> None:
     done = lab.scheduled(configuration)
     marks.append(time.thread_time())
     plans = plans_of(lab.job, done.codelet, "")
@@ -198,7 +198,7 @@ def of_kernel(kernel: str, jobs: int) -> str:
         context = Context(kernel, "", "", "", "", "", job.target.name, "{}", "float32")
         with profiled() as spent:
             result = swept(EmittingLab(job, context), Exhaustive(space), jobs)
-        pool = in_the_pool(KernelLab(job, context), space)
+        pool = in_the_pool(KernelBuilder(job, context), space)
     count = sum(n for name, n in result.counts.items() if name != "space")
     spent["rest"] = result.spent.own - sum(spent.values())
     cells = [kernel, str(count), *(f"{spent[name] / count * 1e6:.0f}" for name in OWN)]

@@ -16,15 +16,15 @@ import numpy as np
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 
 from looptune.frontend import load
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime.device import Run
 from looptune.runtime.problem_sizes import problem
 from looptune.runtime.targets import CACHE, resolve
 from looptune.runtime.timing import finals, speedup, summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.measure.evaluate import Bench, Built, Job
+from looptune.tune.measure.evaluate import Built, Job, MeasuringDevice
 
 SOURCE = """
 extern "C" __global__ void gemm(SIZES float alpha, float beta, float *C, const float *A, const float *B)
@@ -56,9 +56,9 @@ def launcher(made: Any, config: LaunchConfig, args: tuple[Any, ...]) -> Run:
 def measure(n: int) -> list[str]:
     unit = load(ROOT / "polybench" / "gemm.c", defines={"NI": n, "NJ": n, "NK": n})
     target = resolve("numba-cuda", CACHE)
-    bench = Bench(Job(unit.codelet, problem(unit.codelet, unit.values), None, target, CACHE))
+    bench = MeasuringDevice(Job(unit.codelet, problem(unit.codelet, unit.values), None, target, CACHE))
     done = schedule(Analysis(unit.codelet)).codelet
-    default = Built(bench.backend.build(plan(bake(done, unit.values))), None)
+    default = Built(bench.backend.build(lower_to_plan(specialize(done, unit.values))), None)
     runs = {"default, Numba": bench.run_of(default.timed)}
     Device().set_current()
     values = bench.job.problem.values

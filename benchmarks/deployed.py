@@ -32,11 +32,11 @@ from looptune.backends.codegen.python import ident
 from looptune.core.errors import LooptuneError
 from looptune.core.settings import DATABASE, FINALS_S
 from looptune.deploy import plans, python_module
-from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.best_versions import BestVersion, measured
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
 from looptune.runtime import targets
-from looptune.runtime.device import Machine
+from looptune.runtime.device import Device
 from looptune.runtime.problem_sizes import problem
 from looptune.runtime.targets import CACHE, Target
 from looptune.runtime.timing import finals, speedup, summary
@@ -127,7 +127,7 @@ def current(stream: Any) -> AbstractContextManager[Any]:
     return nullcontext() if CUPY is None or stream is None else CUPY.cuda.ExternalStream(int(stream))
 
 
-def row(unit: Unit, best: Measured, made: ModuleType, target: Target, machine: Machine, limit_s: float) -> str:
+def row(unit: Unit, best: BestVersion, made: ModuleType, target: Target, machine: Device, limit_s: float) -> str:
     """One line of the table."""
     at = problem(unit.codelet, best.values)
     given = at.arrays(unit.codelet, 0)

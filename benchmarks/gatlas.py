@@ -23,21 +23,21 @@ from typing import Any, TextIO
 from gatlas_line import Bench, Case, Versions, say, warn
 
 from looptune.backends.base import Binary
-from looptune.cli.progress import Live
+from looptune.cli.progress import ProgressLine
 from looptune.core.errors import LooptuneError, TargetError, UsageError
 from looptune.core.floating_point import USUAL
 from looptune.core.settings import DATABASE
-from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.best_versions import BestVersion, measured
 from looptune.deploy.precompile import Sizes, builder
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Codelet
 from looptune.runtime.targets import CACHE, Model, Target
-from looptune.tune.execution.worker_loop import Returned
+from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.execution.workers import cores, default_jobs
 from looptune.tune.session import site
-from looptune.tune.session.experiment import run_all, together
-from looptune.tune.session.prepare import Request, prepare_all
-from looptune.tune.session.site import Place
+from looptune.tune.session.experiment import concurrent_groups, run_all
+from looptune.tune.session.prepare import TuningRequest, prepare_all
+from looptune.tune.session.site import ExecutionSite
 from looptune.tune.store.store import Store
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +66,7 @@ def cases(names: Sequence[str], plain: bool, sizes: str) -> Iterator[Case]:
 # What is tuned.
 
 
-def tuned(units: Mapping[Case, Unit], model: Model, place: Place, given: Any) -> bool:
+def tuned(units: Mapping[Case, Unit], model: Model, place: ExecutionSite, given: Any) -> bool:
     """Sweep what the database has no finals of, all of it at once; False where that was interrupted."""
     known = bests(units, model, given.db)
     missing = [case for case in units if case not in known]
@@ -74,8 +74,8 @@ def tuned(units: Mapping[Case, Unit], model: Model, place: Place, given: Any) ->
         return True
     say(f"tuning {len(missing)} of {len(units)} cases and sizes on {model.facts.name}")
     ready = [prepare_all(request(case, given), place) for case in missing]
-    live = Live(sys.stderr, [prepared.context for (prepared,) in ready])
-    for group in together(ready, place):
+    live = ProgressLine(sys.stderr, [prepared.context for (prepared,) in ready])
+    for group in concurrent_groups(ready, place):
         every = [one for prepared in group for one in prepared]
         with Store.open(given.db) as store:
             for warning in store.warnings:
@@ -85,15 +85,15 @@ def tuned(units: Mapping[Case, Unit], model: Model, place: Place, given: Any) ->
     return True
 
 
-def request(case: Case, given: Any) -> Request:
-    return Request(
+def request(case: Case, given: Any) -> TuningRequest:
+    return TuningRequest(
         FILE, defines=case.defines, dtype=given.dtype, target=given.target, sweep=True, strategy=given.strategy,
         budget=given.budget, jobs=given.jobs, finals_s=given.finals, seed=given.seed, db=given.db,
         devices=given.devices,
     )  # fmt: skip
 
 
-def bests(units: Mapping[Case, Unit], model: Model, db: Path) -> dict[Case, Measured]:
+def bests(units: Mapping[Case, Unit], model: Model, db: Path) -> dict[Case, BestVersion]:
     """What finals have been won on this device: those of a sweep that was broken off are still to come."""
     if not db.exists():
         return {}
@@ -108,7 +108,7 @@ def bests(units: Mapping[Case, Unit], model: Model, db: Path) -> dict[Case, Meas
 
 
 def built(
-    of: Mapping[Case, tuple[Codelet, Measured]], target: Target, place: Place, jobs: int | None
+    of: Mapping[Case, tuple[Codelet, BestVersion]], target: Target, place: ExecutionSite, jobs: int | None
 ) -> dict[Case, Versions]:
     """Side by side, before anything is timed; a target that inlines no sizes has one version."""
     kinds: tuple[Sizes, ...] = ("exact", "elsewhere") if target.bakes else ("exact",)
@@ -117,7 +117,7 @@ def built(
     replies = place.each(partial(builder, tuple(of.values()), target), BUILD_S, tasks, at_once) if of else []
     found: dict[tuple[int, Sizes], Binary | None] = {}
     for task, reply in zip(tasks, replies, strict=True):
-        if not isinstance(reply, Returned):
+        if not isinstance(reply, TaskResult):
             raise TargetError(f"{[*of][task[0]]} is not built: {reply.message}")
         found[task] = None if reply.value is None else reply.value.opened()
     made: dict[Case, Versions] = {}
@@ -135,7 +135,7 @@ def chart(given: Any) -> int:
     """0; 1 where a case could not be tuned or is wrong."""
     every = [*cases(given.case if given.case else list(CASES), given.plain, given.sizes)]
     units = {case: load(FILE, defines=case.defines, dtype=given.dtype) for case in every}
-    with site.at(None, given.devices, warn) as place:
+    with site.open_site(None, given.devices, warn) as place:
         models = place.models(given.target, CACHE, floats=USUAL, warm=False)
         if len(models) > 1:
             raise UsageError(f"a chart is of one model of device: choose one of {', '.join(given.devices.split(','))}")

@@ -25,10 +25,10 @@ import numpy as np
 
 from looptune.backends.base import Backend, Binary, Program
 from looptune.core.errors import LooptuneError
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.ir.nodes import Codelet
 from looptune.runtime import peak_rates
-from looptune.runtime.device import Machine, Run, on_gpu
+from looptune.runtime.device import Device, Run, on_gpu
 from looptune.runtime.problem_sizes import problem, shapes
 from looptune.runtime.roofline import Peaks
 from looptune.runtime.targets import CACHE, Target
@@ -129,7 +129,7 @@ class Bench:
     """One device that does nothing else."""
 
     target: Target
-    machine: Machine
+    machine: Device
     backend: Backend
     peaks: Peaks | None
     inputs: Inputs
@@ -140,7 +140,7 @@ class Bench:
         peaks = peak_rates.of(machine, backend, CACHE) if target.name in peak_rates.KNOWN else None
         return cls(target, machine, backend, peaks, Inputs(seed))
 
-    def line(self, case: Case, best: Measured, codelet: Codelet, versions: Versions) -> tuple[str, ...]:
+    def line(self, case: Case, best: BestVersion, codelet: Codelet, versions: Versions) -> tuple[str, ...]:
         """LooptuneError where one of our kernels computes something else."""
         host = self.inputs.of(codelet, best.values)
         right = Right.of(case, host, best.values)
@@ -166,7 +166,7 @@ class Bench:
         )  # fmt: skip
 
     def _with_transfers(
-        self, program: Program, host: Mapping[str, Array], best: Measured, right: Right
+        self, program: Program, host: Mapping[str, Array], best: BestVersion, right: Right
     ) -> tuple[float, list[float]]:
         """The error of a first run, and microseconds of others, from arrays of the host to an array of the host."""
         whole = moved(program, self.machine, best.values)
@@ -177,7 +177,7 @@ class Bench:
         return error, times
 
     def _samplers(
-        self, case: Case, exact: Program, versions: Versions, host: Mapping[str, Array], best: Measured, right: Right
+        self, case: Case, exact: Program, versions: Versions, host: Mapping[str, Array], best: BestVersion, right: Right
     ) -> tuple[dict[str, Sampler], float]:
         """Of the kernel, and of the others that there are, on the same arrays; the largest error of these others."""
         arrays = {name: self.machine.place(a) for name, a in host.items()}
@@ -212,7 +212,7 @@ def _rate(case: Case, us: float | None) -> tuple[str, str]:
 
 
 def moved(
-    program: Program, machine: Machine, values: Mapping[str, int | float]
+    program: Program, machine: Device, values: Mapping[str, int | float]
 ) -> Callable[[Mapping[str, Array]], Array]:
     """A function of the host's arrays that gives C in the host's memory."""
 

@@ -39,7 +39,7 @@ def measured(db: Path, dtype: str) -> dict[Key, Result]:
     found: dict[Key, Result] = {}
     with Store.read(db) as store:
         for held in sorted(conclusions(store).values(), key=lambda c: c.finished):
-            result, _ = record.restored(held.record)
+            result, _ = record.from_record(held.record)
             if result.dtype == dtype and "H200" in result.facts.name:
                 sizes = {n: v for n, v in result.sizes.items() if n.upper() != "TMAX"}
                 found[result.kernel, next(iter(sizes.values()))] = result

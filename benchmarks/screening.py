@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from looptune.runtime.outcome import Timed
-from looptune.tune.incumbent import Best
-from looptune.tune.measure.pruning import SCREEN, hopeless
+from looptune.tune.incumbent import Incumbent
+from looptune.tune.measure.pruning import SCREEN, is_hopeless
 from looptune.tune.store.store import Context, Row, Store
 
 NEAR = 3.0
@@ -32,7 +32,7 @@ NEXT = 1.05
 
 @dataclass(frozen=True)
 class Version:
-    best: Best
+    best: Incumbent
     default: bool
 
     @property
@@ -49,7 +49,7 @@ def known(row: Row) -> Version | None:
     """None where the row has not both times."""
     match row.outcome:
         case Timed() as outcome if row.role in ("default", "version"):
-            best = Best.of(outcome)
+            best = Incumbent.of(outcome)
             return None if best.reduced_us is None else Version(best, row.directives == "" or row.role == "default")
     return None
 
@@ -77,9 +77,9 @@ def line(name: str, versions: Sequence[Version]) -> str:
     best = min(versions, key=lambda v: v.us)
     slowest_us = max((v.us for v in versions if v.default), default=max(v.us for v in versions))
     bases = [v for v in versions if v.us <= slowest_us]
-    lost = [v for v in versions if hopeless(v.reduced_us, v.best.reduced_sizes, best.best)]
+    lost = [v for v in versions if is_hopeless(v.reduced_us, v.best.reduced_sizes, best.best)]
     good = [v for v in versions if v.us <= NEAR * best.us]
-    wrongly = sum(any(hopeless(v.reduced_us, b.best.reduced_sizes, b.best) for b in bases) for v in good)
+    wrongly = sum(any(is_hopeless(v.reduced_us, b.best.reduced_sizes, b.best) for b in bases) for v in good)
     cells = [
         name, best.best.reduced_sizes, str(len(versions)),
         f"{spearman([v.us for v in versions], [v.reduced_us for v in versions]):.2f}",

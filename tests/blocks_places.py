@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from looptune.backends.codegen.block_swizzle import placed
+from looptune.backends.codegen.block_swizzle import emit_block_index
 from looptune.backends.codegen.python import HELPERS
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.ir.nodes import Codelet
@@ -16,7 +16,7 @@ def taken(kernel: Kernel, launched: tuple[int, int]) -> list[tuple[int, int]]:
     """The (x, y) of each block that does not leave, in the order of the launch: along x first."""
     writer = CudaWriter(Plan(Codelet("f", (), (), ()), (), ()), set())
     writer.counters, writer.nonnegative, writer.counted, writer.most = set(), set(), set(), {}
-    lines = [line.replace("return", "return None") for line in placed(kernel, writer, "    ")]
+    lines = [line.replace("return", "return None") for line in emit_block_index(kernel, writer, "    ")]
     text = "\n".join(["def place():", *lines, f"    return {writer.own['block x']}, {writer.own['block y']}"])
     module: dict[str, Any] = {"uint32": lambda v: v % 2**32, "int64": int, "uint64": int, "cuda": SimpleNamespace()}
     for helper in HELPERS.values():

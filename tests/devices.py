@@ -22,7 +22,7 @@ from looptune.runtime.outcome import Outcome, Timed
 from looptune.tune.execution.lab import SweepResult
 from looptune.tune.execution.local_executor import Local
 from looptune.tune.execution.workers import Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, parse
@@ -57,12 +57,12 @@ class Lab:
         return (one,) * self.devices
 
 
-def measurer(lab: Lab) -> Callable[[Any, Best | None], Outcome]:
+def measurer(lab: Lab) -> Callable[[Any, Incumbent | None], Outcome]:
     latest = time.monotonic() + 20.0
     while lab.after is not None and time.monotonic() < latest and ended(lab.after) < 11:
         time.sleep(0.01)
 
-    def measure(number: int, best: Best | None) -> Outcome:
+    def measure(number: int, best: Incumbent | None) -> Outcome:
         write(lab.journal, f"begin {number}")
         if number == 5:
             misbehave(lab.fault, lab.journal)

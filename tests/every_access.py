@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from looptune.ir.nodes import Assign, Expr, If, Load, Loop, Stmt
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import Kernel, Plan, blocks, value
+from looptune.lower.plan import Kernel, Plan, blocks, evaluate_size
 
 Key = tuple[Load, bool]
 """What stands in the code, and whether it is written."""
@@ -42,8 +42,8 @@ def trace(kernel: Kernel, plan: Plan, sizes: Mapping[str, int]) -> Trace:
             env = dict(sizes)
             for dim, axis in kernel.sides:
                 first = at[dim] * kernel.threads(dim) + within[dim]
-                env[axis.var] = value(axis.lo, sizes) + axis.step * first
-            if all(env[axis.var] < value(axis.hi, sizes) for _, axis in kernel.sides):
+                env[axis.var] = evaluate_size(axis.lo, sizes) + axis.step * first
+            if all(env[axis.var] < evaluate_size(axis.hi, sizes) for _, axis in kernel.sides):
                 for load, write, iteration, copy in _run(kernel.body, env, ()):
                     turn = tuple(number_ for _, _, number_ in iteration)
                     names = {**env, **{var: v for var, v, _ in iteration}}
@@ -62,7 +62,7 @@ def _note(
     shape = plan.array(load.array).shape
     address = 0
     for index, extent in zip(load.index, shape, strict=True):
-        address = address * (value(extent, names) if extent is not None else 1) + value(index, names)
+        address = address * (evaluate_size(extent, names) if extent is not None else 1) + evaluate_size(index, names)
     found.warps[key].setdefault(where, set()).add(address)
     found.threads[key] += 1
     found.blocks[int(str(where[0]))].add((load.array, address))
@@ -86,7 +86,7 @@ def _run(
                         yield *access, iteration, f"{copy}.{line}"
             case Loop(var, lo, hi, inner, step):
                 seen, line = set(), k + 1
-                for turn, i in enumerate(range(value(lo, names), value(hi, names), step)):
+                for turn, i in enumerate(range(evaluate_size(lo, names), evaluate_size(hi, names), step)):
                     yield from _run(inner, env, (*iteration, (var, i, turn)), f"{copy}.{k}")
             case If(cond, then, other):
                 seen, line = set(), k + 1
@@ -94,4 +94,4 @@ def _run(
 
 
 def _holds(cond: Expr, names: Mapping[str, int]) -> bool:
-    return bool(value(cond, names))
+    return bool(evaluate_size(cond, names))

@@ -23,7 +23,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -60,7 +60,7 @@ def wrong(cases: Sequence[Case], folder: Path) -> list[str]:
             else None
         )
         kernel = looptune.compile(case.text, target="numba-cpu", directives=case.lines) if _has(case, "cpu") else None
-        planned = plan(done, blocks=True)
+        planned = lower_to_plan(done, blocks=True)
         for k, given in enumerate(case.arguments):
             key = f"{case.name} {k} {oracle.scalars(given)}"
             wants[key] = want = oracle.called(library, codelet, given)

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from looptune.runtime.outcome import Crashed, Illegal, Outcome, OverLimit, Timed, WrongResult
-from looptune.tune.execution.lab import More
+from looptune.tune.execution.lab import NextStep
 from looptune.tune.execution.workers import Setup
-from looptune.tune.incumbent import Best
-from looptune.tune.session.statistics import Tally
-from looptune.tune.session.sweep import Budget, Prepared, SweepResult, sweep
+from looptune.tune.incumbent import Incumbent
+from looptune.tune.session.statistics import SweepStatistics
+from looptune.tune.session.sweep import Budget, PreparedVersion, SweepResult, sweep
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -50,11 +50,11 @@ class FakeLab:
         return (partial(measurer, self.journal, self.measure_s),)
 
 
-def prepare(configuration: Configuration) -> Prepared | Outcome:
+def prepare(configuration: Configuration) -> PreparedVersion | Outcome:
     if "illegal" in configuration.text:
         return Illegal("iteration (i=1) must run before (i=2)")
     # `unroll 1` changes nothing: the same source as without it.
-    return Prepared(f"source {configuration.text.replace('loop k: unroll 1', '')}", configuration.text)
+    return PreparedVersion(f"source {configuration.text.replace('loop k: unroll 1', '')}", configuration.text)
 
 
 def write(journal: Path, text: str) -> None:
@@ -85,10 +85,10 @@ def compiler(journal: Path, seconds: float) -> Callable[[str, Any], Any]:
     return work
 
 
-def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome | More]:
+def measurer(journal: Path, seconds: float) -> Callable[[Any, Incumbent | None], Outcome | NextStep]:
     lost = []
 
-    def measure(built: Any, best: Best | None) -> Outcome | More:
+    def measure(built: Any, best: Incumbent | None) -> Outcome | NextStep:
         _, text = built
         write(journal, f"measure {text!r} pid={os.getpid()} best={None if best is None else best.us}")
         time.sleep(seconds)
@@ -107,7 +107,7 @@ def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outc
                 raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
         first, _, more = text.removeprefix("loop k: ").partition(" ")
         if first in ("again", "later"):
-            return More(more if more == "slowly" else f"loop k: {more}", timed(50.0) if first == "again" else None)
+            return NextStep(more if more == "slowly" else f"loop k: {more}", timed(50.0) if first == "again" else None)
         found = re.search(r"unroll (\d+)", text)
         return timed(100.0 / int(found[1]) if found else 100.0)
 
@@ -127,7 +127,7 @@ def run(lab: FakeLab, tmp_path: Path, source: Any = SPACE, count: int | None = N
 
 def end_budget_after(patch: pytest.MonkeyPatch, lab: FakeLab, measurements: int) -> None:
     """Let the seconds of a budget be over when so many measurements have begun, however long they take."""
-    patch.setattr(Tally, "left_s", lambda tally: 0.0 if len(ran(lab, "measure")) >= measurements else 0.02)
+    patch.setattr(SweepStatistics, "left_s", lambda tally: 0.0 if len(ran(lab, "measure")) >= measurements else 0.02)
 
 
 def ran(lab: FakeLab, what: str) -> list[str]:

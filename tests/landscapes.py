@@ -14,7 +14,7 @@ from math import ceil, log2
 
 from looptune.tune.space.space import Configuration, Space, parse
 from looptune.tune.space.table_view import coordinates
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies import Strategy
 
 RUGGED = 0.4
@@ -100,5 +100,5 @@ def searched(strategy: Strategy, cost: Cost, most: int = 5000) -> list[tuple[Con
     return asked
 
 
-def best(space: Space | View, cost: Cost) -> float:
+def best(space: Space | SpaceView, cost: Cost) -> float:
     return min(c for c in map(cost, space) if c is not None)

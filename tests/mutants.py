@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Loop, Stmt, Un, Var, While
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import substitute, walk
 from looptune.ir.simplify import add, sub
 
@@ -68,15 +68,15 @@ def _changed(stmt: Stmt) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
         case If(cond, then, other):
             yield "a guard gone", then
             yield "a branch never taken", other
-            yield "a condition negated", (replace(stmt, cond=Un("!", cond)),)
+            yield "a condition negated", (replace(stmt, cond=Unary("!", cond)),)
             for var in sorted(v.name for v in {n for n in walk(cond) if isinstance(n, Var)} if v.dtype == "int32"):
                 further = substitute(cond, {var: add(Var(var), Const(1))})
                 yield f"a condition of {var} + 1", (replace(stmt, cond=further),)
             if other:
                 yield "branches swapped", (replace(stmt, then=other, other=then),)
             match cond:
-                case Bin(op, lhs, rhs) if op in _NEAR:
-                    yield "a comparison off by one", (replace(stmt, cond=Bin(_NEAR[op], lhs, rhs)),)
+                case Binary(op, lhs, rhs) if op in _NEAR:
+                    yield "a comparison off by one", (replace(stmt, cond=Binary(_NEAR[op], lhs, rhs)),)
             for m in mutants(then):
                 yield m.what, (replace(stmt, then=m.body),)
             for m in mutants(other):
@@ -94,7 +94,7 @@ def _moved(stmt: Assign) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
 
 def _alone(e: Expr) -> Iterator[Expr]:
     match e:
-        case Bin("min" | "max", lhs, rhs):
+        case Binary("min" | "max", lhs, rhs):
             yield lhs
             yield rhs
 

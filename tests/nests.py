@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from looptune.core.source import Span
-from looptune.ir.c_printer import converted
+from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -30,7 +30,7 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -115,9 +115,9 @@ class _Reader:
         return Assign(place, value, name=f"S{self.statements - 1}", at=at, span=self.span(s))
 
     def binary(self, op: str, a: Expr, b: Expr, at: ast.AST) -> Expr:
-        dtype = converted(a.dtype, b.dtype)
+        dtype = arithmetic_type(a.dtype, b.dtype)
         a, b = (e if e.dtype == dtype else Cast(dtype, e) for e in (a, b))
-        return Bin(op, a, b, span=self.span(at))
+        return Binary(op, a, b, span=self.span(at))
 
     def expr(self, e: ast.expr, around: tuple[str, ...]) -> Expr:
         match e:
@@ -140,10 +140,10 @@ class _Reader:
             case ast.BinOp(a, op, b) | ast.Compare(a, [op], [b]) | ast.BoolOp(op, [a, b]):
                 return self.binary(_OPS[type(op)], self.expr(a, around), self.expr(b, around), e)
             case ast.UnaryOp(op, arg):
-                return Un(_OPS[type(op)], self.expr(arg, around), span=self.span(e))
+                return Unary(_OPS[type(op)], self.expr(arg, around), span=self.span(e))
             case ast.IfExp(cond, then, other):
                 pair = self.binary("+", self.expr(then, around), self.expr(other, around), e)
-                assert isinstance(pair, Bin)
+                assert isinstance(pair, Binary)
                 return Select(self.expr(cond, around), pair.lhs, pair.rhs, span=self.span(e))
             case ast.Call(ast.Name("min" | "max" as op), [a, b]):
                 return self.binary(op, self.expr(a, around), self.expr(b, around), e)

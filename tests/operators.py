@@ -22,7 +22,7 @@ from oracle import Arguments, called
 
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.ir.c_printer import C_TYPES, converted
+from looptune.ir.c_printer import C_TYPES, arithmetic_type
 from looptune.ir.nodes import Codelet
 from looptune.ir.simplify import is_integer
 
@@ -103,7 +103,7 @@ def _array(dtype: str, numbers: Sequence[int | float]) -> np.ndarray:
 def pair(a: str, b: str) -> Table:
     """Binary operators of two types, and compound assignments to the first."""
     both = [(x, y) for x in values(a) for y in values(b)]
-    result, whole = converted(a, b), is_integer(a) and is_integer(b)
+    result, whole = arithmetic_type(a, b), is_integer(a) and is_integer(b)
     least = {"int32": -(2**31), "int64": -(2**63)}.get(result)
     divisors = [3 if (y == 0 and whole) or (y == -1 and x == least) else y for x, y in both]
     divisors = [1 if b == "bool" else d for d in divisors]
@@ -124,11 +124,11 @@ def pair(a: str, b: str) -> Table:
     if whole:
         for op in "%&|^":
             table.add(f"a[i] {op} {'d' if op == '%' else 'b'}[i]", result)
-        own = converted(a, a)
+        own = arithmetic_type(a, a)
         mask = (64 if own in ("int64", "uint64") else 32) - 1
         for op in ("<<", ">>"):
             table.add(f"a[i] {op} (b[i] & {mask})", own)
-        wide = converted(result, result)
+        wide = arithmetic_type(result, result)
         for text in ("(a[i] + b[i]) / 13", "(a[i] - b[i]) % 31", "-(a[i] * b[i])", "~(a[i] ^ b[i]) >> 3"):
             table.add(_small(text, result), wide)
         table.add(_small("(a[i] - b[i]) < (a[i] | b[i])", result, "int32", "int64"), "int32")
@@ -162,11 +162,11 @@ def conversions(a: str) -> Table:
             given[name] = _array(a, [fits[k % len(fits)] for k in range(max(len(numbers), len(inside)))])
         table.add(f"({C_TYPES[to]}){name}[i]", to)
         table.add("t", to, f"{C_TYPES[to]} t = {name}[i];")
-        table.add(f"({C_TYPES[to]}){name}[i] + 1", converted(to, "int32"))
+        table.add(f"({C_TYPES[to]}){name}[i] + 1", arithmetic_type(to, "int32"))
     longest = max(map(len, given.values()))
     for name, array in given.items():
         given[name] = np.resize(array, longest)
-    own = converted(a, a)
+    own = arithmetic_type(a, a)
     table.add("-a[i]", own)
     table.add("+a[i]", own)
     table.add("!a[i]", "int32")
@@ -182,8 +182,8 @@ def conversions(a: str) -> Table:
         if a != "int64":  # where a product overflows, which nothing is promised of
             table.add("2u * a[i] == 0", "int32")
         table.add("(a[i] & 255) == 3 || 4 * (a[i] >> 2) == 8", "int32")
-        table.add("a[i] + 2147483647 + 5u", converted(a, "uint32"))
-        table.add("a[i] - 3u + 1", converted(a, "uint32"))
+        table.add("a[i] + 2147483647 + 5u", arithmetic_type(a, "uint32"))
+        table.add("a[i] - 3u + 1", arithmetic_type(a, "uint32"))
         table.add("(unsigned char)(a[i] * 3) + (signed char)(a[i] - 1)", "int32")
     return table
 

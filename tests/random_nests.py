@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Codelet, If, Loop, Stmt
 from looptune.ir.rewrite import walk
-from looptune.poly.scop import Piece
+from looptune.poly.scop import SchedulePiece
 
 SIZE = 24
 VARS = ("i", "j", "k", "l")
@@ -238,7 +238,7 @@ def outcome(codelet: Codelet, n: int, m: int) -> tuple[dict[str, np.ndarray], Tr
     return arrays, trace
 
 
-def time_of(pieces: Sequence[Piece], env: Mapping[str, int]) -> tuple[int, ...]:
+def time_of(pieces: Sequence[SchedulePiece], env: Mapping[str, int]) -> tuple[int, ...]:
     """When the instance with the variables in ``env`` runs."""
     words = {**env, "floor": floor, "min": min, "max": max}
     (held,) = (p for p in pieces if not p.when or eval(p.when.replace(" mod ", " % "), {}, dict(words)))

@@ -14,11 +14,11 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
-from looptune.lower.plan_outline import outline
+from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 
 CASES = PERFECT | IMPERFECT | DEALT
 
@@ -28,12 +28,12 @@ def analysis(text: str, reassociate: bool = True) -> Analysis:
     return Analysis(load(text).codelet, reassociate)
 
 
-def scheduled(text: str, *lines: str, reassociate: bool = True) -> Scheduled:
+def scheduled(text: str, *lines: str, reassociate: bool = True) -> ScheduleResult:
     return schedule(analysis(text, reassociate), parse_lines(lines))
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return plan(scheduled(text, *lines).codelet)
+    return lower_to_plan(scheduled(text, *lines).codelet)
 
 
 def given(codelet: Codelet, sizes: Mapping[str, int], seed: int) -> oracle.Arguments:
@@ -42,7 +42,10 @@ def given(codelet: Codelet, sizes: Mapping[str, int], seed: int) -> oracle.Argum
 
 def drawn(done: Plan) -> tuple[str, ...]:
     """The outline as in ``Case.runs``."""
-    lines = [line.replace(": blocks of", "").replace(" threads", "").replace(" x ", "x") for line in outline(done)[:-1]]
+    lines = [
+        line.replace(": blocks of", "").replace(" threads", "").replace(" x ", "x")
+        for line in summarize_plan(done)[:-1]
+    ]
     return tuple(lines)
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from looptune.runtime.outcome import Illegal, Outcome, Timed
-from looptune.tune.execution.lab import Prepared, SweepResult
-from looptune.tune.execution.worker_loop import seal
+from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.worker_loop import pickled
 from looptune.tune.execution.workers import Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import Configuration, parse
@@ -61,15 +61,15 @@ def compiler() -> Callable[[str, Any], Any]:
                 return (
                     Illegal("iteration (i=1) must run before (i=2)")
                     if number % 7 == 0
-                    else Prepared(line, seal(number))
+                    else PreparedVersion(line, pickled(number))
                 )
-        return seal(given)
+        return pickled(given)
 
     return work
 
 
-def measurer(journal: Path, seconds: float) -> Callable[[Any, Best | None], Outcome]:
-    def measure(number: int, best: Best | None) -> Outcome:
+def measurer(journal: Path, seconds: float) -> Callable[[Any, Incumbent | None], Outcome]:
+    def measure(number: int, best: Incumbent | None) -> Outcome:
         with journal.open("a") as file:
             file.write(f"{number}\n")
         time.sleep(seconds)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import CutOff, Illegal, Timed, WrongResult
-from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
+from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.timing import Speedup, Summary
 from looptune.tune.results import record, studies
 from looptune.tune.results.record import Sources
 from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import Study
-from looptune.tune.store.conclusions import conclude
+from looptune.tune.results.study import KernelStudy
+from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Context, Role, Row, Store, packed
 
 GPU = Context(
@@ -31,7 +31,7 @@ TIMES = {
 """Screening medians by directives, in microseconds; the default is 100."""
 FINALS = {"": 100.0, "loop k: unroll 4\ncodelet: grid blocksize 32x4": 25.0, "hand-written abc": 20.0}
 BEST = "loop k: unroll 4\ncodelet: grid blocksize 32x4"
-FACTS = Facts("NVIDIA H200", "numba-cuda", "sm_90", 132, 2**37, 50_000_000, "13000")
+FACTS = DeviceInfo("NVIDIA H200", "numba-cuda", "sm_90", 132, 2**37, 50_000_000, "13000")
 PEAKS = Peaks(Rate(4000.0, 0.01), Rate(4200.0, 0.02), Rate(60_000.0, 0.01), Rate(30_000.0, 0.01))
 
 
@@ -69,13 +69,24 @@ def result(**changes: object) -> Result:
         return Entry(name, Summary(us, us * 0.999, us * 1.001, 31), over, "against the original loops")
 
     made = Result(
-        kernel="gemm", facts=FACTS, target="numba-cuda", dtype="float32", sizes={"N": 512},
+        kernel="gemm",
+        facts=FACTS,
+        target="numba-cuda",
+        dtype="float32",
+        sizes={"N": 512},
         entries=(entry("default", 100.0, None), entry("hand-written", 20.0, 5.0), entry("tuned", 25.0, 4.0)),
-        directives=BEST, ties=("loop k: unroll 8",), proof="every directive proved; and so on",
-        versions={"space": 40, "timed": 11}, flops=2 * 512**3, command="looptune run polybench/gemm.c --sweep",
-        seconds={"measure": 1.0}, ceiling=Ceiling(Work(2 * 512**3, 4 * 4 * 512**2, "float32"), PEAKS, 50_000_000, True),
-        over_hand=Speedup(0.8, 0.79, 0.81, "SLOW"), status="proved", sums=("+:C (8:7)",),
-    )  # fmt: skip
+        directives=BEST,
+        ties=("loop k: unroll 8",),
+        proof="every directive proved; and so on",
+        versions={"space": 40, "timed": 11},
+        flops=2 * 512**3,
+        command="looptune run polybench/gemm.c --sweep",
+        seconds={"measure": 1.0},
+        ceiling=Roofline(MinimumWork(2 * 512**3, 4 * 4 * 512**2, "float32"), PEAKS, 50_000_000, True),
+        over_hand=Speedup(0.8, 0.79, 0.81, "SLOW"),
+        status="proved",
+        sums=("+:C (8:7)",),
+    )
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -91,11 +102,11 @@ def database(
             fill(store, context)
             if concluded:
                 facts = replace(FACTS, name=context.device)
-                conclude(store, context, "s1", record.record(result(facts=facts), sources))
+                save_conclusion(store, context, "s1", record.record(result(facts=facts), sources))
     return path
 
 
-def one(path: Path) -> Study:
+def one(path: Path) -> KernelStudy:
     """The only study of the file."""
     (found,) = studies.read([path])
     return found

@@ -51,11 +51,11 @@ def test_what_is_reached(body: str, expected: tuple[int, int] | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def saxpy() -> compile.Kernel:
+def saxpy() -> compile.CompiledKernel:
     return compile.compile(SAXPY, target="numba-cpu")
 
 
-def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: compile.Kernel) -> None:
+def test_a_compiled_kernel_refuses_what_its_loops_leave(saxpy: compile.CompiledKernel) -> None:
     """The message names the parameter, what it has and what is reached; nothing is written; what fits runs."""
     x, y = np.ones(10, np.float32), np.zeros(10, np.float32)
     with pytest.raises(UsageError, match=r"^x is too short: it has 10 elements, and .* reach element 99999"):

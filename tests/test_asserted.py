@@ -19,7 +19,7 @@ from looptune.report import result_table, suite_table
 from looptune.report.check import json as loops_json
 from looptune.report.check import text as loops
 from looptune.report.check.explanation import explain
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -90,7 +90,7 @@ def result(kernel: str, asserted: bool, n: int = 1) -> Result:
     """Two versions of which the tuned one is as said."""
     took = Summary(1, 1, 1, 9)
     entries = (Entry("default", took, None, ""), Entry("tuned", took, None, "", asserted=asserted))
-    facts = Facts("Some GPU 9", "numba-cuda", "sm_90", 100, 2**30, 2**20, "13000")
+    facts = DeviceInfo("Some GPU 9", "numba-cuda", "sm_90", 100, 2**30, 2**20, "13000")
     return Result(kernel, facts, "numba-cuda", "float32", {"n": n}, entries, "loop i: unroll 2", (), "", {}, None, "")
 
 

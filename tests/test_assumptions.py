@@ -11,7 +11,7 @@ from looptune.core.errors import UsageError
 from looptune.deploy.source_to_source import transform
 from looptune.frontend import load
 from looptune.report.check.explanation import explain
-from looptune.tune.session.prepare import Request, prepare_all
+from looptune.tune.session.prepare import TuningRequest, prepare_all
 
 
 def leaves(text: str) -> list[str]:
@@ -141,7 +141,7 @@ def test_run_says_at_once_that_the_loops_leave_an_array(tmp_path: Path) -> None:
     path = tmp_path / "f.c"
     path.write_text("void f(int n, float a[n]) { for (int i = 0; i <= n; i++) a[i] = 2 * a[i]; }\n")
     with pytest.raises(UsageError, match=r"a is too short: it has 100 elements, and .* reach element 100"):
-        prepare_all(Request(path, target="numba-cpu", defines={"n": "100"}))
+        prepare_all(TuningRequest(path, target="numba-cpu", defines={"n": "100"}))
 
 
 HIST = "void f(int n, const int x[n], float h[16]) { for (int i = 0; i < n; i++) h[x[i]] += 1; }\n"
@@ -164,7 +164,7 @@ def test_run_warns_once_of_an_access_that_may_leave_its_array(tmp_path: Path, te
     """Only where the analysis cannot tell at the sizes that are run; with the place and what decides."""
     path = tmp_path / "f.c"
     path.write_text(text)
-    (found,) = prepare_all(Request(path, target="numba-cpu", defines={"n": "100"}))
+    (found,) = prepare_all(TuningRequest(path, target="numba-cpu", defines={"n": "100"}))
     assert [w.removeprefix(f"{path}:") for w in found.warnings] == expected
 
 
@@ -174,4 +174,4 @@ def test_data_that_leave_an_array_are_refused(tmp_path: Path) -> None:
     path.write_text(HIST)
     np.savez(data, n=20, x=np.arange(20, dtype=np.int32), h=np.zeros(16, np.float32))
     with pytest.raises(UsageError, match=r"with these data the loops leave an array: h\[16\] is outside"):
-        prepare_all(Request(path, target="numba-cpu", data=(str(data),)))
+        prepare_all(TuningRequest(path, target="numba-cpu", data=(str(data),)))

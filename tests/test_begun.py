@@ -11,9 +11,9 @@ import reducing
 
 from looptune.ir.nodes import Const, Load, Var
 from looptune.lower.accumulators import Accumulator
-from looptune.lower.mapping import plan
-from looptune.lower.passes.init_fusion import apart, fuse_initializers
-from looptune.lower.team import Tree
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.init_fusion import are_disjoint, fuse_initializers
+from looptune.lower.team import TeamReduce
 
 HEAD = "void f(int n, int m, double A[n][m], double B[n][m], float x[n], double y[n + 1], float z[n])\n"
 ROWS = "{ for (int i = 0; i < n; i++) { %s for (int j = 0; j < m; j++) %s %s } }"
@@ -52,15 +52,15 @@ def lines(name: str) -> tuple[str, ...]:
 def test_which_are_moved(name: str) -> None:
     """Constants that nothing reads before the sum is there, of the target's own type."""
     text, firsts = BEGUN[name]
-    (kernel,) = plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
+    (kernel,) = lower_to_plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True).kernels
     assert kernel.team is not None
     assert all(a.first is None for t in kernel.team.trees for a in t.into), "the plan has them where they were"
     (tree,) = _trees(fuse_initializers(kernel.team.phases))
     assert [None if a.first is None else a.first.value for a in tree.into] == firsts
 
 
-def _trees(phases: tuple[object, ...]) -> list[Tree]:
-    found = [p for p in phases if isinstance(p, Tree)]
+def _trees(phases: tuple[object, ...]) -> list[TeamReduce]:
+    found = [p for p in phases if isinstance(p, TeamReduce)]
     return found + [t for p in phases for t in _trees(getattr(p, "body", ()))]
 
 
@@ -68,9 +68,9 @@ def test_elements_that_may_be_one() -> None:
     """Their first values stay, and each is loaded after the one before is stored."""
     own, i = Var("own", "float32"), Var("i", "int32")
     sums = [Accumulator("+", Load("y", (at,), "float32"), own, own, False) for at in (i, Const(0), Const(1))]
-    assert apart(sums[1:])
-    assert not apart(sums)
-    assert apart([sums[0], Accumulator("+", Load("z", (i,), "float32"), own, own, False)])
+    assert are_disjoint(sums[1:])
+    assert not are_disjoint(sums)
+    assert are_disjoint([sums[0], Accumulator("+", Load("z", (i,), "float32"), own, own, False)])
 
 
 @pytest.mark.wide
@@ -81,7 +81,7 @@ def test_results_are_the_loops(tmp_path: Path) -> None:
     for name, text in ALL.items():
         for sizes in ({"n": 5, "m": 7}, {"n": 3, "m": 0}):
             codelet = reducing.analysis(HEAD + text).codelet
-            made = plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True)
+            made = lower_to_plan(reducing.scheduled(HEAD + text, *lines(name)).codelet, blocks=True)
             cases.append(c_blocks.Case(f"{name} {sizes}", made, codelet, oracle.arguments(codelet, sizes)))
     results = c_blocks.run(cases, tmp_path)
     wrong = {c.name: oracle.off(oracle.interpreted(c.codelet, c.arguments), results[c.name], 1e-6) for c in cases}

@@ -15,7 +15,7 @@ from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -91,7 +91,9 @@ def test_the_interpreter_and_the_c_that_is_printed(wanted: dict[str, np.ndarray]
 def test_cuda_c(wanted: dict[str, np.ndarray], tmp_path: Path) -> None:
     """Arrays and parameters are C++'s bool."""
     codelet = load(TEXT).codelet
-    case = c_blocks.Case("bool", plan(schedule(Analysis(codelet), parse_lines(())).codelet), codelet, arguments())
+    case = c_blocks.Case(
+        "bool", lower_to_plan(schedule(Analysis(codelet), parse_lines(())).codelet), codelet, arguments()
+    )
     same(c_blocks.run([case], tmp_path)["bool"], wanted)
 
 

@@ -20,8 +20,8 @@ from codes import STEPS
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -64,7 +64,7 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     path.write_text(build.as_python(unit, db, "auto", ""))
     made = imported(path)
     done = schedule(Analysis(unit.codelet), parse_lines(lines.splitlines()), unit.values)
-    planned = plan(bake(done.codelet, sizes), blocks=True)
+    planned = lower_to_plan(specialize(done.codelet, sizes), blocks=True)
     theirs = [plain_ptx(text) for text in targets.ptx("numba-cuda", planned, "sm_90").split(".version")[1:]]
     assert len(set(theirs)) == (1 if kernel == "3mm" else len(planned.kernels))
     row = made.CONFIGURATIONS[0]

@@ -183,7 +183,7 @@ def test_tables_and_databases_keep_a_disturbance() -> None:
     assert "disturbed while it was timed: tasks waited" in result_table.plain(disturbed)
     assert "Disturbed while it was timed: tasks waited" in result_table.markdown(disturbed)
     assert "disturbed" not in result_table.plain(stored.result())
-    back, _ = record.restored(record.record(disturbed, record.Sources("", "", "")))
+    back, _ = record.from_record(record.record(disturbed, record.Sources("", "", "")))
     assert back.disturbed == disturbed.disturbed
 
 

@@ -21,8 +21,8 @@ from c_blocks import Case
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Scalar
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -37,12 +37,12 @@ def spread() -> Iterator[Case]:
         codelet = load(test_spaces.PROGRAMS[kernel], dtype="float64").codelet
         analysis, sizes = Analysis(codelet), small(codelet)
         start = oracle.arguments(codelet, sizes)
-        yield Case(f"{kernel}, default", plan(schedule(analysis).codelet, blocks=True), codelet, start)
+        yield Case(f"{kernel}, default", lower_to_plan(schedule(analysis).codelet, blocks=True), codelet, start)
         space = test_spaces.configurations(kernel)
         for number in range(SPREAD):
             lines = space[(2 * number + 1) * len(space) // (2 * SPREAD)].lines
             done = schedule(analysis, parse_lines(lines)).codelet
-            made = plan(bake(done, sizes) if number % 2 else done, blocks=True)
+            made = lower_to_plan(specialize(done, sizes) if number % 2 else done, blocks=True)
             yield Case(f"{kernel}, {'; '.join(lines)}", made, codelet, start)
 
 
@@ -64,7 +64,7 @@ def features() -> Iterator[Case]:
         codelet = reducing.analysis(reduces.text).codelet
         done = reducing.scheduled(reduces.text, *reduces.lines).codelet
         sizes = reduces.sizes[number % len(reduces.sizes)]
-        made, start = plan(done, blocks=number % 2 == 1), reducing.given(codelet, sizes, number)
+        made, start = lower_to_plan(done, blocks=number % 2 == 1), reducing.given(codelet, sizes, number)
         yield Case(f"shared: {name}", made, codelet, start)
     for name, shared in test_teams.CASES.items():
         codelet, sizes = reducing.analysis(shared.text).codelet, shared.sizes[-1]
@@ -76,7 +76,7 @@ def features() -> Iterator[Case]:
         yield Case(f"under a condition: {name}", made, codelet, oracle.arguments(codelet, sizes))
     for program in programs.ALL:
         codelet = load(program.text).codelet
-        made = plan(schedule(Analysis(codelet)).codelet)
+        made = lower_to_plan(schedule(Analysis(codelet)).codelet)
         yield Case(program.name, made, codelet, oracle.arguments(codelet, program.sizes))
 
 

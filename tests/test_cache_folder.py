@@ -14,7 +14,7 @@ import pytest
 
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
-from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.session.prepare import TuningRequest, prepare
 
 
 @pytest.mark.sampled(3, "wide")
@@ -96,4 +96,4 @@ def test_arrays_that_no_machine_holds_are_refused_early(tmp_path: Path) -> None:
         "{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[i] += A[i][j]; }\n"
     )
     with pytest.raises(UsageError, match=r"A would need 4 TB, this machine has .* GB"):
-        prepare(Request(tmp_path / "f.c", defines={"n": "1000000"}, target="numba-cpu", sweep=True))
+        prepare(TuningRequest(tmp_path / "f.c", defines={"n": "1000000"}, target="numba-cpu", sweep=True))

@@ -8,10 +8,10 @@ import pytest
 from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.ir import interpreter
-from looptune.ir.nodes import Array, Bin, Codelet, Const, Scalar, Var
+from looptune.ir.nodes import Array, Binary, Codelet, Const, Scalar, Var
 from looptune.ir.rewrite import walk
 from looptune.runtime.tolerance import Doubt, compare
-from looptune.runtime.verification import Judge, extents, inputs, padded, widened
+from looptune.runtime.verification import ReferenceComparison, extents, inputs, widened, with_canaries
 
 RNG = np.random.default_rng(1)
 
@@ -159,13 +159,13 @@ def test_arrays_without_elements_and_of_zeros():
 def test_canaries(dtype: str):
     """Writes inside are free; one element before or after is reported with its distance."""
     array = np.arange(12).astype(dtype).reshape(3, 4)
-    guarded = padded(array, pad=8)
+    guarded = with_canaries(array, pad=8)
     assert (guarded.view == array).all()
     guarded.view[...] = 0
     assert guarded.check() is None
     guarded.whole[8 + 12 + 2] = 0
     assert guarded.check() == "1 elements written after the array, the nearest 3 outside of it"
-    copy = padded(array, pad=8)
+    copy = with_canaries(array, pad=8)
     brought = copy.whole.copy()
     brought[7] = 1
     assert copy.check() is None
@@ -174,7 +174,7 @@ def test_canaries(dtype: str):
 
 def test_reading_a_float_canary_spoils_the_result():
     """A canary is NaN, so an out-of-bounds read cannot verify."""
-    assert np.isnan(padded(np.ones(4, "float32"), pad=2).whole[[0, 1, 6, 7]]).all()
+    assert np.isnan(with_canaries(np.ones(4, "float32"), pad=2).whole[[0, 1, 6, 7]]).all()
 
 
 N, M = Var("n"), Var("m")
@@ -184,7 +184,7 @@ CODELET = Codelet(
         Scalar("n", "int32"),
         Scalar("m", "int32"),
         Array("A", "float32", (N, N)),
-        Array("B", "float32", (N, Bin("+", M, Const(1))), "out"),
+        Array("B", "float32", (N, Binary("+", M, Const(1))), "out"),
         Array("k", "int32", (Const(50),)),
     ),
     (),
@@ -222,7 +222,7 @@ def test_extents_without_a_value_are_refused():
     with pytest.raises(UsageError, match="has no value"):
         inputs(CODELET, {"n": 3}, 0)
     with pytest.raises(UsageError, match="is -1"):
-        extents(Array("x", "float64", (Bin("-", N, Const(4)),)), {"n": 3})
+        extents(Array("x", "float64", (Binary("-", N, Const(4)),)), {"n": 3})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
@@ -241,7 +241,7 @@ def test_a_judge_says_what_compare_says(dtype: str, change: float | str | None) 
         case float():
             got["A"][3, 2] += 1
     said = compare(want, got, terms=10)
-    assert Judge(want, 10, lambda: Doubt({}, {})).wrong(got) == said
+    assert ReferenceComparison(want, 10, lambda: Doubt({}, {})).wrong(got) == said
     assert (said is None) == (change is None or (dtype == "float32" and change == 1e-9))
 
 
@@ -254,7 +254,7 @@ def test_a_judge_asks_once_and_only_in_doubt() -> None:
         return Doubt({"x": np.full(9, 1.01, "float32")}, {})
 
     want = {"x": np.ones(9, "float32")}
-    judge = Judge(want, 1, doubt)
+    judge = ReferenceComparison(want, 1, doubt)
     assert judge.wrong({"x": np.ones(9, "float32")}) is None
     assert asked == []
     for by, passes in ((0.02, True), (0.1, False), (0.03, True)):

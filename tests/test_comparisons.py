@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from looptune.frontend import load
 from looptune.ir import c_printer
-from looptune.ir.conditions import decided
-from looptune.ir.nodes import Assign, Bin, Codelet, Const, Expr, If, Stmt, Var
-from looptune.lower.plan import value
+from looptune.ir.conditions import simplify_conditions
+from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Stmt, Var
+from looptune.lower.plan import evaluate_size
 
 HEAD = (
     "void f(int n, float x[n], float y[n], int at[n])\n{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) %s }\n"
@@ -22,7 +22,7 @@ HEAD = (
 def shown(body: str) -> str:
     """What the body of the two loops becomes, on one line."""
     codelet = load(HEAD % body).codelet
-    done = Codelet(codelet.name, codelet.params, (), decided(codelet.body))
+    done = Codelet(codelet.name, codelet.params, (), simplify_conditions(codelet.body))
     text = " ".join(c_printer.body(done, indent="").split())
     return text.removeprefix("for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) { ").removesuffix(" } }")
 
@@ -64,20 +64,20 @@ sums = st.tuples(st.lists(st.integers(-4, 4), min_size=3, max_size=3), st.intege
 
 
 def expression(factors: list[int], constant: int) -> Expr:
-    terms: list[Expr] = [Bin("*", Const(f), Var(v)) for f, v in zip(factors, NAMES, strict=True)]
+    terms: list[Expr] = [Binary("*", Const(f), Var(v)) for f, v in zip(factors, NAMES, strict=True)]
     total: Expr = Const(constant)
     for term in terms:
-        total = Bin("+", total, term)
+        total = Binary("+", total, term)
     return total
 
 
 comparisons = st.builds(
-    lambda op, a, b: Bin(op, expression(*a), expression(*b)), st.sampled_from(("<", "<=", ">", ">=")), sums, sums
+    lambda op, a, b: Binary(op, expression(*a), expression(*b)), st.sampled_from(("<", "<=", ">", ">=")), sums, sums
 )
 trees = st.recursive(
     st.integers(1, 99).map(lambda n: (Assign(Var("r"), Const(n)),)),
     lambda inner: st.builds(
-        lambda conds, then, other: (If(conds[0] if len(conds) == 1 else Bin("&&", *conds), then, other), *then),
+        lambda conds, then, other: (If(conds[0] if len(conds) == 1 else Binary("&&", *conds), then, other), *then),
         st.lists(comparisons, min_size=1, max_size=2), inner, inner,
     ),
     max_leaves=6,
@@ -89,7 +89,7 @@ def assigned(body: tuple[Stmt, ...], env: dict[str, int]) -> list[Expr]:
     for stmt in body:
         match stmt:
             case If(cond, then, other):
-                out += assigned(then if value(cond, env) else other, env)
+                out += assigned(then if evaluate_size(cond, env) else other, env)
             case Assign(_, what):
                 out.append(what)
     return out
@@ -99,7 +99,7 @@ def assigned(body: tuple[Stmt, ...], env: dict[str, int]) -> list[Expr]:
 @given(trees)
 def test_the_same_statements_run(body: tuple[Stmt, ...]) -> None:
     """Random conditions one in the other, at every point of a cube."""
-    done = decided(body)
+    done = simplify_conditions(body)
     for point in product(range(-3, 4), repeat=3):
         env = dict(zip(NAMES, point, strict=True))
         assert assigned(body, env) == assigned(done, env)

@@ -12,16 +12,16 @@ import pytest
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Un
+from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, Unary
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly import dataflow as flow
-from looptune.poly.data_conditions import parts
+from looptune.poly.data_conditions import conjuncts
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 
 HEAD = "void f(int n, float A[n][n], float x[n], float y[n], float z[n], int at[n]) {\n"
 
@@ -81,7 +81,7 @@ def changed(tree: Codelet, rule: Callable[[If], Stmt | tuple[Stmt, ...]]) -> Cod
 
 @pytest.mark.parametrize(
     "rule",
-    [lambda n: n.then, lambda n: replace(n, cond=Un("!", n.cond)), lambda n: replace(n, then=n.other, other=n.then),
+    [lambda n: n.then, lambda n: replace(n, cond=Unary("!", n.cond)), lambda n: replace(n, then=n.other, other=n.then),
      lambda n: replace(n, cond=n.cond.lhs), lambda n: replace(n, cond=replace(n.cond, op="||"))],
     ids=["dropped", "negated", "branches swapped", "half of it", "or for and"],
 )  # fmt: skip
@@ -159,7 +159,7 @@ def test_a_register_is_compared_with_what_is_read_in_its_loop() -> None:
     before, after = scheduled(
         "for (int i = 0; i < n; i++) if (z[0] > 1) for (int j = 0; j < n; j++) z[0] += A[i][j];", "loop 1: noParallel"
     )
-    assert prove_plan(before, plan(after)).verdict == "proved"
+    assert prove_plan(before, lower_to_plan(after)).verdict == "proved"
 
 
 @pytest.mark.parametrize("lines", [(), ("loop 1: unroll 2",), ("loop 1: tile i:4",), ("loop 1: parallel",)])
@@ -172,7 +172,7 @@ def test_reductions_under_conditions_are_proved(loop: str, lines: tuple[str, ...
     before, after = scheduled(f"for (int i = 0; i < n; i++) {loop}", *lines)
     for sizes in ({}, {"n": 37}):
         assert prove(before, after, sizes).verdict == "proved"
-        assert prove_plan(before, plan(bake(after, sizes)), sizes).verdict == "proved"
+        assert prove_plan(before, lower_to_plan(specialize(after, sizes)), sizes).verdict == "proved"
     strict = prove(before, after, reassociate=False).verdict
     assert strict == ("failed" if "+=" in loop and "parallel" in str(lines) else "proved")
 
@@ -218,7 +218,7 @@ def test_threads_share_what_data_may_write() -> None:
     before = codelet("for (int i = 0; i < n; i++) if (y[i] > 1) x[0] = i;")
     with pytest.raises(LooptuneError, match="condition y\\[i\\] > 1 cannot be analysed"):
         schedule(Analysis(before), parse_lines(["loop 1: parallel"]))
-    done: Scheduled = schedule(Analysis(before), parse_lines(["loop 1: parallel, trust"]))
+    done: ScheduleResult = schedule(Analysis(before), parse_lines(["loop 1: parallel, trust"]))
     found = prove(before, done.codelet)
     assert (found.verdict, "condition y[i] > 1" in found.reason) == ("unknown", True)
 
@@ -230,8 +230,8 @@ def test_parts_are_in_the_order_in_which_they_are_asked() -> None:
         for n in walk(codelet("for (int i = 0; i < n; i++) if (x[i] > 1 && !(y[i] > 2 || z[i] > 3)) y[i] = 0;").body)
         if isinstance(n, If)
     )
-    assert [wanted for _, wanted in parts(branch.cond, True)] == [True, False, False]
-    assert [wanted for _, wanted in parts(branch.cond, False)] == [False]
+    assert [wanted for _, wanted in conjuncts(branch.cond, True)] == [True, False, False]
+    assert [wanted for _, wanted in conjuncts(branch.cond, False)] == [False]
 
 
 def test_a_copy_of_a_guarded_maximum_may_compare_an_element_with_itself() -> None:
@@ -266,7 +266,7 @@ void f(int n, int m, double y[24], double z[24]) {
 }
 """
     before = load(text).codelet
-    done: Scheduled = schedule(Analysis(before), parse_lines(["loop i: unroll 2, noJam"]))
+    done: ScheduleResult = schedule(Analysis(before), parse_lines(["loop i: unroll 2, noJam"]))
     assert prove(before, done.codelet).verdict == "proved"
     reads = isl.UnionMap("[n, m] -> { R[i] -> [] : 0 <= i < n; R[i] -> B[i] : 0 <= i < n }")
     writes = "[n, m] -> { W[i, k, j] -> [] : 0 <= i < n and 0 <= k < m and k <= j <= 3 and k mod 2 = 0 }"

@@ -13,13 +13,13 @@ import oracle
 import pytest
 from codes import STEPS
 
-from looptune.backends.base import Limit, Pace
-from looptune.backends.numba_cuda.alpha_renaming import canonical
+from looptune.backends.base import Progress, TimeLimit
+from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.plan import Plan, sized
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan import Plan, grid_function
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -35,7 +35,7 @@ void two(int n, float x[n], float y[n]) {
 
 
 def planned(*lines: str) -> Plan:
-    return plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet)
+    return lower_to_plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet)
 
 
 def test_an_unchanged_kernel_is_compiled_once(tmp_path: Path) -> None:
@@ -57,11 +57,11 @@ def test_kernels_that_differ_in_names_are_one(tmp_path: Path) -> None:
     """Three products of matrices of one size are compiled once; of another size, or in another order, they are not."""
     backend = targets.backend("numba-cuda", tmp_path)
     codelet = schedule(Analysis(load(Path(__file__).parent.parent / "polybench" / "3mm.c").codelet)).codelet
-    same = backend.build(plan(bake(codelet, dict.fromkeys(("ni", "nj", "nk", "nl", "nm"), 64)))).objects
+    same = backend.build(lower_to_plan(specialize(codelet, dict.fromkeys(("ni", "nj", "nk", "nl", "nm"), 64)))).objects
     assert len(same) >= 3
     assert len(list(tmp_path.glob("*.cubin"))) == len(set(same.values())) == 1
     sizes = {"ni": 64, "nj": 65, "nk": 66, "nl": 67, "nm": 68}
-    assert len(set(backend.build(plan(bake(codelet, sizes))).objects.values())) == 3
+    assert len(set(backend.build(lower_to_plan(specialize(codelet, sizes))).objects.values())) == 3
 
 
 def test_names_of_the_program_are_left_alone(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ void types(int n, float ir[2 * n], float v1__at[2 * n]) {
   for (int i = 0; i < n; i++) { ir[2 * i] = 1; v1__at[2 * i] += ir[2 * i]; }
 }
 """
-    source = targets.backend("numba-cuda", tmp_path).emit(plan(schedule(Analysis(load(text).codelet)).codelet))
+    source = targets.backend("numba-cuda", tmp_path).emit(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet))
     assert "def types_(n, ir_, v1__at, stream=0)" in source
     assert "v2__at = uint32(2 * i)" in source
 
@@ -87,7 +87,7 @@ def k_1(B, a0):
         i = i + 1
 """
     assert (
-        canonical(text, "k")
+        alpha_rename(text, "k")
         == """\
 @cuda.jit
 def k(a0, a1):
@@ -103,7 +103,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     """Launches are queued until the time of the device, less that of the host, is over the limit."""
     program_of = importlib.import_module("looptune.backends.cuda.program")
     codelet = load(STEPS).codelet
-    made = plan(schedule(Analysis(codelet)).codelet)
+    made = lower_to_plan(schedule(Analysis(codelet)).codelet)
     launched: list[str] = []
     marks: dict[int, int] = {}
     created = count()
@@ -135,21 +135,23 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     monkeypatch.setattr(program_of, "check", lambda result: result[1] if len(result) > 1 else None)
     program = object.__new__(program_of.CudaProgram)
     program.plan, program.resident, program.wide = made, {}, ()
-    program.convention = program_of.Convention(slice(None), "")
+    program.convention = program_of.CallingConvention(slice(None), "")
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
-    program.grids = {kernel.name: sized(kernel) for kernel in made.kernels}
+    program.grids = {kernel.name: grid_function(kernel) for kernel in made.kernels}
     arrays = {name: DeviceLike(50) for name in "xy"}
-    ran = program.run_within(Limit(1e9), arrays, {"t": 20, "n": 50})
+    ran = program.run_within(TimeLimit(1e9), arrays, {"t": 20, "n": 50})
     assert (ran.launched, ran.launches, launched) == (40, 40, ["steps_0", "steps_1"] * 20)
     assert 30_000 < ran.us <= 40_000
-    pace = Pace("k in range(0, 20): S0 S1, after nothing", (2_000.0, 4_000.0, 6_000.0, 10_000.0, 20_000.0, 40_000.0))
+    pace = Progress(
+        "k in range(0, 20): S0 S1, after nothing", (2_000.0, 4_000.0, 6_000.0, 10_000.0, 20_000.0, 40_000.0)
+    )
     assert ran.pace == pace
     launched.clear()
-    assert program.run_within(Limit(1e9, pace), arrays, {"t": 20, "n": 50}).launched == 40
-    ran = program.run_within(Limit(1e9, replace(pace, us=(4_000.0, 500.0))), arrays, {"t": 20, "n": 50})
+    assert program.run_within(TimeLimit(1e9, pace), arrays, {"t": 20, "n": 50}).launched == 40
+    ran = program.run_within(TimeLimit(1e9, replace(pace, us=(4_000.0, 500.0))), arrays, {"t": 20, "n": 50})
     assert (ran.launched, ran.pace) == (3, replace(pace, us=(2_000.0,)))
     launched.clear()
-    ran = program.run_within(Limit(10_000.0), arrays, {"t": 20, "n": 50})
+    ran = program.run_within(TimeLimit(10_000.0), arrays, {"t": 20, "n": 50})
     assert 10_000 < ran.us < 13_000
     assert ran.launched == len(launched) < ran.launches == 40
 

@@ -19,13 +19,13 @@ import test_stage
 from nests import nest
 
 from looptune.backends.codegen.c import CWriter, braced
-from looptune.backends.cuda.cuda_c_writer import CudaC, file_text, kernel_text
+from looptune.backends.cuda.cuda_c_writer import CudaCWriter, file_text, kernel_text
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Load, Scalar, Select, Un, Var
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Load, Scalar, Select, Unary, Var
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -44,13 +44,13 @@ def spread(kernel: str) -> Iterator[Plan]:
     analysis = Analysis(codelet)
     space = list(parse((ROOT / "pragmas" / f"{kernel}.pragmas").read_text(), f"{kernel}.pragmas").on("gpu"))
     sizes = {p.name: 64 for p in codelet.params if isinstance(p, Scalar) and "int" in p.dtype}
-    yield plan(schedule(analysis).codelet, blocks=True)
+    yield lower_to_plan(schedule(analysis).codelet, blocks=True)
     for number, configuration in enumerate(space[:: -(-len(space) // SPREAD)]):
         try:
             done = schedule(analysis, parse_lines(configuration.lines)).codelet
         except LooptuneError:
             continue
-        yield plan(bake(done, sizes) if number % 2 == 0 else done, configuration.text, blocks=True)
+        yield lower_to_plan(specialize(done, sizes) if number % 2 == 0 else done, configuration.text, blocks=True)
 
 
 @pytest.mark.wide
@@ -100,7 +100,7 @@ void two(int n, float x[n], float y[n]) {
 }
 """
     for lines, count in (((), 2), (("loop j: unroll 2, guarded",), 3), ((), 3)):
-        made = plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+        made = lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
         Backend(cache=tmp_path).build(made)
         assert len(list(tmp_path.glob("*.cubin"))) == count
 
@@ -110,7 +110,7 @@ def test_parameters_are_pointers_and_scalars() -> None:
     """In memory as a launch takes them: the address of each array, then each scalar in its own type."""
     from looptune.backends.cuda import program as cuda_program
 
-    made = plan(schedule(Analysis(load(ROOT / "polybench" / "gemm.c").codelet)).codelet)
+    made = lower_to_plan(schedule(Analysis(load(ROOT / "polybench" / "gemm.c").codelet)).codelet)
     (kernel,) = made.kernels
     layouts = {name: (0, 0, 64, 4, 4096 + 512 * k, 64, 4) for k, name in enumerate(kernel.arrays)}
     scalars = {"ni": 8, "nj": 9, "nk": 2**32 - 1, "alpha": 1.5, "beta": -2.0}
@@ -135,7 +135,7 @@ def test_what_the_compiler_says_is_in_the_error() -> None:
 @pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 def test_every_construct_has_a_spelling(program: programs.program.Program) -> None:
     """Control flow, all types, all functions: text with as many blocks opened as closed."""
-    text = file_text(plan(schedule(Analysis(load(program.text).codelet)).codelet))
+    text = file_text(lower_to_plan(schedule(Analysis(load(program.text).codelet)).codelet))
     assert text.count("{") == text.count("}")
     assert "while" not in text or "while (" in text
 
@@ -147,28 +147,31 @@ void dim3(int n, float float4[n], float lane[n], float lane_[n], float threadIdx
   for (int k = 0; k < n; k++) float4[k] = lane[k] + lane_[k] * sqrtf(threadIdx[k]);
 }
 """
-    found = file_text(plan(schedule(Analysis(load(text).codelet)).codelet))
+    found = file_text(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet))
     assert "float4_[k] = lane_[k] + lane__[k] * sqrtf(threadIdx_[k]);" in found
     assert "cudaError_t dim3_(int n, float *float4_," in found
 
 
 COUNT, N, X = Var("i"), Var("n"), Var("x", "float32")
 SPELLED: dict[str, tuple[Expr, str]] = {
-    "a counter as a float": (Cast("float32", Bin("+", COUNT, Const(1))), "(float)((int)i + 1)"),
-    "a sum that may wrap": (Bin("+", Var("d"), Var("e")), "(int)((unsigned int)d + (unsigned int)e)"),
+    "a counter as a float": (Cast("float32", Binary("+", COUNT, Const(1))), "(float)((int)i + 1)"),
+    "a sum that may wrap": (Binary("+", Var("d"), Var("e")), "(int)((unsigned int)d + (unsigned int)e)"),
     "a product of 64 bits": (
-        Bin("*", Var("d", "int64"), Const(3, "int64")),
-        "(long long)((unsigned long long)d * (unsigned long long)3LL)"),
-    "a narrow sum": (Bin("+", Var("s", "uint8"), Var("t", "uint8")), "(unsigned char)(s + t)"),
+        Binary("*", Var("d", "int64"), Const(3, "int64")),
+        "(long long)((unsigned long long)d * (unsigned long long)3LL)",
+    ),
+    "a narrow sum": (Binary("+", Var("s", "uint8"), Var("t", "uint8")), "(unsigned char)(s + t)"),
     "the least int": (Const(-(2**31)), "(-2147483647 - 1)"),
     "a constant": (Const(0.1, "float32"), "0.1f"),
     "a double": (Const(0.1, "float64"), "0.1"),
-    "signs in a row": (Un("-", Un("-", X)), "-(-x)"),
-    "the less of two": (Bin("min", X, Const(0.5, "float32")), "min_float32(x, 0.5f)"),
-    "a choice": (Select(Bin("<", X, Const(0.0, "float32")), Un("-", X), X), "(x < 0.0f ? -x : x)"),
+    "signs in a row": (Unary("-", Unary("-", X)), "-(-x)"),
+    "the less of two": (Binary("min", X, Const(0.5, "float32")), "min_float32(x, 0.5f)"),
+    "a choice": (Select(Binary("<", X, Const(0.0, "float32")), Unary("-", X), X), "(x < 0.0f ? -x : x)"),
     "levels": (
-        Bin("*", Bin("-", X, Bin("-", X, X)), Bin("/", X, Bin("*", X, X))), "(x - (x - x)) * (x / (x * x))"),
-}  # fmt: skip
+        Binary("*", Binary("-", X, Binary("-", X, X)), Binary("/", X, Binary("*", X, X))),
+        "(x - (x - x)) * (x / (x * x))",
+    ),
+}
 
 
 @pytest.mark.parametrize(("e", "want"), SPELLED.values(), ids=SPELLED.keys())
@@ -179,14 +182,14 @@ def test_expressions(e: Expr, want: str) -> None:
 
 def test_places_and_bounds() -> None:
     """Places are unsigned and 32 bits wide, but for the constant that is added; what may be negative has 64."""
-    at = Bin("-", Bin("*", COUNT, N), Const(1))
+    at = Binary("-", Binary("*", COUNT, N), Const(1))
     assert writer().element(Load("A", (at,), "float64")) == "A[(unsigned long long)(i * n) - 1u]"
     assert writer().bound(at) == "(long long)i * (long long)n - 1"
-    assert writer().condition(Bin("<", COUNT, N)) == "i < n"
-    assert writer().condition(Bin("<", at, N)) == "(long long)i * (long long)n - 1 < (long long)n"
-    assert writer().unsigned_index(Bin("min", Bin("+", COUNT, Const(4)), N)) == "min_uint32(i + 4, n)"
+    assert writer().condition(Binary("<", COUNT, N)) == "i < n"
+    assert writer().condition(Binary("<", at, N)) == "(long long)i * (long long)n - 1 < (long long)n"
+    assert writer().unsigned_index(Binary("min", Binary("+", COUNT, Const(4)), N)) == "min_uint32(i + 4, n)"
     assert (
-        writer().unsigned_index(Bin("min", at, N))
+        writer().unsigned_index(Binary("min", at, N))
         == "(unsigned int)min_int64((long long)i * (long long)n - 1, (long long)n)"
     )
 
@@ -209,6 +212,6 @@ def test_tiles_are_filled_ahead_by_ptx() -> None:
 
 def writer() -> CWriter:
     """With a counter i and an extent n."""
-    made = CudaC(plan(nest("for i in range(n): A[i] = 0", {"A": ("n",)})), {"n"})
+    made = CudaCWriter(lower_to_plan(nest("for i in range(n): A[i] = 0", {"A": ("n",)})), {"n"})
     made.bind("i", True)
     return made

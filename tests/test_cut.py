@@ -12,47 +12,47 @@ from codes import STEPS
 from fake_lab import FakeLab, ran, run
 
 from looptune.backends import early_stop
-from looptune.backends.base import Pace
+from looptune.backends.base import Progress
 from looptune.frontend import load
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime.outcome import CutOff, Timed, WrongResult, from_json, to_json
-from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
-from looptune.runtime.timing import speedup_apart
+from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
+from looptune.runtime.timing import unpaired_speedup
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure import evaluate, pruning
-from looptune.tune.measure.evaluate import Bench, Built, KernelLab, Plans, Step, plans_of
+from looptune.tune.measure.evaluate import BuildStep, Built, KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.pruning import once_is_enough
 from looptune.tune.replay.load import read
 from looptune.tune.results.winner import winner
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.statistics import Tally
+from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> prepare.Prepared:
+def prepared(tmp_path: Path) -> prepare.PreparedRun:
     (tmp_path / "steps.c").write_text(STEPS)
-    request = prepare.Request(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
+    request = prepare.TuningRequest(tmp_path / "steps.c", defines={"t": "4000", "n": "20000"}, target="numba-cpu")
     found = prepare.prepare(request)
     return replace(found, job=replace(found.job, cache=tmp_path / "cache"))
 
 
-def built(prepared: prepare.Prepared, text: str = "") -> Built:
-    lab = KernelLab(prepared.job, prepared.context)
+def built(prepared: prepare.PreparedRun, text: str = "") -> Built:
+    lab = KernelBuilder(prepared.job, prepared.context)
     made = plans_of(prepared.job, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text)
-    return Built(Step(made), lab.backend.build(made.timed))
+    return Built(BuildStep(made), lab.backend.build(made.timed))
 
 
 @pytest.mark.wide
-def test_a_slow_version_is_cut_off(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_version_is_cut_off(prepared: prepare.PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times slower than the best: stopped, with what was measured; the same against no best is timed whole."""
     monkeypatch.setattr(pruning, "WORTH_US", 1.0)
-    bench, version = Bench(prepared.job), built(prepared)
-    match bench.measure(version, Best(1.0)):
+    bench, version = MeasuringDevice(prepared.job), built(prepared)
+    match bench.measure(version, Incumbent(1.0)):
         case CutOff(ran_us, best_us, launched, launches_, verified, facts):
             assert ran_us > 3.0
             assert best_us == 1.0
@@ -63,28 +63,28 @@ def test_a_slow_version_is_cut_off(prepared: prepare.Prepared, monkeypatch: pyte
             raise AssertionError(f"not cut off: {other}")
     whole = bench.measure(version, None)
     assert isinstance(whole, Timed)
-    pace = Best.of(whole).pace
+    pace = Incumbent.of(whole).pace
     assert pace is not None
     assert list(pace.us) == sorted(pace.us)
     assert pace.us[-1] <= whole.median_us + 0.1
-    again = bench.measure(version, Best(whole.median_us))
+    again = bench.measure(version, Incumbent(whole.median_us))
     assert isinstance(again, Timed | CutOff), "the best is not three times slower than itself, but for a hiccup"
 
 
 def test_a_wrong_version_is_wrong_before_it_is_slow(
-    prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch
+    prepared: prepare.PreparedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails at the odd sizes is not merely cut off."""
     monkeypatch.setattr(pruning, "WORTH_US", 10.0)
-    bench = Bench(prepared.job)
-    other = plan(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
+    bench = MeasuringDevice(prepared.job)
+    other = lower_to_plan(schedule(Analysis(load(STEPS.replace("0.5f", "0.25f")).codelet)).codelet)
     assert isinstance(
-        bench.measure(Built(Step(Plans(other, None)), bench.backend.build(other)), Best(5.0)), WrongResult
+        bench.measure(Built(BuildStep(Plans(other, None)), bench.backend.build(other)), Incumbent(5.0)), WrongResult
     )
 
 
 @pytest.mark.wide
-def test_a_time_that_cannot_be_is_wrong(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_cannot_be_is_wrong(prepared: prepare.PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the peak the device is measured once more; then the version is wrong, or the first peak was."""
     low, high = (Peaks(*[Rate(best, 0.0)] * 4) for best in (1e-6, 1e9))
     for now, kind in ((low, WrongResult), (high, Timed)):
@@ -92,13 +92,13 @@ def test_a_time_that_cannot_be_is_wrong(prepared: prepare.Prepared, monkeypatch:
         monkeypatch.setattr(
             evaluate.peak_rates, "measure", lambda *_, now=now, measured=measured: measured.append(0) or now
         )
-        job = replace(prepared.job, ceiling=Ceiling(Work(10**6, 0, "float32"), low, 0, cold=False))
-        bench = Bench(job)
+        job = replace(prepared.job, ceiling=Roofline(MinimumWork(10**6, 0, "float32"), low, 0, cold=False))
+        bench = MeasuringDevice(job)
         first, second = (bench.measure(built(prepared), None) for _ in "ab")
         assert type(first) is type(second) is kind, first
         assert len(measured) == 1
     match bench.job.ceiling, evaluate.peak_rates.known(bench.machine.facts, job.cache):
-        case Ceiling(), Peaks(fma32=kept):
+        case Roofline(), Peaks(fma32=kept):
             assert kept == Rate(1e9, 0.0)
 
 
@@ -113,7 +113,7 @@ def test_when_one_run_is_enough(first_us: float, best_us: float | None, once: bo
 
 
 @pytest.mark.wide
-def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the best took by then is recorded, and how far that is; without cutting, the same version is timed."""
     monkeypatch.setattr(pruning, "MARK_US", 1.0)
     monkeypatch.setattr(early_stop, "WATCH_S", 1e-5)
@@ -121,10 +121,10 @@ def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.Prepared, monkey
     steps = 5000
     values = {**prepared.job.problem.values, "t": steps}
     job = replace(prepared.job, problem=replace(prepared.job.problem, values=values))
-    version, bench = built(prepared), Bench(job)
+    version, bench = built(prepared), MeasuringDevice(job)
     loop = f"k in range(0, {steps}): S0 S1, after nothing"
-    pace = Pace(loop, (0.5, 0.6, 0.7, 0.8, 0.9))
-    best = Best(1e9, pace=pace)
+    pace = Progress(loop, (0.5, 0.6, 0.7, 0.8, 0.9))
+    best = Incumbent(1e9, pace=pace)
     match bench.measure(version, best):
         case CutOff(ran_us, 1e9, launched, launches_, there_us=float(there_us), where=where) as outcome:
             assert ran_us > 3 * there_us
@@ -135,7 +135,7 @@ def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.Prepared, monkey
         case other:
             raise AssertionError(f"not cut off: {other}")
     assert isinstance(bench.measure(version, replace(best, pace=replace(pace, loop="another"))), Timed)
-    assert isinstance(Bench(replace(job, cuts=False)).measure(version, best), Timed)
+    assert isinstance(MeasuringDevice(replace(job, cuts=False)).measure(version, best), Timed)
 
 
 def test_cut_off_rows_of_before_are_read() -> None:
@@ -164,7 +164,7 @@ def test_a_cut_off_version_counts_and_never_wins(tmp_path: Path, cut_off: CutOff
         "loop i: unroll 3": cut_off,
         "": Timed((20.0,), 20.0, 20.0, 20.0, ""),
     }
-    tally = Tally(3, ("",), Budget())
+    tally = SweepStatistics(3, ("",), Budget())
     with Store.open(tmp_path / "db") as store:
         for text, outcome in rows.items():
             store.record(Row(context, text), outcome)
@@ -223,7 +223,7 @@ def summary_of(times: dict[str, tuple[float, ...]], text: str) -> float:
 )
 def test_runs_apart_have_a_verdict_too(other_us: float, noise: float, verdict: str) -> None:
     """Different numbers of runs, drawn independently; a single run has no spread of its own."""
-    found = speedup_apart(rounds(100.0, 1, noise), rounds(other_us, 2, noise)[:37], 3)
+    found = unpaired_speedup(rounds(100.0, 1, noise), rounds(other_us, 2, noise)[:37], 3)
     assert found.verdict == verdict
     assert found.low <= found.ratio <= found.high
-    assert speedup_apart([10.0], [5.0], 0).verdict == "FAST"
+    assert unpaired_speedup([10.0], [5.0], 0).verdict == "FAST"

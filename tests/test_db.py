@@ -21,14 +21,14 @@ from looptune.core.errors import StoreError, UsageError
 from looptune.report import failure_table
 from looptune.report.database_table import COLUMNS
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, Outcome, TimedOut, WrongResult
-from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.prepare import Request, prepare, single
+from looptune.tune.session.prepare import TuningRequest, prepare, single_version_command
 from looptune.tune.session.sweep import sweep
 from looptune.tune.space.space import parse
 from looptune.tune.store import maintenance
 from looptune.tune.store.connection import MIGRATIONS
-from looptune.tune.store.maintenance import Condition
+from looptune.tune.store.maintenance import PruneFilter
 from looptune.tune.store.store import Row, Store
 from looptune.tune.strategies.exhaustive import Exhaustive
 
@@ -133,13 +133,20 @@ def test_the_command_of_a_real_sweep_reproduces(tmp_path: Path) -> None:
         "      x[i][j] += x[i - 1][j + 1];\n}\n"
     )
     (tmp_path / "a b.c").write_text(text)
-    request = Request(tmp_path / "a b.c", defines={"n": "20"}, target="numba-cpu", seed=3, sweep=True)
+    request = TuningRequest(tmp_path / "a b.c", defines={"n": "20"}, target="numba-cpu", seed=3, sweep=True)
     prepared = prepare(request)
     with Store.open(tmp_path / "d") as store:
         found = sweep(
-            KernelLab(prepared.job, prepared.context), Exhaustive(parse("nest i: permute j, i", "s")), store,
-            budget=Budget(), jobs=1, timeout_s=60.0, progress=lambda progress: None, first=(), command=single(prepared),
-        )  # fmt: skip
+            KernelBuilder(prepared.job, prepared.context),
+            Exhaustive(parse("nest i: permute j, i", "s")),
+            store,
+            budget=Budget(),
+            jobs=1,
+            timeout_s=60.0,
+            progress=lambda progress: None,
+            first=(),
+            command=single_version_command(prepared),
+        )
     assert found.counts["illegal"] == 1
     assert found.spent.judge > 0
     (failed,) = json.loads(looptune("failures", "--db", "d", "--json", cwd=tmp_path).out)
@@ -288,7 +295,7 @@ def test_prune_by_age_and_the_duplicates_of_what_goes(path: Path) -> None:
     """Begun before the moment; a duplicate goes with the row that it is the same as."""
     with Store.change(path) as store:
         store.connection.execute("UPDATE runs SET started = started - 90000 WHERE directives = '' AND kernel = 'gemm'")
-        removed = maintenance.prune(store, Condition(before=time.time() - maintenance.age_s("1d")))
+        removed = maintenance.prune(store, PruneFilter(before=time.time() - maintenance.age_s("1d")))
         assert removed == {("gemm", "timed"): 1, ("gemm", "duplicate"): 1}
 
 
@@ -296,9 +303,9 @@ def test_prune_forgets_the_commands_of_sweeps_without_rows(path: Path) -> None:
     """Those whose last rows went; one that has just begun and has none yet keeps its own."""
     with Store.change(path) as store:
         store.enlist("s9", "looptune run new.c")
-        maintenance.prune(store, Condition(kernel="syrk"))
+        maintenance.prune(store, PruneFilter(kernel="syrk"))
         assert store.commands().keys() == {"s1", "s9"}
-        maintenance.prune(store, Condition(kernel="gemm"))
+        maintenance.prune(store, PruneFilter(kernel="gemm"))
         assert store.commands().keys() == {"s9"}
 
 

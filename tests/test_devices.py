@@ -22,14 +22,14 @@ from devices import SPACE, Lab, Learner, on, rows, runs, swept, together
 from looptune.cli.main import cli
 from looptune.core.errors import TargetError, UsageError
 from looptune.runtime import targets
-from looptune.runtime.device import Cpu, Facts
+from looptune.runtime.device import Cpu, DeviceInfo
 from looptune.runtime.outcome import Crashed, Outcome, TimedOut
 from looptune.tune.execution import dask_members
-from looptune.tune.execution.dask_members import Member
+from looptune.tune.execution.dask_members import ClusterWorker
 from looptune.tune.execution.lab import Progress
 from looptune.tune.execution.local_executor import Local
-from looptune.tune.execution.process_cache import Spares
-from looptune.tune.execution.worker_loop import Returned
+from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.execution.workers import Worker
 from looptune.tune.measure.evaluate import Times
 from looptune.tune.session import site
@@ -166,7 +166,7 @@ def test_models_are_swept_at_once_and_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
-def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
+def test_kernels_share_devices(tmp_path: Path, spares: ProcessCache) -> None:
     """Two kernels on the same two devices: both devices are used, for either kernel, and for one version at a time."""
     labs = [on(Lab(tmp_path / "j", 2, 0.4), name, 1.0) for name in "ab"]
     opening = partial(Local, jobs=2, timeout_s=30.0, spares=spares, devices=(("0", "1"),) * 2)
@@ -181,7 +181,7 @@ def test_kernels_share_devices(tmp_path: Path, spares: Spares) -> None:
 
 
 @pytest.mark.wide
-def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares: Spares) -> None:
+def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares: ProcessCache) -> None:
     """The other kernel's versions are all measured meanwhile, whichever was first to have one."""
     first, second = (on(Lab(tmp_path / "j", 1, 0.01), name, 1.0) for name in "ab")
     labs = [replace(first, after=second.journal), second]
@@ -191,8 +191,8 @@ def test_a_device_does_not_wait_for_a_kernel_that_sets_up(tmp_path: Path, spares
 
 
 @pytest.fixture
-def spares() -> Iterator[Spares]:
-    with Spares() as spares:
+def spares() -> Iterator[ProcessCache]:
+    with ProcessCache() as spares:
         yield spares
 
 
@@ -226,15 +226,15 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     finals: list[tuple[str, str]] = []
 
     def raced(
-        place: site.Here, races: Sequence[site.Race], limit_s: float, beside: Any
-    ) -> Iterator[tuple[int, Returned]]:
+        place: site.LocalSite, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
+    ) -> Iterator[tuple[int, TaskResult]]:
         finals.extend((r.model.facts.name, r.setups[0].args[0].target.machine().facts.name) for r in races)
         for number, r in enumerate(races):
-            yield number, Returned(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries}))
+            yield number, TaskResult(Times({text: (float(1 + len(text)),) * 3 for text in r.task.binaries}))
 
     monkeypatch.setattr(targets, "models", stand_ins)
-    monkeypatch.setattr(site.Here, "races", raced)
-    monkeypatch.setattr(site.OriginalsHere, "times_us", lambda originals: [(1.0,)] * 2)
+    monkeypatch.setattr(site.LocalSite, "races", raced)
+    monkeypatch.setattr(site.LocalBaselines, "times_us", lambda originals: [(1.0,)] * 2)
     monkeypatch.chdir(tmp_path)
     Path("f.c").write_text(KERNEL)
     Path("f.space").write_text("loop i: unroll {2..3}\n")
@@ -265,7 +265,7 @@ def test_two_models_give_two_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files on two devices, two at once: finals each on its own, then the third; progress names both kernels.
     Original loops are timed one after the other, the first of them while there are finals."""
-    monkeypatch.setattr(site.Here, "abreast", lambda place, models: 2)
+    monkeypatch.setattr(site.LocalSite, "abreast", lambda place, models: 2)
     waves: list[list[str]] = []
     wait = site.wait
 
@@ -282,7 +282,7 @@ def test_a_suite_is_swept_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(targets, "models", model)
     monkeypatch.setattr(site, "wait", waited)
-    monkeypatch.setattr(site.Here, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site.LocalSite, "overlaps", lambda place, target: True)
     monkeypatch.chdir(tmp_path)
     for name in "fgh":
         Path(f"{name}.c").write_text(KERNEL.replace("f(", f"{name}("))
@@ -312,20 +312,20 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """--cluster without Dask is one line with the command that installs it; --devices has no meaning there."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     needs = r"--cluster needs .* pip install 'looptune\[distributed\]'"
-    with pytest.raises(TargetError, match=needs), site.at("tcp://127.0.0.1:8786", None, print):
+    with pytest.raises(TargetError, match=needs), site.open_site("tcp://127.0.0.1:8786", None, print):
         pass
-    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), site.at("local", "0", print):
+    with pytest.raises(UsageError, match="--devices chooses GPUs of this machine"), site.open_site("local", "0", print):
         pass
 
 
-def member(address: str, *devices: Facts, **versions: str) -> Member:
-    return Member(address, "host", 2, {"numba-cuda": devices, "numba-cpu": ()}, versions)
+def member(address: str, *devices: DeviceInfo, **versions: str) -> ClusterWorker:
+    return ClusterWorker(address, "host", 2, {"numba-cuda": devices, "numba-cpu": ()}, versions)
 
 
 def test_a_cluster_has_the_models_of_its_workers() -> None:
     """Workers with one model share it; the number of its devices is that of the worker that has most."""
-    big = Facts("NVIDIA H200", "numba-cuda", "sm_90", 132, 1, 1, "13000")
-    small = Facts("NVIDIA A100", "numba-cuda", "sm_80", 108, 1, 1, "13000")
+    big = DeviceInfo("NVIDIA H200", "numba-cuda", "sm_90", 132, 1, 1, "13000")
+    small = DeviceInfo("NVIDIA A100", "numba-cuda", "sm_80", 108, 1, 1, "13000")
     there = [member("a", big, big), member("b", small), member("c", big), member("d")]
     assert dask_members.models(there, "numba-cuda") == ((small, 1), (big, 2))
     assert dask_members.models(there, "numba-cpu") == ()
@@ -334,9 +334,9 @@ def test_a_cluster_has_the_models_of_its_workers() -> None:
 def test_versions_that_differ_are_named() -> None:
     """Each package that is another one there, or missing on either side, with both versions."""
     ours = {"looptune": "0.1.0 (aa)", "numba": "0.68.1", "numpy": "2.4"}
-    assert dask_members.skew(ours, dict(ours)) == ""
+    assert dask_members.version_mismatch(ours, dict(ours)) == ""
     theirs = {"looptune": "0.1.0 (bb)", "numba": "0.61.0", "islpy": "1"}
-    assert dask_members.skew(ours, theirs) == (
+    assert dask_members.version_mismatch(ours, theirs) == (
         "looptune 0.1.0 (bb) (here 0.1.0 (aa)), numba 0.61.0 (here 0.68.1), numpy missing (here 2.4), "
         "islpy 1 (here missing)"
     )

@@ -9,13 +9,13 @@ import pytest
 
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.runtime import targets
-from looptune.runtime.device import Cpu, Facts
+from looptune.runtime.device import Cpu, DeviceInfo
 
 GPUS = [
-    Facts("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
-    Facts("NVIDIA A100-SXM4-40GB", "numba-cuda", "sm_80", 108, 40 << 30, 40 << 20, "13000"),
-    Facts("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
-    Facts("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "numba-cuda", "sm_90", 16, 10 << 30, 50 << 20, "13000"),
+    DeviceInfo("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
+    DeviceInfo("NVIDIA A100-SXM4-40GB", "numba-cuda", "sm_80", 108, 40 << 30, 40 << 20, "13000"),
+    DeviceInfo("NVIDIA H100 80GB HBM3", "numba-cuda", "sm_90", 132, 85 << 30, 50 << 20, "13000"),
+    DeviceInfo("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "numba-cuda", "sm_90", 16, 10 << 30, 50 << 20, "13000"),
 ]
 
 

@@ -12,8 +12,8 @@ from looptune.ir.nodes import Assign, Codelet, If, Loop
 from looptune.ir.rewrite import walk
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import distributed, schedule
-from looptune.schedule.directives.distribute import components
+from looptune.schedule.apply import apply_distribution, schedule
+from looptune.schedule.directives.distribute import strongly_connected_components
 from looptune.tune.space import space
 from looptune.tune.space.derive import derive
 
@@ -41,7 +41,7 @@ def refusal(body: str, *lines: str) -> LooptuneError:
 
 def pieces(body: str, *lines: str) -> list[list[str]]:
     """The names of the statements of each outermost loop."""
-    tree = distributed(Analysis(codelet(body)), parse_lines(lines))
+    tree = apply_distribution(Analysis(codelet(body)), parse_lines(lines))
     return [[s.name for s in walk(f) if isinstance(s, Assign)] for f in tree.body if isinstance(f, Loop)]
 
 
@@ -78,7 +78,7 @@ def test_sums_are_kept_in_order_where_rounding_counts() -> None:
     tree = codelet("for (int i = 0; i < n; i++) { x[0] += y[i]; x[0] += z[i]; }")
     for reassociate, loops in ((True, 2), (False, 1)):
         analysis = Analysis(tree, reassociate)
-        assert len(distributed(analysis, parse_lines(["loop 1: distribute"])).body) == loops
+        assert len(apply_distribution(analysis, parse_lines(["loop 1: distribute"])).body) == loops
 
 
 def test_only_what_one_iteration_around_orders_counts() -> None:
@@ -170,14 +170,14 @@ def test_what_is_written_wrong(body: str, message: str) -> None:
 def test_pieces_are_numbered_in_their_new_order() -> None:
     """Copies of an inner loop have pieces of their own; what is not split keeps its plain number."""
     body = f"for (int k = 0; k < n; k++) z[k] = 0; {BICG}"
-    tree = distributed(Analysis(codelet(body)), parse_lines(["loop 2: distribute"]))
+    tree = apply_distribution(Analysis(codelet(body)), parse_lines(["loop 2: distribute"]))
     assert called(tree) == [("k", 1, 0), ("i", 2, 1), ("i", 2, 2), ("j", 3, 1), ("i", 2, 3), ("j", 3, 2)]
 
 
 def test_an_inner_distribute_is_for_every_piece() -> None:
     """Both are split, outermost first, and all copies numbered through."""
     body = f"for (int i = 0; i < n; i++) {{ for (int j = 0; j < n; j++) {{ x[i] += 1; y[j] += 1; {CUT} z[i] += 1; }} }}"
-    tree = distributed(Analysis(codelet(body)), parse_lines(["loop 1: distribute", "loop 2: distribute"]))
+    tree = apply_distribution(Analysis(codelet(body)), parse_lines(["loop 1: distribute", "loop 2: distribute"]))
     assert called(tree) == [("i", 1, 1), ("j", 2, 1), ("j", 2, 2), ("i", 1, 2), ("j", 2, 3)]
 
 
@@ -222,7 +222,7 @@ def test_a_loop_that_is_whole_has_no_pieces() -> None:
 
 def test_components_are_ordered_by_place_where_they_may_be() -> None:
     """An independent statement does not move; a cycle stands where its first does."""
-    assert [sorted(c) for c in components("abcde", [("e", "b"), ("b", "e"), ("d", "a")])] == [
+    assert [sorted(c) for c in strongly_connected_components("abcde", [("e", "b"), ("b", "e"), ("d", "a")])] == [
         ["b", "e"],
         ["c"],
         ["d"],

@@ -185,7 +185,9 @@ def test_another_version_of_the_program_is_refused(
     """A scheduler or workers with another numba than ours are an error that has both versions, before anything is
     measured; a worker that comes later is left out."""
     other = dask_members.versions() | {"numba": "0.1.2"}
-    monkeypatch.setattr(dask_cluster, "skew", lambda ours, theirs: dask_members.skew(other, theirs))
+    monkeypatch.setattr(
+        dask_cluster, "version_mismatch", lambda ours, theirs: dask_members.version_mismatch(other, theirs)
+    )
     heard: list[str] = []
     late = dask_cluster.Cluster(shared.client, shared.address, heard.append)
     with pytest.raises(TargetError, match=r"the scheduler at tcp://.*: numba .* \(here 0\.1\.2\); install the same"):
@@ -302,6 +304,6 @@ def test_run_on_a_local_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_addresses_that_are_none(address: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense and silence are one message each, that quotes the address."""
     monkeypatch.setattr(dask_cluster, "CONNECT_S", 0.5)
-    with pytest.raises((UsageError, TargetError)) as found, site.at(address, None, print):
+    with pytest.raises((UsageError, TargetError)) as found, site.open_site(address, None, print):
         pass
     assert message in found.value.message

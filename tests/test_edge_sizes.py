@@ -21,9 +21,9 @@ from looptune.runtime.problem_sizes import edges, problem
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.execution.lab import More
+from looptune.tune.execution.lab import NextStep
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
+from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
 from looptune.tune.measure.reference_choice import text_of
 
 ROWS = """void f(int n, int m, double A[n][m], double s[n]) {
@@ -70,7 +70,7 @@ def test_sizes_at_which_the_text_means_nothing_are_left_out(text: str, left: lis
     assert [at["n"] for at in found(text, n=40) if at["n"] in (0, 1)] == left
 
 
-def outcome(text: str, version: str, cache: Path, **sizes: int) -> Outcome | More:
+def outcome(text: str, version: str, cache: Path, **sizes: int) -> Outcome | NextStep:
     """Of the loops of ``version``, compared with those of ``text``."""
     unit = load(text)
     size = problem(unit.codelet, sizes)
@@ -78,7 +78,7 @@ def outcome(text: str, version: str, cache: Path, **sizes: int) -> Outcome | Mor
     at = edges(unit.codelet, size)
     job = Job(unit.codelet, size, None, target, cache, text=text_of(unit, cache)[0], edges=at)
     plans = plans_of(job, schedule(Analysis(load(version).codelet), parse_lines([])).codelet, "")
-    bench = Bench(job)
+    bench = MeasuringDevice(job)
     return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)
 
 

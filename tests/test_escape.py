@@ -24,7 +24,7 @@ from looptune.deploy.best_versions import measured
 from looptune.deploy.runtime.lookup import Device
 from looptune.frontend import load
 from looptune.frontend.directive_lines import canonical, parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime.outcome import NotBuilt, from_json, to_json
 from looptune.runtime.targets import emit
 from looptune.schedule.analysis import Analysis
@@ -59,7 +59,9 @@ def test_a_note_stays_a_note(target: str, tmp_path: Path) -> None:
     """What a plan is said to be made of adds nothing to the kernels, on any target."""
     unit = load(AXPY)
     done = schedule(Analysis(unit.codelet))
-    named = [emit(target, plan(done.codelet, note, blocks=True), tmp_path) for note in ("loop i: x", PYTHON + C)]
+    named = [
+        emit(target, lower_to_plan(done.codelet, note, blocks=True), tmp_path) for note in ("loop i: x", PYTHON + C)
+    ]
     if target.startswith("numba"):
         plain, other = (ast.dump(ast.Module(ast.parse(text).body[1:], [])) for text in named)
     else:
@@ -103,10 +105,10 @@ def test_directives_of_another_database_are_read_before_they_are_used(tmp_path: 
     unit = load(AXPY)
     where = stores.context(unit, {"n": 8})
     good = stores.keep(tmp_path / "good", where, {f"loop i: parallel {PYTHON}": 2.0}, "version")
-    assert [s.result.directives for s in studies.bests((good,))] == ["loop i: parallel"]
+    assert [s.result.directives for s in studies.best_of_databases((good,))] == ["loop i: parallel"]
     bad = stores.keep(tmp_path / "bad", where, {"import os": 2.0}, "version")
     with pytest.raises(ParseError, match="expected `loop NAME"):
-        studies.bests((bad,))
+        studies.best_of_databases((bad,))
 
 
 def test_canonical_directives_mean_the_same() -> None:

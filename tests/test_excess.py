@@ -11,7 +11,7 @@ from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.report.check.explanation import explain
-from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.session.prepare import TuningRequest, prepare
 
 NEST = """
 void f(int n, float A[n][6]) {
@@ -37,7 +37,7 @@ def test_more_than_a_loop_runs_is_refused(line: str, tmp_path: Path) -> None:
     assert found.runs.outline == bare.runs.outline
     (tmp_path / "f.c").write_text(NEST)
     with pytest.raises(DirectiveError, match=KNOWN[line]):
-        prepare(Request(tmp_path / "f.c", target="numba-cpu", defines={"n": "3"}, directives=(line,)))
+        prepare(TuningRequest(tmp_path / "f.c", target="numba-cpu", defines={"n": "3"}, directives=(line,)))
 
 
 @pytest.mark.parametrize("line", ["loop i: unroll 4", "loop i: tile i:64", "loop j: unroll 6", "loop j: tile j:6"])
@@ -65,7 +65,7 @@ def test_a_space_may_ask_for_too_much(tmp_path: Path) -> None:
     (tmp_path / "f.c").write_text(NEST)
     (tmp_path / "f.space").write_text("loop j: tile j:{2, 64}\ncodelet: grid blocksize {32x8, 64x32}\n")
     prepared = prepare(
-        Request(tmp_path / "f.c", target="numba-cpu", defines={"n": "3"}, sweep=True, space=tmp_path / "f.space")
+        TuningRequest(tmp_path / "f.c", target="numba-cpu", defines={"n": "3"}, sweep=True, space=tmp_path / "f.space")
     )
     assert prepared.space.size == 4
 

@@ -12,7 +12,7 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.schedule.legal_space import bare, permitted
+from looptune.schedule.legal_space import legal_space, strip_directives
 
 
 def test_every_directive_is_judged_and_each_refusal_is_that_of_transform() -> None:
@@ -38,7 +38,7 @@ def test_every_suggestion_is_legal() -> None:
         assert text in offered, text
     for d in found.directives:
         lines = [x if k != d.span.line else "" for k, x in enumerate(ANNOTATED.splitlines(), 1)]
-        codelet = bare(load("\n".join(lines) + "\n").codelet)
+        codelet = strip_directives(load("\n".join(lines) + "\n").codelet)
         for s in d.suggestions:
             schedule(Analysis(codelet), parse_lines(s.lines))
     (given,) = explained(CODES["trisolv"], "loop i: tile i:3", "loop j: noParallel").directives[:1]
@@ -92,7 +92,7 @@ def test_all_that_is_listed_is_legal_and_keeps_the_meaning(name: str) -> None:
     allow, as of ``far`` by twos, is not listed."""
     text = f"void f(int n, int m, int A[n][m], int B[n]) {{\n{NESTS[name]}\n}}\n"
     codelet = load(text).codelet
-    found = permitted(Analysis(codelet))
+    found = legal_space(Analysis(codelet))
     orders, tilings = EXPECTED[name]
     assert [", ".join(p.order) for p in found.permutations] == orders
     assert [t.line.partition("tile ")[2] for t in found.tilings] == tilings

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from looptune.core.source import Span
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.interpreter import _Machine
+from looptune.ir.interpreter import Interpreter
 from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.poly.legality import Refused
+from looptune.poly.legality import Violation
 from looptune.report.check.explanation import LoopFacts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -46,7 +46,7 @@ class Touch:
 
 def run(codelet: Codelet, sizes: Mapping[str, int]) -> list[Touch]:
     """Every access in the order it is made, of a codelet whose control does not read arrays."""
-    machine = _Machine({}, dict(sizes), None)
+    machine = Interpreter({}, dict(sizes), None)
     local = {v.name for v in codelet.locals}
     found: list[Touch] = []
 
@@ -105,7 +105,7 @@ def carried(touches: list[Touch], loop: LoopFacts) -> Iterator[Pair]:
                 yield Pair(a, b, a.writes and not b.writes and kept)
 
 
-def shows(witness: Refused, pair: Pair) -> bool:
+def shows(witness: Violation, pair: Pair) -> bool:
     """The pair is of the two accesses that the witness names, and they do what it says."""
     does = {"flow": (True, False), "anti": (False, True), "output": (True, True)}[witness.kind]
     ends = (witness.source.line, witness.source.col), (witness.sink.line, witness.sink.col)

@@ -25,14 +25,14 @@ import pytest
 from stand_in import VERSIONS, finished, ran, sweep_of
 
 from looptune.backends.base import Resources
-from looptune.ir.nodes import Assign, Bin, Call, Codelet, Const, Load, Var, While
+from looptune.ir.nodes import Assign, Binary, Call, Codelet, Const, Load, Var, While
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
-from looptune.schedule.apply import Scheduled
-from looptune.tune.execution.lab import More, Progress
+from looptune.schedule.apply import ScheduleResult
+from looptune.tune.execution.lab import NextStep, Progress
 from looptune.tune.execution.workers import Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.device_limits import exceeded
-from looptune.tune.measure.evaluate import Built, Job, KernelLab, compiler, measurer
+from looptune.tune.measure.evaluate import Built, Job, KernelBuilder, compiler, measurer
 from looptune.tune.session import prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.sweep import sweep
@@ -67,7 +67,7 @@ def planted(configuration: Configuration) -> str:
     return FAULTS.get(int(configuration.text.rpartition(" ")[2]), "") if configuration.lines else ""
 
 
-class FaultyLab(KernelLab):
+class FaultyLab(KernelBuilder):
     """The real laboratory, but for what is planted."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class FaultyLab(KernelLab):
     def measure_setups(self) -> tuple[Setup, ...]:
         return (partial(faulty_measurer, self.job),)
 
-    def scheduled(self, configuration: Configuration) -> Scheduled:
+    def scheduled(self, configuration: Configuration) -> ScheduleResult:
         done = super().scheduled(configuration)
         return replace(done, codelet=faulty(done.codelet, planted(configuration)))
 
@@ -89,7 +89,7 @@ def faulty(codelet: Codelet, fault: str) -> Codelet:
     first, beyond = Load("y", (Const(0),), "float32"), Load("y", (Var("n"),), "float32")
     match fault:
         case "forever":
-            more: tuple[Any, ...] = (While(Bin(">", Var("n"), Const(0)), (Assign(first, first),)),)
+            more: tuple[Any, ...] = (While(Binary(">", Var("n"), Const(0)), (Assign(first, first),)),)
         case "outside":
             more = (Assign(beyond, Const(7.0, "float32")),)
         case "nan":
@@ -116,10 +116,10 @@ def faulty_compiler(job: Job, context: Context) -> Callable[[str, Any], Any]:
     return faulted
 
 
-def faulty_measurer(job: Job) -> Callable[[Built, Best | None], Outcome | More]:
+def faulty_measurer(job: Job) -> Callable[[Built, Incumbent | None], Outcome | NextStep]:
     measure = measurer(job)
 
-    def faulted(built: Built, best: Best | None) -> Outcome | More:
+    def faulted(built: Built, best: Incumbent | None) -> Outcome | NextStep:
         if "unroll 6" in built.binary.plan.note:
             os.kill(os.getpid(), signal.SIGKILL)
         return measure(built, best)
@@ -140,7 +140,7 @@ def faulted(tmp_path_factory: pytest.TempPathFactory) -> Faulted:
     """One sweep over versions with every fault and two without, on the CPU."""
     folder = tmp_path_factory.mktemp("faulted")
     (folder / "f.c").write_text(KERNEL)
-    request = prepare.Request(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
+    request = prepare.TuningRequest(folder / "f.c", defines={"n": "300"}, target="numba-cpu")
     prepared = prepare.prepare(request)
     job = replace(prepared.job, cache=folder / "cache")
     space = parse("loop i: unroll {2..9}", "s")

@@ -18,19 +18,19 @@ from looptune.lower import plan_check
 from looptune.poly.translation_validation import Proof
 from looptune.runtime import c_reference
 from looptune.runtime.outcome import TimedOut
-from looptune.schedule.apply import Step
-from looptune.tune.execution.worker_loop import Returned, Sealed
+from looptune.schedule.apply import AppliedDirective
+from looptune.tune.execution.worker_loop import PickledValue, TaskResult
 from looptune.tune.measure import reference
-from looptune.tune.measure.evaluate import Bench, KernelLab, Lineup, Times
-from looptune.tune.measure.reference import Original
+from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, MeasuringDevice, Times
+from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.results.winner import winner
 from looptune.tune.session import experiment, finals, site
 from looptune.tune.session import proof as proved
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.experiment import COPIES, together
-from looptune.tune.session.finals import Match, Written, scheduled
-from looptune.tune.session.prepare import Prepared, Request, prepare
-from looptune.tune.session.proof import Proved
+from looptune.tune.session.experiment import COPIES, concurrent_groups
+from looptune.tune.session.finals import KernelFinals, WinnerSources, scheduled
+from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
+from looptune.tune.session.proof import ProofSummary
 from looptune.tune.store.store import Store
 
 SPAN = Span("x", 1, 1)
@@ -44,44 +44,47 @@ void f(int n, int m, float A[n][m], float x[m], float y[n]) {
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> Prepared:
+def prepared(tmp_path: Path) -> PreparedRun:
     return at(tmp_path, 40)
 
 
-def at(folder: Path, m: int) -> Prepared:
+def at(folder: Path, m: int) -> PreparedRun:
     (folder / "f.c").write_text(KERNEL)
-    return prepare(Request(folder / "f.c", defines={"n": "30", "m": str(m)}, target="numba-cpu"))
+    return prepare(TuningRequest(folder / "f.c", defines={"n": "30", "m": str(m)}, target="numba-cpu"))
 
 
 @dataclass(frozen=True)
-class Asked(site.Here):
+class Asked(site.LocalSite):
     """A place where finals are not run: every version takes an array of made-up times, and ``wrong`` ones are proved to
     be so."""
 
     rounds: int = 5000
     wrong: tuple[str, ...] = ()
-    lineups: list[Lineup] = field(default_factory=list)
+    lineups: list[FinalsRequest] = field(default_factory=list)
     proved: list[list[str]] = field(default_factory=list)
 
-    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[Returned]:
+    def each(self, setup: Any, limit_s: float, tasks: Any, jobs: int) -> list[TaskResult]:
         texts = [text for step, _, text in tasks if step == "prove"]
         self.proved.extend([texts] if texts else [])
-        made = {"build": lambda _: Sealed(b""), "write": lambda text: Written(f"C of {text}", f"kernels of {text}", ()),
-                "prove": lambda text: Proved("no", "no" if text in self.wrong else "")}  # fmt: skip
-        return [Returned(made[step](text)) for step, _, text in tasks]
+        made = {
+            "build": lambda _: PickledValue(b""),
+            "write": lambda text: WinnerSources(f"C of {text}", f"kernels of {text}", ()),
+            "prove": lambda text: ProofSummary("no", "no" if text in self.wrong else ""),
+        }
+        return [TaskResult(made[step](text)) for step, _, text in tasks]
 
-    def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
+    def races(self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any) -> Iterator[tuple[int, TaskResult]]:
         self.lineups.extend(race.task for race in races)
         for number, race in enumerate(races):
             times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in race.task.binaries}
-            yield number, Returned(Times(times))
+            yield number, TaskResult(Times(times))
 
 
-def match(prepared: Prepared, store: Store, *texts: str, **more: Any) -> Match:
-    return Match(KernelLab(prepared.job, prepared.context), store, "s", prepared.model, texts, "", **more)
+def match(prepared: PreparedRun, store: Store, *texts: str, **more: Any) -> KernelFinals:
+    return KernelFinals(KernelBuilder(prepared.job, prepared.context), store, "s", prepared.model, texts, "", **more)
 
 
-def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_path: Path) -> None:
+def test_a_repeated_command_compares_the_same_rounds(prepared: PreparedRun, tmp_path: Path) -> None:
     """The finals give what the database keeps, paired by round, so that verdicts are the same when it is looked up."""
     place = Asked()
     with Store.open(tmp_path / "db") as store:
@@ -92,14 +95,16 @@ def test_a_repeated_command_compares_the_same_rounds(prepared: Prepared, tmp_pat
     assert len(place.lineups) == 1
 
 
-def test_what_left_early_has_the_rounds_it_had(prepared: Prepared, tmp_path: Path) -> None:
+def test_what_left_early_has_the_rounds_it_had(prepared: PreparedRun, tmp_path: Path) -> None:
     """Where some rounds are kept of many, they are the same ones of all; what left is no winner."""
 
     class Leaving(Asked):
-        def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Returned]]:
+        def races(
+            self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any
+        ) -> Iterator[tuple[int, TaskResult]]:
             (race,) = races
             us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in race.task.binaries}
-            yield 0, Returned(Times(us))
+            yield 0, TaskResult(Times(us))
 
     with Store.open(tmp_path / "db") as store:
         (found,) = finals.run([match(prepared, store, "", "loop k: unroll 2")], Leaving(), 1)
@@ -108,7 +113,7 @@ def test_what_left_early_has_the_rounds_it_had(prepared: Prepared, tmp_path: Pat
     assert winner(found.us, [*found.us]) == ("", ())
 
 
-def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Path) -> None:
+def test_finals_know_what_all_are_compared_with(prepared: PreparedRun, tmp_path: Path) -> None:
     place = Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
         finals.run([match(prepared, store, "loop k: unroll 2", "", seed=7)], place, 1)
@@ -117,7 +122,7 @@ def test_finals_know_what_all_are_compared_with(prepared: Prepared, tmp_path: Pa
     assert [*lineup.binaries] == ["loop k: unroll 2", ""]
 
 
-def test_what_is_proved_wrong_has_not_won(prepared: Prepared, tmp_path: Path) -> None:
+def test_what_is_proved_wrong_has_not_won(prepared: PreparedRun, tmp_path: Path) -> None:
     """It says why, and is looked up as such; the next has won, if it is proved, and who cannot win is not proved."""
     texts = ("loop i: unroll 2", "loop i: unroll 16", "loop k: unroll 128", "loop i: unroll 1024")
     place = Asked(rounds=3, wrong=texts[:1])
@@ -132,7 +137,7 @@ def test_what_is_proved_wrong_has_not_won(prepared: Prepared, tmp_path: Path) ->
     assert [*found.written] == [*again.written] == [texts[1]]
 
 
-def test_the_plainest_of_the_fastest_will_probably_win(prepared: Prepared, tmp_path: Path) -> None:
+def test_the_plainest_of_the_fastest_will_probably_win(prepared: PreparedRun, tmp_path: Path) -> None:
     """It is proved before the finals, by what the versions took when they were screened."""
     first, plain, slow = "loop i: unroll 2\nloop k: unroll 2", "loop k: unroll 3", ""
     us = {first: 100.0, plain: 100.9, slow: 101.5}
@@ -163,7 +168,7 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     """The others are kept, and not run again by the command that is repeated."""
 
     class Failing(Asked):
-        def races(self, races: Sequence[site.Race], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
+        def races(self, races: Sequence[site.DeviceTask], limit_s: float, beside: Any) -> Iterator[tuple[int, Any]]:
             for number, reply in super().races(races, limit_s, beside):
                 yield number, TimedOut(3.0) if number == 1 else reply
 
@@ -181,10 +186,10 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.wide
-def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
+def test_a_hand_written_kernel_that_fails_is_named(prepared: PreparedRun) -> None:
     """With the line of its file; the versions, and the other kernel of the file, are timed all the same."""
-    binary = finals.helper([(prepared.job, prepared.context)])("build", 0, "")
-    bench = Bench(prepared.job)
+    binary = finals.finals_worker([(prepared.job, prepared.context)])("build", 0, "")
+    bench = MeasuringDevice(prepared.job)
     path = prepared.request.file.with_name("by_hand.py")
     right = "def library_cpu(dtype):\n    def f(n, m, A, x, y):\n        y += A @ x\n    return f\n"
     for text, line, error in (
@@ -194,16 +199,16 @@ def test_a_hand_written_kernel_that_fails_is_named(prepared: Prepared) -> None:
         ("def cpu(:\n", 1, "SyntaxError"),
     ):
         path.write_text(f"{text}{right}")
-        times = bench.finals(Lineup({"": binary}, path, 0, ""))
+        times = bench.finals(FinalsRequest({"": binary}, path, 0, ""))
         assert times.us[""]
         assert times.wrong["hand-written"].startswith(f"by_hand.py:{line} raised {error}: ")
         assert ("library" in times.us) == ("A.nothing" in text)
 
 
-def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
+def test_a_finalist_is_built_and_proved(prepared: PreparedRun) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
-    lab = KernelLab(prepared.job, prepared.context)
-    work = finals.helper([(prepared.job, prepared.context)])
+    lab = KernelBuilder(prepared.job, prepared.context)
+    work = finals.finals_worker([(prepared.job, prepared.context)])
     binary, proof = (work(step, 0, "loop i: unroll 2") for step in ("build", "prove"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
@@ -213,19 +218,19 @@ def test_a_finalist_is_built_and_proved(prepared: Prepared) -> None:
     assert proof.wrong == ""
 
 
-def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
+def test_a_tree_that_is_wrong_is_condemned(prepared: PreparedRun) -> None:
     """Unless the user has asserted it, against the proof."""
-    lab = KernelLab(prepared.job, prepared.context)
+    lab = KernelBuilder(prepared.job, prepared.context)
     done = scheduled(lab, "")
     (loop,) = done.codelet.body
     assert isinstance(loop, Loop)
     bad = replace(done, codelet=replace(done.codelet, body=(replace(loop, lo=Const(1)),)))
-    found = proved.proved(prepared.job, bad)
+    found = proved.prove_version(prepared.job, bad)
     assert "THE KERNELS AS LAUNCHED ARE WRONG" in found.wrong
     assert found.wrong in found.said
     assert found.status == "wrong"
-    asserted = replace(bad, steps=(Step("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
-    found = proved.proved(prepared.job, asserted)
+    asserted = replace(bad, steps=(AppliedDirective("parallel", "1", "asserted", 1, parse("parallel, trust", SPAN)),))
+    found = proved.prove_version(prepared.job, asserted)
     assert (found.wrong, found.status) == ("", "asserted")
 
 
@@ -238,7 +243,7 @@ def test_a_tree_that_is_wrong_is_condemned(prepared: Prepared) -> None:
     ],
 )
 def test_sums_stay_in_order_unless_a_directive_says_otherwise(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, directives: str, order: str, reassociate: bool
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch, directives: str, order: str, reassociate: bool
 ) -> None:
     """One proof, of the plan, which lets sums reorder only where they are said to."""
     made = []
@@ -248,7 +253,7 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
         return plan_check.prove_plan(*given, reassociate=reassociate, **more)
 
     monkeypatch.setattr(proved, "prove_plan", counted)
-    found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), directives))
+    found = proved.prove_version(prepared.job, scheduled(KernelBuilder(prepared.job, prepared.context), directives))
     assert found.said.split("; ")[1:] == [
         "the kernels as launched (threads, registers) proved equivalent to the original loops at these sizes",
         order,
@@ -259,32 +264,32 @@ def test_sums_stay_in_order_unless_a_directive_says_otherwise(
     assert (found.status, found.sums) == ("proved", ("+:y (5:7)",) if reassociate else ())
 
 
-def test_loops_are_proved_where_the_plan_is_not_known(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_are_proved_where_the_plan_is_not_known(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proved, "prove_plan", lambda *given, **more: Proof("unknown", "too large"))
-    found = proved.proved(prepared.job, scheduled(KernelLab(prepared.job, prepared.context), ""))
+    found = proved.prove_version(prepared.job, scheduled(KernelBuilder(prepared.job, prepared.context), ""))
     assert "the finished loops proved, the kernels as launched could not be compared (too large)" in found.said
     assert (found.wrong, found.status) == ("", "loops proved")
 
 
 @dataclass(frozen=True)
-class Wide(site.Here):
+class Wide(site.LocalSite):
     """Two kernels at once."""
 
     def abreast(self, models: Sequence[Any]) -> int:
         return 2
 
 
-def test_files_are_taken_together_unless_their_time_is_limited(prepared: Prepared) -> None:
+def test_files_are_taken_together_unless_their_time_is_limited(prepared: PreparedRun) -> None:
     """In the order given; what is measured as annotated is done one by one, too."""
     wide = replace(prepared, request=replace(prepared.request, sweep=True))
     files = [(replace(wide, notes=(str(n),)),) for n in range(5)]
-    assert list(together(files, Wide())) == [tuple(files[:2]), tuple(files[2:4]), tuple(files[4:])]
+    assert list(concurrent_groups(files, Wide())) == [tuple(files[:2]), tuple(files[2:4]), tuple(files[4:])]
     for narrow in (replace(wide, budget=Budget(seconds=5.0)), prepared):
-        assert list(together([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
-    assert list(together(files, site.HERE)) == [(file,) for file in files]
+        assert list(concurrent_groups([(narrow,)] * 2, Wide())) == [((narrow,),)] * 2
+    assert list(concurrent_groups(files, site.HERE)) == [(file,) for file in files]
     small = replace(wide.model.facts, memory_bytes=COPIES * 2 * 4 * (30 * 40 + 40 + 30) - 1)
     tight = [(replace(wide, model=replace(wide.model, facts=small)),)] * 2
-    assert list(together(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"
+    assert list(concurrent_groups(tight, Wide())) == [(file,) for file in tight], "the arrays of two have no room"
 
 
 def test_original_loops_share_the_cores_by_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,17 +304,17 @@ def test_original_loops_share_the_cores_by_work(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("longest", "runs"), [(1e6, ["", "moved", "wider"]), (1.0, [""])])
 def test_long_loops_are_in_doubt_when_a_version_differs(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, longest: float, runs: list[str]
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch, longest: float, runs: list[str]
 ) -> None:
     """Beside other kernels the doubt of short ones is worked out beforehand: they run three times."""
     ran: list[str] = []
 
-    def left(self: Original, text: Any, codelet: Any, given: Any, how: str) -> c_reference.Ran:
+    def left(self: ReferenceResult, text: Any, codelet: Any, given: Any, how: str) -> c_reference.Ran:
         ran.append(how)
         return c_reference.Ran({"y": np.ones(30, np.float32)}, (1.0,))
 
-    monkeypatch.setattr(Original, "_by_text", left)
+    monkeypatch.setattr(ReferenceResult, "_by_text", left)
     monkeypatch.setattr(reference, "LONG_FLOPS", longest)
-    loops = Original(replace(prepared.job, threads=1), prepared.job.problem, 0)
+    loops = ReferenceResult(replace(prepared.job, threads=1), prepared.job.problem, 0)
     loops.judge(loops.inputs())
     assert sorted(ran) == runs

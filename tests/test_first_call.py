@@ -14,7 +14,7 @@ from looptune.core.errors import UsageError
 from looptune.deploy import autotune
 from looptune.frontend import load
 from looptune.tune.results.result import Result
-from looptune.tune.session.prepare import Prepared
+from looptune.tune.session.prepare import PreparedRun
 from looptune.tune.store.store import Store
 
 ROWS = """
@@ -49,7 +49,7 @@ def test_a_function_is_tuned_at_its_first_call(tmp_path: Path, monkeypatch: pyte
     searches = []
     run = autotune.run
 
-    def counted(prepared: Prepared, *rest: Any) -> Result:
+    def counted(prepared: PreparedRun, *rest: Any) -> Result:
         searches.append(prepared.sizes)
         return run(prepared, *rest)
 

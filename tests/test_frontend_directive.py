@@ -8,7 +8,7 @@ from looptune.core.errors import ParseError
 from looptune.core.source import Span
 from looptune.frontend import hmpp, load
 from looptune.frontend.directive_parser import parse
-from looptune.frontend.pragma import Located, classify
+from looptune.frontend.pragma import SourceText, classify
 from looptune.ir.nodes import Arg, Directive, Loop
 from looptune.ir.rewrite import walk
 
@@ -152,7 +152,7 @@ void f(int n, double *x) {
 
 
 def read_hmpp(text: str) -> hmpp.Hmpp:
-    return hmpp.parse(classify(Located.at(text, Span("a.c", 1, 9, 1, "#pragma " + text))))
+    return hmpp.parse(classify(SourceText.at(text, Span("a.c", 1, 9, 1, "#pragma " + text))))
 
 
 @pytest.mark.parametrize(

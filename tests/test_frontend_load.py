@@ -10,8 +10,8 @@ from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.frontend.lower_expressions import MATH
 from looptune.ir import interpreter
-from looptune.ir.c_printer import function, show
-from looptune.ir.nodes import Array, Assign, Bin, Const, Load, Local, Loop, Scalar, Var, While
+from looptune.ir.c_printer import expression_text, function
+from looptune.ir.nodes import Array, Assign, Binary, Const, Load, Local, Loop, Scalar, Var, While
 from looptune.ir.rewrite import walk
 
 TWO = """
@@ -108,7 +108,7 @@ void f(int n, double *a, double b[], double c[n + 1][2 * n], double (*d)[n], row
     n = Var("n")
     shapes = {p.name: p.shape for p in load(text).codelet.params if isinstance(p, Array)}
     assert shapes == {
-        "a": (None,), "b": (None,), "c": (Bin("+", n, Const(1)), Bin("*", Const(2), n)), "d": (None, n),
+        "a": (None,), "b": (None,), "c": (Binary("+", n, Const(1)), Binary("*", Const(2), n)), "d": (None, n),
         "e": (None, Const(5)), "g": (Const(3), Const(4)), "h": (Const(2),), "k": (None,), "out": (Const(1),),
         "whole": (n, Const(2)), "bytes": (None,), "unused": (n,),
     }  # fmt: skip
@@ -194,7 +194,7 @@ def test_copies_of_sizes_stay_affine() -> None:
     assert loop.hi == Var("n")
     (only,) = loop.body
     assert isinstance(only, Assign)
-    index = Bin("+", Bin("*", Var("i"), Var("n")), Bin("-", Var("n"), Const(1)))
+    index = Binary("+", Binary("*", Var("i"), Var("n")), Binary("-", Var("n"), Const(1)))
     assert only.value == Load("x", (index,), "float64")
 
 
@@ -233,7 +233,7 @@ def test_counted_headers(header: str, expected: str) -> None:
     """A header that counts becomes a half-open loop with a positive step."""
     (loop,) = load(nest(f"for (int {header}) x[i] = i;")).codelet.body
     assert isinstance(loop, Loop)
-    assert f"{show(loop.lo)} .. {show(loop.hi)} by {loop.step}" == expected
+    assert f"{expression_text(loop.lo)} .. {expression_text(loop.hi)} by {loop.step}" == expected
 
 
 @pytest.mark.parametrize(
@@ -279,9 +279,9 @@ def test_conversions_are_explicit() -> None:
     shown = function(load(text).codelet)
     assert "x[i] = x[i] * 2 + 0.1;" in shown
     assert "k[i] /= 3u;" in shown
-    dtypes = {n.dtype for n in walk(load(text).codelet.body) if isinstance(n, Bin)}
+    dtypes = {n.dtype for n in walk(load(text).codelet.body) if isinstance(n, Binary)}
     assert dtypes == {"float32", "float64", "uint32"}
-    narrow = {n.dtype for n in walk(load(text, float_literals=True).codelet.body) if isinstance(n, Bin)}
+    narrow = {n.dtype for n in walk(load(text, float_literals=True).codelet.body) if isinstance(n, Binary)}
     assert narrow == {"float32", "uint32"}
 
 
@@ -321,7 +321,7 @@ def test_a_helper_is_inlined() -> None:
     text = "static inline int least(int a, int b) { if (a < b) return a; return b; }\n"
     (loop,) = load(text + nest("for (int i = 0; i < least(n, 5); i++) x[i] = 1;")).codelet.body
     assert isinstance(loop, Loop)
-    assert loop.hi == Bin("min", Var("n"), Const(5))
+    assert loop.hi == Binary("min", Var("n"), Const(5))
 
 
 def test_a_scop_takes_its_surroundings_along() -> None:

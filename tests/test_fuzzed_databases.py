@@ -24,8 +24,8 @@ from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.tune.results import record
 from looptune.tune.results.record import Sources
-from looptune.tune.results.studies import bests
-from looptune.tune.store.conclusions import conclude
+from looptune.tune.results.studies import best_of_databases
+from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Row, Store
 
 FEW = 8
@@ -59,7 +59,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = stores.this_cpu(unit, {"n": 100})
     with Store.open(folder / "db") as store:
         stored.fill(store, where, times={"": 9.0, "loop i: unroll 2": 5.0}, finals={"": 9.0, "loop i: unroll 2": 5.0})
-        conclude(
+        save_conclusion(
             store, where, "s1", record.record(stored.result(directives="loop i: unroll 2"), Sources("a", "b", "c"))
         )
         store.begin(Row(replace(where, dtype="float64"), "", sweep="s2"))
@@ -156,7 +156,7 @@ def test_a_damaged_database_is_one_error(base: Path, tmp_path: Path, request: py
         ran = looptune("simulate", "db", "--repeats", "1", cwd=folder)
         assert ran.code in (0, 2), (seed, what, ran)
         with suppress(LooptuneError):
-            bests((folder / "db",))
+            best_of_databases((folder / "db",))
         if (folder / "made.py").exists():
             compile((folder / "made.py").read_bytes(), "made.py", "exec")
         assert (folder / "db").read_bytes() == before, (seed, what)

@@ -23,8 +23,8 @@ from looptune.core.errors import LooptuneError
 from looptune.core.floating_point import USUAL
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
@@ -32,7 +32,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.session import site
 from looptune.tune.session.experiment import run_all
-from looptune.tune.session.prepare import Prepared, Request, prepare
+from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
@@ -62,7 +62,7 @@ def sample(count: int, begin: int = 0) -> list[Configuration]:
 
 def planned(case: tuple[str, ...], configuration: Configuration, sizes: dict[str, int]) -> Plan:
     done = schedule(analysis(case), parse_lines(configuration.lines)).codelet
-    return plan(bake(done, sizes), blocks=True)
+    return lower_to_plan(specialize(done, sizes), blocks=True)
 
 
 def element(shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_cases_are_kernels_of_their_own() -> None:
 )
 def test_reports_tell_cases_apart(macros: dict[str, str | None], name: str) -> None:
     """What is defined makes another kernel of the file; of the same one it makes another size."""
-    assert prepare(Request(FILE, defines=macros, target="numba-cpu")).name == name
+    assert prepare(TuningRequest(FILE, defines=macros, target="numba-cpu")).name == name
 
 
 @pytest.mark.sampled(5, "wide")
@@ -206,10 +206,10 @@ def test_a_chart_is_tuned_at_once_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes of one kernel in one group, with progress for each; the second time nothing is swept."""
-    monkeypatch.setattr(site.Here, "overlaps", lambda place, target: True)
+    monkeypatch.setattr(site.LocalSite, "overlaps", lambda place, target: True)
     groups: list[int] = []
 
-    def counted(every: Sequence[Prepared], *given: Any) -> Any:
+    def counted(every: Sequence[PreparedRun], *given: Any) -> Any:
         groups.append(len(every))
         return run_all(every, *given)
 

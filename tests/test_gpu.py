@@ -28,19 +28,19 @@ from test_stage import Case as Staged
 from test_teams import CASES as FOR_TEAMS
 
 import looptune
-from looptune.backends.base import Limit
+from looptune.backends.base import TimeLimit
 from looptune.cli.main import cli
 from looptune.frontend import load
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import peak_rates, targets
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.outcome import CutOff, Timed
 from looptune.runtime.tolerance import Doubt
-from looptune.runtime.verification import Judge
+from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.incumbent import Best
-from looptune.tune.measure.evaluate import Bench, KernelLab, plans_of
+from looptune.tune.incumbent import Incumbent
+from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice, plans_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import Configuration
 
@@ -119,16 +119,16 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path, target: str) -> None:
     """The device's own time decides: with a limit of nothing a launch or two are made, without one all, and right."""
     resolved = targets.resolve(target, tmp_path)
     backend, machine = resolved.backend(), resolved.machine()
-    planned = plan(schedule(Analysis(load(STEPS).codelet)).codelet)
+    planned = lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)
     program = backend.load(backend.build(planned))
     given = {name: np.ones(40_000_000, np.float32) for name in "xy"}
     placed = {name: machine.place(a) for name, a in given.items()}
     sizes = {"t": 200, "n": 40_000_000}
-    ran = program.run_within(Limit(500.0), placed, sizes, machine.stream)
+    ran = program.run_within(TimeLimit(500.0), placed, sizes, machine.stream)
     assert 0 < ran.launched < ran.launches == 400
     assert ran.us > 500.0
     stepwise, graph = ({name: machine.place(a) for name, a in given.items()} for _ in "ab")
-    assert program.run_within(Limit(60e6), stepwise, sizes, machine.stream).launched == 400
+    assert program.run_within(TimeLimit(60e6), stepwise, sizes, machine.stream).launched == 400
     machine.sampler(lambda stream: program.run(graph, sizes, stream), {})()
     np.testing.assert_array_equal(machine.fetch(stepwise["x"]), machine.fetch(graph["x"]))
 
@@ -136,14 +136,14 @@ def test_a_gpu_stops_between_two_launches(tmp_path: Path, target: str) -> None:
 def test_a_gpu_screens_at_reduced_sizes(tmp_path: Path) -> None:
     """A version is right and timed at both sizes, with its pace; hopeless at the reduced ones, it is run there only."""
     (tmp_path / "steps.c").write_text(STEPS)
-    request = prepare.Request(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
+    request = prepare.TuningRequest(tmp_path / "steps.c", defines={"t": "2000", "n": "4096"}, target="numba-cuda")
     prepared = prepare.prepare(request)
     job = replace(prepared.job, cache=tmp_path / "cache", screens=True)
-    lab, bench = KernelLab(job, prepared.context), Bench(job)
+    lab, bench = KernelBuilder(job, prepared.context), MeasuringDevice(job)
     plans = plans_of(job, lab.scheduled(Configuration(())).codelet, "")
     outcome = measured(bench, plans, None)
     assert isinstance(outcome, Timed), outcome
-    best = Best.of(outcome)
+    best = Incumbent.of(outcome)
     assert best.reduced_sizes == "t=251 n=257"
     assert best.reduced_us is not None
     assert best.reduced_us < best.us
@@ -161,7 +161,7 @@ def test_results_are_compared_on_the_gpu(tmp_path: Path) -> None:
     target = targets.resolve("numba-cuda", tmp_path)
     machine = target.machine()
     want = {"a": np.linspace(1, 2, 1_000_003, dtype=np.float32).reshape(1, -1)}
-    comparison = Comparison(machine, target.backend(), Judge(want, 10, lambda: Doubt({}, {})))
+    comparison = Comparison(machine, target.backend(), ReferenceComparison(want, 10, lambda: Doubt({}, {})))
     assert comparison.wrong({"a": machine.place(want["a"])}) is None
     for at in (0, 65_536, 1_000_002):
         got = want["a"].copy()

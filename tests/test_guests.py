@@ -14,12 +14,12 @@ from command import Ran, looptune
 from looptune.frontend import load
 from looptune.report.figures.transfer import Transfer, transfers
 from looptune.runtime.outcome import CutOff, Illegal
-from looptune.tune.execution.lab import Spent, SweepResult
-from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.execution.lab import SweepResult, TimeBreakdown
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.results import studies
 from looptune.tune.session import transfer
 from looptune.tune.session.finals import Finals
-from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.store.store import Row, Store
 
 KERNEL = """
@@ -154,7 +154,9 @@ def test_a_database_without_the_kernel_is_said_so(swept: Swept, tmp_path: Path) 
     """Before anything is measured; and without --sweep there are no finals to take part in."""
     (tmp_path / "h.c").write_text(KERNEL.format(name="h"))
     where = swept.folder / "gpu.sqlite"
-    request = Request(tmp_path / "h.c", defines={"n": "24"}, target="numba-cpu", also=studies.bests([where]))
+    request = TuningRequest(
+        tmp_path / "h.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([where])
+    )
     assert prepare(request).notes == ("--also: no h in float32: there are f float32",)
     ran = looptune("run", "h.c", "-D", "n=24", "--also", where, cwd=tmp_path)
     assert ran.code == 2
@@ -173,13 +175,15 @@ def test_guests_are_of_the_same_loops_and_type_from_somewhere_else(tmp_path: Pat
               replace(gpu, dtype="float64"), replace(gpu, kernel="g"))  # fmt: skip
     for k, at in enumerate(others):
         stores.keep(tmp_path / "db", at, {"": 30.0, LEGAL: 20.0}, "version", f"s{k}")
-    request = Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.bests([tmp_path / "db"]))
+    request = TuningRequest(
+        tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([tmp_path / "db"])
+    )
     assert {(s.device, s.context.sizes) for s in prepare(request).guests} == {
         (here.device, '{"n": 32}'), (gpu.device, '{"n": 24}')
     }  # fmt: skip
 
 
-SPENT = Spent(0, 0, 0, 0, 0, 0, 0)
+SPENT = TimeBreakdown(0, 0, 0, 0, 0, 0, 0)
 
 
 def test_what_makes_the_same_kernels_or_takes_seconds_is_no_finalist(tmp_path: Path) -> None:
@@ -190,7 +194,9 @@ def test_what_makes_the_same_kernels_or_takes_seconds_is_no_finalist(tmp_path: P
     for k, text in enumerate((slow, same, new)):
         device = (f"GPU {k}", 100, "sm_90")
         stores.keep(tmp_path / "db", stores.context(unit, {"n": 24}, device), {text: 20.0}, "version", f"s{k}")
-    request = Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.bests([tmp_path / "db"]))
+    request = TuningRequest(
+        tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", also=studies.best_of_databases([tmp_path / "db"])
+    )
     prepared = prepare(request)
     times = {"": 10.0, slow: 1.1 * transfer.SLOWEST_US, same: 10.0, new: 12.0}
     timed = tuple(
@@ -205,7 +211,7 @@ def test_what_makes_the_same_kernels_or_takes_seconds_is_no_finalist(tmp_path: P
             assert row.outcome is not None
             store.record(row, row.outcome)
         found = Finals({"": (10.0,) * 40, new: (12.0,) * 30})
-        judged = {g.directives: g for g in transfer.judged(prepared, found, "", store)}
+        judged = {g.directives: g for g in transfer.compare_transfers(prepared, found, "", store)}
     assert judged[slow].why == "not in the finals: 5.5 s a run"
     for text, verdict in ((same, "SAME"), (new, "SLOW")):
         over = judged[text].speedup
@@ -219,8 +225,8 @@ def test_what_was_cut_off_is_measured_whole(tmp_path: Path) -> None:
     unit = load(tmp_path / "f.c")
     text = "loop k: unroll 4"
     stores.keep(tmp_path / "db", stores.context(unit, {"n": 24}), {text: 20.0}, "version")
-    request = Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", sweep=True, finals_s=0.1,
-                      also=studies.bests([tmp_path / "db"]))  # fmt: skip
+    request = TuningRequest(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu", sweep=True, finals_s=0.1,
+                      also=studies.best_of_databases([tmp_path / "db"]))  # fmt: skip
     prepared = prepare(request)
     searched = SweepResult("now", dict.fromkeys(("timed",), 0), (), (), 0, False, 0.0, SPENT)
     for outcome, fresh, sweep, new in (
@@ -230,15 +236,15 @@ def test_what_was_cut_off_is_measured_whole(tmp_path: Path) -> None:
         asked = replace(prepared, request=replace(request, fresh=fresh))
         with Store.open(tmp_path / "own") as store:
             store.record(Row(prepared.context, text, sweep=sweep), outcome)
-            assert transfer.new(asked, searched, store) == ([text] if new else [])
+            assert transfer.unmeasured(asked, searched, store) == ([text] if new else [])
 
 
 def test_a_stopped_sweep_has_no_guests(tmp_path: Path) -> None:
     """Ctrl-C is for the whole command."""
     (tmp_path / "f.c").write_text(KERNEL.format(name="f"))
-    prepared = prepare(Request(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu"))
+    prepared = prepare(TuningRequest(tmp_path / "f.c", defines={"n": "24"}, target="numba-cpu"))
     stopped = SweepResult("s", {}, (), (), 0, True, 0.0, SPENT)
-    lab = KernelLab(prepared.job, prepared.context)
+    lab = KernelBuilder(prepared.job, prepared.context)
     with Store.open(tmp_path / "own") as store:
         place: object = None
         assert transfer.measure([prepared], [lab], [stopped], store, print, place) == (stopped,)  # type: ignore[arg-type]

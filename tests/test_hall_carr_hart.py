@@ -23,9 +23,9 @@ SPACE = list(parse((ROOT / "pragmas" / "hall-carr-hart.pragmas").read_text(), "h
 PAGE = (ROOT / "docs" / "hall-carr-hart.md").read_text()
 
 
-def subject(*sizes: int) -> predict.Subject:
+def subject(*sizes: int) -> predict.PredictionInput:
     given = {name: str(size) for name, size in zip(("NI", "NJ", "NK"), sizes, strict=True)}
-    return predict.subject(load(GEMM, defines=given), None, "h200")
+    return predict.prediction_input(load(GEMM, defines=given), None, "h200")
 
 
 def product(codelet: Codelet, values: dict[str, int | float]) -> np.ndarray:

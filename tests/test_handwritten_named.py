@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from looptune.deploy.autotune import tune
-from looptune.tune.session.prepare import Request, prepare
+from looptune.deploy.autotune import autotune
+from looptune.tune.session.prepare import TuningRequest, prepare
 
 TEXT = "void f(int n, float x[n]) {\n  for (int i = 0; i < n; i++) x[i] += 1;\n}\n"
 
@@ -20,8 +20,8 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "f.c"
 
 
-def request_of(file: Path, **more: bool) -> Request:
-    return Request(file, defines={"n": "8"}, target="numba-cpu", **more)
+def request_of(file: Path, **more: bool) -> TuningRequest:
+    return TuningRequest(file, defines={"n": "8"}, target="numba-cpu", **more)
 
 
 def test_a_file_that_will_run_is_named(file: Path) -> None:
@@ -42,10 +42,10 @@ def test_a_file_that_is_not_wanted_is_no_part_of_the_finals(file: Path) -> None:
 
 def test_a_tuned_function_runs_no_file_beside_its_own(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``@looptune.tune`` searches without hand-written kernels."""
-    made: list[Request] = []
+    made: list[TuningRequest] = []
 
     def f(n: int, x: object) -> None: ...
 
     monkeypatch.setattr("looptune.deploy.autotune.Tuned", lambda unit, request: made.append(request))
-    tune(file)(f)
+    autotune(file)(f)
     assert [r.handwritten for r in made] == [False]

@@ -11,8 +11,8 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -25,7 +25,7 @@ def ptx(name: str, *lines: str) -> str:
     codelet = load(POLYBENCH / f"{name}.c").codelet
     sizes = dict.fromkeys(("ni", "nj", "nk", "m", "n", "height", "width", "iterations"), 64)
     done = schedule(Analysis(codelet), parse_lines(lines), sizes)
-    text = targets.ptx("numba-cuda", plan(bake(done.codelet, sizes), blocks=True), "sm_90")
+    text = targets.ptx("numba-cuda", lower_to_plan(specialize(done.codelet, sizes), blocks=True), "sm_90")
     # Numba numbers what it compiles, in comments and in names.
     names: dict[str, str] = {}
     plain = re.sub(r"//[^\n]*", "", text)
@@ -56,7 +56,7 @@ def test_numba_is_as_it_was() -> None:
     from numba.cuda.core import ir
     from numba.cuda.lowering import Lower
 
-    from looptune.backends.numba_cuda.compiler_patches import hastened
+    from looptune.backends.numba_cuda.compiler_patches import patched_compiler
 
     def state() -> list[object]:
         classes = (BaseFunction, ir.Var, ir.Assign, Lower)
@@ -64,7 +64,7 @@ def test_numba_is_as_it_was() -> None:
         return [vars(c).get(n) for c in classes for n in names]
 
     def fail() -> None:
-        with hastened(False):
+        with patched_compiler(False):
             assert all(new is not old for new, old in zip(state(), before, strict=True) if old is not None)
             raise ZeroDivisionError
 

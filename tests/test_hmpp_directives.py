@@ -14,8 +14,8 @@ from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.session.prepare import Request, prepare
-from looptune.tune.space.pragma_choices import decided
+from looptune.tune.session.prepare import TuningRequest, prepare
+from looptune.tune.space.pragma_choices import check_choices_decided
 
 SPELLINGS = (
     "unroll 4, split, guarded", "UNROLL(2), Jam", "unroll i:3, j:3, noremainder", "tile i:4", "tile i:4, j:8",
@@ -65,7 +65,7 @@ def test_choices_in_the_file_are_its_space(tmp_path: Path) -> None:
     """A sweep takes their product, a space file comes first, and the file as annotated is without them."""
     file = tmp_path / "f.c"
     file.write_text(CHOICES)
-    request = Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True, db=tmp_path / "x.sqlite")
+    request = TuningRequest(file, defines={"n": "16"}, target="numba-cpu", sweep=True, db=tmp_path / "x.sqlite")
     space = prepare(request).space
     assert space.size == (3 * 2 + 2) * 2
     assert next(iter(space)).lines == ("loop 2: unroll 1, contiguous", "loop 3: grid blocksize 32x8")
@@ -87,7 +87,7 @@ def test_choices_have_to_be_decided(tmp_path: Path) -> None:
         transform(file, ["loop j: tile j:4"])
     assert "outer_j" in transform(file, ["loop j: tile j:4", "codelet: grid blocksize 16x16"])
     with pytest.raises(DirectiveError, match=pick):
-        prepare(Request(file, defines={"n": "16"}, target="numba-cpu"))
+        prepare(TuningRequest(file, defines={"n": "16"}, target="numba-cpu"))
 
 
 HOST = """void f(int n, int steps, float x[n]) {
@@ -108,7 +108,7 @@ def test_a_block_size_from_outside_covers_inner_loops() -> None:
     def blocks(*lines: str) -> list[tuple[int, ...]]:
         unit = load(HOST)
         placed = parse_lines(lines)
-        decided(unit, placed)
+        check_choices_decided(unit, placed)
         made = schedule(Analysis(unit.codelet), placed).codelet
         return [f.block for f in walk_stmts(made.body) if isinstance(f, Loop) and f.var == "i"]
 
@@ -125,7 +125,7 @@ def test_a_brace_that_is_wrong_is_pointed_at(tmp_path: Path) -> None:
     file = tmp_path / "f.c"
     file.write_text(CHOICES.replace("{32x8, 64x4}", "{32x8, 64x4"))
     with pytest.raises(LooptuneError, match=r"f\.c:8:\d+: this { is not closed"):
-        prepare(Request(file, defines={"n": "16"}, target="numba-cpu", sweep=True))
+        prepare(TuningRequest(file, defines={"n": "16"}, target="numba-cpu", sweep=True))
 
 
 BEFORE_FUNCTIONS = """

@@ -19,7 +19,7 @@ from looptune.deploy.source_to_source import emit, transform
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array, Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
@@ -81,7 +81,7 @@ def test_groups_run_on_the_simulator(tmp_path: Path) -> None:
     for style in STYLES:
         unit = load(style.text)
         given = oracle.arguments(unit.codelet, style.sizes)
-        planned = plan(scheduled(unit), "")
+        planned = lower_to_plan(scheduled(unit), "")
         source = targets.backend("numba-cuda", CACHE).emit(planned)
         programs.append(oracle.Emitted(style.name, source, unit.codelet.name, given))
         want[style.name] = by_program(style, style.text, given, tmp_path)

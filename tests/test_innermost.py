@@ -10,11 +10,11 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.def_use import names
+from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import plan
-from looptune.lower.passes.unswitch import innermost
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.unswitch import unswitch_innermost
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -56,7 +56,7 @@ SIZES = ({"n": 5, "m": 7}, {"n": 2, "m": 1})
 def made(text: str) -> tuple[Codelet, Codelet]:
     """The codelet and what becomes of it."""
     codelet = load(HEAD + "{" + text + "}\n").codelet
-    body = innermost(codelet.body, {*names(codelet.body), *(p.name for p in codelet.params)})
+    body = unswitch_innermost(codelet.body, {*referenced_names(codelet.body), *(p.name for p in codelet.params)})
     own = {n.name: n.dtype for n in walk(body) if isinstance(n, Var) and n.name.startswith("held")}
     return codelet, replace(
         codelet, body=body, locals=(*codelet.locals, *(Local(name, dtype) for name, dtype in own.items()))
@@ -96,7 +96,7 @@ def test_names_in_use_are_left() -> None:
     codelet = load(
         "void f(int n, float held0, float A[n]) {for (int i = 0; i < n; i++) { A[i] += held0; A[i] *= held0; }}\n"
     ).codelet
-    body = innermost(codelet.body, {*names(codelet.body), "held1"})
+    body = unswitch_innermost(codelet.body, {*referenced_names(codelet.body), "held1"})
     assert {n.name for n in walk(body) if isinstance(n, Var)} == {"n", "i", "held0", "held2"}
 
 
@@ -107,7 +107,7 @@ def test_compiled(name: str, tmp_path: Path) -> None:
     text = {**ASKING, **HELD}[name][0]
     codelet = load(HEAD + "{" + text + "}\n").codelet
     lines = ("loop i: unroll 2, jam",) if "int i = 0; i < n; i++" in text else ()
-    made = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+    made = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
     backend = targets.backend("numba-cpu", tmp_path)
     program = backend.load(backend.build(made))
     for size in SIZES:

@@ -17,9 +17,9 @@ from looptune.frontend import load
 from looptune.runtime.host_program import record
 from looptune.runtime.inputs import from_files, from_program
 from looptune.runtime.problem_sizes import Problem
-from looptune.tune.measure.evaluate import Bench, KernelLab
+from looptune.tune.measure.evaluate import KernelBuilder, MeasuringDevice
 from looptune.tune.session import dump, prepare
-from looptune.tune.session.dump import Wanted
+from looptune.tune.session.dump import DumpRequest
 
 gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
@@ -331,7 +331,7 @@ def test_options_are_checked_before_anything_runs(
 ) -> None:
     """One source of inputs, and a place to write to."""
     monkeypatch.chdir(tmp_path)
-    request = prepare.Request(written(tmp_path, ADD), defines={"n": "4"}, target="numba-cpu", **options)
+    request = prepare.TuningRequest(written(tmp_path, ADD), defines={"n": "4"}, target="numba-cpu", **options)
     with pytest.raises(UsageError) as raised:
         prepare.prepare(request)
     assert raised.value.message == message
@@ -352,13 +352,17 @@ def test_every_run_has_the_data_of_the_file(tmp_path: Path, monkeypatch: pytest.
     file = written(tmp_path, ADD.replace("[n]", "[2000]"))
     x, y = np.arange(2000, dtype=np.float32), np.ones(2000, np.float32)
     np.savez(tmp_path / "data.npz", n=2000, a=0.5, x=x, y=y)
-    request = prepare.Request(file, target="numba-cpu", directives=("loop 1: unroll 3",))
+    request = prepare.TuningRequest(file, target="numba-cpu", directives=("loop 1: unroll 3",))
     prepared = prepare.prepare(replace(request, data=(str(tmp_path / "data.npz"),)))
-    bench = Bench(prepared.job)
+    bench = MeasuringDevice(prepared.job)
     np.testing.assert_array_equal(bench.arrays["x"], x)
     np.testing.assert_array_equal(bench.comparison.judge.expected["z"], x / 2 + 1)
     np.testing.assert_array_equal(bench.pairs()["y"][1], y)
-    dump.write(KernelLab(prepared.job, prepared.context), prepared.annotated.text, [Wanted(tmp_path / "out.npz", None)])
+    dump.write(
+        KernelBuilder(prepared.job, prepared.context),
+        prepared.annotated.text,
+        [DumpRequest(tmp_path / "out.npz", None)],
+    )
     with np.load(tmp_path / "out.npz") as held:
         assert sorted(held.files) == ["y", "z"]
         np.testing.assert_array_equal(held["z"], x / 2 + 1)

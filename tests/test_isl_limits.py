@@ -76,7 +76,11 @@ def test_one_involved_nest_leaves_the_other_as_it_is(monkeypatch: pytest.MonkeyP
 def test_within_a_limit_only_the_outermost_counts() -> None:
     """A question asked in the middle of a proof may not take more than the proof has left."""
     model = build(unit(RECURRENCE).codelet)
-    with pytest.raises(isl_limits.TooInvolved), isl_limits.limited(1), isl_limits.limited(10**9):
+    with (
+        pytest.raises(isl_limits.TooInvolved),
+        isl_limits.isl_operation_limit(1),
+        isl_limits.isl_operation_limit(10**9),
+    ):
         model.flows("a")
 
 

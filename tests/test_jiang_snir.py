@@ -21,8 +21,8 @@ from stored import fill, one
 from looptune.backends.codegen.python import ident
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.report.figures import index as every
 from looptune.report.figures.blocks import Blocks, Column, blocks, register_blocks
@@ -59,7 +59,7 @@ def analysis() -> Analysis:
 
 def planned(configuration: Configuration, sizes: dict[str, int]) -> Plan:
     done = schedule(analysis(), parse_lines(configuration.lines)).codelet
-    return plan(bake(done, sizes), blocks=True)
+    return lower_to_plan(specialize(done, sizes), blocks=True)
 
 
 def cube(n: int) -> dict[str, int]:

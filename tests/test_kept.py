@@ -18,9 +18,9 @@ from looptune.backends.cuda.cuda_c_writer import file_text
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Const, Var
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.passes.lane_registers import LANE, kept
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -45,13 +45,13 @@ LEFT = {
 
 
 def planned(text: str, lines: tuple[str, ...], sizes: dict[str, int]) -> Plan:
-    return plan(bake(reducing.scheduled(text, *lines).codelet, sizes), blocks=True)
+    return lower_to_plan(specialize(reducing.scheduled(text, *lines).codelet, sizes), blocks=True)
 
 
 def found(made: Plan) -> list[tuple[str, int]]:
     """The arrays in registers, and how many of them a lane has."""
     before = {v.name for k in made.kernels for v in k.locals}
-    after = [v for k in made.kernels for v in kept(k, Var(LANE)).locals]
+    after = [v for k in made.kernels for v in keep_lane_elements(k, Var(LANE)).locals]
     return [(v.name, int(v.shape[0].value)) for v in after if v.name not in before]
 
 
@@ -71,7 +71,7 @@ def test_what_is_kept() -> None:
 def test_turns_are_counted(width: int, counted: int) -> None:
     """Where every lane has as many."""
     (kernel,) = planned(ROWS, ("loop 2: parallel", "codelet: grid blocksize 8x2"), {"n": 5, "m": width}).kernels
-    team = kept(kernel, Var(LANE)).team
+    team = keep_lane_elements(kernel, Var(LANE)).team
     assert team is not None
     (tree,) = team.trees
     assert (tree.loop.hi == Const(counted)) == (counted > 0)
@@ -102,7 +102,7 @@ def test_two_launches(name: str) -> None:
     lines, barriers = BOTH_PRODUCTS[name]
     codelet = load(Path(__file__).parent.parent / "polybench" / f"{name}.c").codelet
     done = schedule(Analysis(codelet), parse_lines((*lines, "codelet: grid blocksize 32x16")))
-    made = plan(bake(done.codelet, {"n": 4096, "nx": 4096, "ny": 4096}), blocks=True)
+    made = lower_to_plan(specialize(done.codelet, {"n": 4096, "nx": 4096, "ny": 4096}), blocks=True)
     ((array, count),) = found(made)
     assert (array.endswith("_parts_kept"), count, len(made.kernels)) == (True, 8, 2)
     first, _ = device_text(made)

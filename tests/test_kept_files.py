@@ -15,7 +15,7 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.code_cache import CodeFiles
 from looptune.core.cache_file import publish_file, published, replace_file
 from looptune.frontend import load
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import numpy_files
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -97,7 +97,7 @@ def test_a_damaged_cache_of_compiled_modules_heals(tmp_path: Path) -> None:
 def test_a_module_of_the_cache_is_what_was_emitted(tmp_path: Path) -> None:
     """One that something else has written there is not run."""
     backend = NumbaCpu(tmp_path)
-    planned = plan(schedule(Analysis(load(TEXT.replace("kept", "changed")).codelet)).codelet)
+    planned = lower_to_plan(schedule(Analysis(load(TEXT.replace("kept", "changed")).codelet)).codelet)
     backend.build(planned)
     [path] = tmp_path.glob("looptune_*.py")
     text = path.read_text()

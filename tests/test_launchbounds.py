@@ -15,8 +15,8 @@ from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -41,12 +41,12 @@ cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda"
 
 def covar(*lines: str) -> Plan:
     done = schedule(Analysis(load(COVAR).codelet), parse_lines(lines), SIZES)
-    return plan(bake(done.codelet, SIZES), blocks=True)
+    return lower_to_plan(specialize(done.codelet, SIZES), blocks=True)
 
 
 def told(*lines: str) -> list[tuple[int, ...]]:
     done = schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet
-    return [k.launch_bounds for k in plan(done).kernels]
+    return [k.launch_bounds for k in lower_to_plan(done).kernels]
 
 
 @pytest.mark.sampled(3, "wide")
@@ -115,7 +115,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune launchbounds (\w+)", said.output) == ["2", "off"]
     again.write_text(said.output)
-    kernels = plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    kernels = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert [k.launch_bounds for k in kernels] == [(256, 2), ()]
 
 

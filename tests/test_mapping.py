@@ -11,15 +11,15 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, extent, launches
-from looptune.lower.plan_check import prove_plan, tree
+from looptune.lower.plan_check import plan_as_loops, prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
 
 
 def sketch(steps: Sequence[Step]) -> list[object]:
@@ -241,7 +241,9 @@ def test_a_slanted_grid_covers_what_its_loops_do(lo: str, hi: str, start: str) -
         done = planned(text, f"nest i: gridify({names})", "codelet: grid blocksize 4x2")
         for n in (1, 5, 6):
             given = oracle.arguments(original, {"n": n, "m": 3})
-            assert oracle.off(oracle.interpreted(original, given), oracle.interpreted(tree(done), given)) is None
+            assert (
+                oracle.off(oracle.interpreted(original, given), oracle.interpreted(plan_as_loops(done), given)) is None
+            )
         if "?" not in lo:
             assert len(done.kernels[0].axes) == 2
             assert prove_plan(original, done).verdict == "proved"

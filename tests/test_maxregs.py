@@ -15,8 +15,8 @@ from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -41,11 +41,13 @@ cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda"
 
 def gemm(*lines: str) -> Plan:
     done = schedule(Analysis(load(GEMM).codelet), parse_lines((*MANY, *lines)), SIZES)
-    return plan(bake(done.codelet, SIZES), blocks=True)
+    return lower_to_plan(specialize(done.codelet, SIZES), blocks=True)
 
 
 def limits(*lines: str) -> list[int]:
-    return [k.registers for k in plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels]
+    return [
+        k.registers for k in lower_to_plan(schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet).kernels
+    ]
 
 
 @pytest.mark.sampled(4, "wide")
@@ -98,7 +100,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.findall(r"#pragma looptune maxregs (\d+)", said.output) == ["64", "32"]
     again.write_text(said.output)
-    kernels = plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    kernels = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert [k.registers for k in kernels] == [64, 32]
 
 

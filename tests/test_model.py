@@ -72,9 +72,9 @@ CASES = [
 ]
 
 
-def subject(text: str, sizes: dict[str, int]) -> predict.Subject:
+def subject(text: str, sizes: dict[str, int]) -> predict.PredictionInput:
     unit = load(text, defines={name.upper() if "NI" in text else name: str(v) for name, v in sizes.items()})
-    return predict.subject(unit, None, "h200")
+    return predict.prediction_input(unit, None, "h200")
 
 
 def planned(program: str, lines: tuple[str, ...]) -> tuple[Plan, dict[str, int]]:
@@ -137,7 +137,7 @@ def test_sectors_are_those_of_a_set(bases: list[tuple[int, int]], counters: dict
 @pytest.mark.parametrize("path", sorted((ROOT / "polybench").glob("*.c")), ids=lambda p: p.stem)
 def test_every_kernel_is_predicted_and_moves_what_it_must(path: Path) -> None:
     """Bytes only grow from those that are unique to those requested, and every launch takes some time."""
-    what = predict.subject(load(path, defines={"SMALL_DATASET": None}), None, "a100")
+    what = predict.prediction_input(load(path, defines={"SMALL_DATASET": None}), None, "a100")
     made = estimate(what.planned(()), what.sizes, what.chip)
     assert made.launched
     assert made.bound

@@ -23,9 +23,9 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import is_integer
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.plan_check import tree
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
@@ -87,8 +87,10 @@ def launched(loops: Made) -> Made:
     """The plan of the loops, in small blocks."""
     small: Codelet = rewrite(lambda n: replace(n, block=BLOCK) if isinstance(n, Loop) else None, loops.finished)
     known = dict(zip("nm", loops.only[0], strict=True)) if len(loops.only) == 1 else {}
-    planned = plan(bake(small, known))
-    return replace(loops, finished=tree(planned), shared=frozenset(v.name for v in planned.resident if not v.shape))
+    planned = lower_to_plan(specialize(small, known))
+    return replace(
+        loops, finished=plan_as_loops(planned), shared=frozenset(v.name for v in planned.resident if not v.shape)
+    )
 
 
 def outcome(made: Made, n: int, m: int, seed: int) -> tuple[dict[str, np.ndarray], Counter] | None:

@@ -12,14 +12,14 @@ from looptune.cli.main import cli
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.nodes import Bin, Const, Select
-from looptune.ir.simplify import extreme
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.nodes import Binary, Const, Select
+from looptune.ir.simplify import as_min_max
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime.targets import ptx
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 
 TWO = """void f(int n, float a[n], float b[n], double c[n], float d[n])
 {
@@ -36,31 +36,31 @@ TWO = """void f(int n, float a[n], float b[n], double c[n], float d[n])
 A, B = Const(1.0, "float32"), Const(2.0, "float32")
 
 
-def scheduled(tmp_path: Path, *lines: str, code: str = TWO) -> Scheduled:
+def scheduled(tmp_path: Path, *lines: str, code: str = TWO) -> ScheduleResult:
     path = tmp_path / "f.c"
     path.write_text(code)
     return schedule(Analysis(load(path).codelet), parse_lines(lines), {"n": 64})
 
 
 def planned(tmp_path: Path, *lines: str, code: str = TWO) -> Plan:
-    return plan(bake(scheduled(tmp_path, *lines, code=code).codelet, {"n": 64}), blocks=True)
+    return lower_to_plan(specialize(scheduled(tmp_path, *lines, code=code).codelet, {"n": 64}), blocks=True)
 
 
 @pytest.mark.parametrize(
     ("chosen", "found"),
     [
-        (Select(Bin("<", A, B), A, B), "min"),
-        (Select(Bin("<=", A, B), B, A), "max"),
-        (Select(Bin(">", A, B), A, B), "max"),
-        (Select(Bin(">=", A, B), B, A), "min"),
-        (Select(Bin("<", A, B), A, A), None),
-        (Select(Bin("==", A, B), A, B), None),
-        (Select(Bin("<", Const(1), Const(2)), Const(1), Const(2)), None),
+        (Select(Binary("<", A, B), A, B), "min"),
+        (Select(Binary("<=", A, B), B, A), "max"),
+        (Select(Binary(">", A, B), A, B), "max"),
+        (Select(Binary(">=", A, B), B, A), "min"),
+        (Select(Binary("<", A, B), A, A), None),
+        (Select(Binary("==", A, B), A, B), None),
+        (Select(Binary("<", Const(1), Const(2)), Const(1), Const(2)), None),
     ],
 )
 def test_what_is_an_extreme(chosen: Select, found: str | None) -> None:
     """Of floats, of the two that are compared: what C's choice is for all numbers."""
-    assert (extreme(chosen) or (None,))[0] == found
+    assert (as_min_max(chosen) or (None,))[0] == found
 
 
 @pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")

@@ -16,16 +16,16 @@ from click.testing import CliRunner
 from codes import STEPS
 
 import looptune
-from looptune.backends.base import Limit
+from looptune.backends.base import TimeLimit
 from looptune.backends.opencl.writer import device_text, file_text
 from looptune.cli.main import cli
 from looptune.core.errors import ResourceError, TargetError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
-from looptune.runtime.device import Machine
+from looptune.runtime.device import Device
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -35,7 +35,7 @@ EVERY = 15
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
+def machine() -> Device:
     try:
         return targets.resolve("opencl", Path("unused")).machine()
     except TargetError as error:
@@ -43,7 +43,7 @@ def machine() -> Machine:
 
 
 def planned(text: str | Path, *lines: str) -> Plan:
-    return plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines))
+    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, "\n".join(lines))
 
 
 def test_a_file_of_kernels_and_how_to_launch_them() -> None:
@@ -73,7 +73,7 @@ def test_names_that_opencl_has_are_left_to_it() -> None:
 
 
 @pytest.mark.long
-def test_kernels_mean_what_the_loops_do(machine: Machine) -> None:
+def test_kernels_mean_what_the_loops_do(machine: Device) -> None:
     """Kernels of the suite by default and tuned; tiles, teams, parts, conditions, all of C."""
     backend = targets.backend("opencl", Path("unused"))
     tolerances = {p.name: max(p.tolerance, test_c_meaning.TOLERANCE) for p in programs.ALL}
@@ -96,7 +96,7 @@ def test_kernels_mean_what_the_loops_do(machine: Machine) -> None:
     assert all("stages tiles, which PoCL" in message for message in refused.values()), refused
 
 
-def test_a_compiled_kernel_takes_numpy_arrays(machine: Machine) -> None:
+def test_a_compiled_kernel_takes_numpy_arrays(machine: Device) -> None:
     """looptune.compile(target="opencl"): arrays in, results in the same arrays."""
     kernel = looptune.compile(GEMM, target="opencl", dtype="float64", directives=["loop i: unroll 4, jam"])
     given = oracle.arguments(kernel.codelet, {"ni": 13, "nj": 9, "nk": 7, "alpha": 1.5, "beta": 0.5})
@@ -107,7 +107,7 @@ def test_a_compiled_kernel_takes_numpy_arrays(machine: Machine) -> None:
 
 
 @pytest.mark.long
-def test_a_sweep_verifies_and_says_its_target(machine: Machine, tmp_path: Path) -> None:
+def test_a_sweep_verifies_and_says_its_target(machine: Device, tmp_path: Path) -> None:
     """Some versions of GEMM at sizes no factor divides: all verified, and the record says where."""
     sizes = ["-D", "NI=29", "-D", "NJ=23", "-D", "NK=17"]
     where = ["--db", str(tmp_path / "db"), "--reports", str(tmp_path / "reports")]
@@ -120,18 +120,18 @@ def test_a_sweep_verifies_and_says_its_target(machine: Machine, tmp_path: Path) 
     assert record["versions"]["timed"] == 3
 
 
-def test_a_plan_stops_between_two_launches(machine: Machine) -> None:
+def test_a_plan_stops_between_two_launches(machine: Device) -> None:
     """With a limit of nothing a launch or two are made, without one all are."""
     backend = targets.backend("opencl", Path("unused"))
     program = backend.load(backend.build(planned(STEPS)))
     held = {name: machine.place(np.ones(100_000, np.float32)) for name in "xy"}
     sizes = {"t": 40, "n": 100_000}
-    assert program.run_within(Limit(1e9), held, sizes, machine.stream).launched == 80
-    ran = program.run_within(Limit(1.0), held, sizes, machine.stream)
+    assert program.run_within(TimeLimit(1e9), held, sizes, machine.stream).launched == 80
+    ran = program.run_within(TimeLimit(1.0), held, sizes, machine.stream)
     assert 0 < ran.launched < ran.launches == 80
 
 
-def test_a_part_of_an_array_is_an_array(machine: Machine) -> None:
+def test_a_part_of_an_array_is_an_array(machine: Device) -> None:
     """What lies inside another array is copied, read and written there alone."""
     whole: Any = machine.place(np.arange(256, dtype=np.float32))
     part = machine.inside(whole, 64, (4, 16))
@@ -142,7 +142,7 @@ def test_a_part_of_an_array_is_an_array(machine: Machine) -> None:
     np.testing.assert_array_equal(machine.fetch(machine.flat(part)), np.zeros(64))
 
 
-def test_a_block_s_limits_are_the_device_s(machine: Machine) -> None:
+def test_a_block_s_limits_are_the_device_s(machine: Device) -> None:
     """More threads than the device has in a block are an error with both numbers."""
     backend = targets.backend("opencl", Path("unused"))
     with pytest.raises(ResourceError, match=r"gemm_0 needs 65536 threads per block, the limit is \d+"):

@@ -17,7 +17,7 @@ from operators import Table
 
 import looptune
 from looptune.core.errors import TargetError
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -28,7 +28,7 @@ MISSING = targets.gpu_missing()
 
 
 def planned(table: Table) -> Plan:
-    return plan(schedule(Analysis(table.codelet)).codelet)
+    return lower_to_plan(schedule(Analysis(table.codelet)).codelet)
 
 
 def check(found: tuple[Table, ...], want: Results, got: Results) -> None:

@@ -18,7 +18,7 @@ from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes import cpu_time_bands
 from looptune.lower.plan import HostLoop, count
 from looptune.lower.plan_check import prove_plan
@@ -323,7 +323,7 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
     backend = NumbaCpu(tmp_path)
     for seed, (text, lines, sizes) in enumerate(every[part::15]):
         codelet = load(text).codelet
-        done = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
+        done = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet)
         assert prove_plan(codelet, done, {**sizes, "n": min(sizes["n"], 99)}, blocks=False).verdict == "proved"
         start = oracle.arguments(codelet, sizes, seed)
         want = oracle.interpreted(codelet, start)
@@ -339,21 +339,21 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
 def test_a_row_is_a_few_rows_behind() -> None:
     """By hand: z needs y of the next row, so a step is one row behind, and a band leaves out one more at each edge."""
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"])).codelet
-    whole = plan(tree).kernels[0].overlap
+    whole = lower_to_plan(tree).kernels[0].overlap
     assert whole is not None
-    assert cpu_time_bands.apart(whole, 1, alone=False) == cpu_time_bands.Apart((0, 0, 0, 1), 1)
-    assert cpu_time_bands.apart(whole, 1, alone=True) == cpu_time_bands.Apart((0, 0, 0, 1), 1)
-    assert cpu_time_bands.apart(whole, -1, alone=True) == cpu_time_bands.Apart((1, 1, 0, 1), 1)
+    assert cpu_time_bands.row_lags(whole, 1, alone=False) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)
+    assert cpu_time_bands.row_lags(whole, 1, alone=True) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)
+    assert cpu_time_bands.row_lags(whole, -1, alone=True) == cpu_time_bands.RowLags((1, 1, 0, 1), 1)
 
 
 def test_a_cpu_needs_no_tile() -> None:
     """More steps than a block's tile has rows: refused where there are blocks, at the loop."""
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 32"])).codelet
-    (loop,) = plan(tree).steps
+    (loop,) = lower_to_plan(tree).steps
     assert isinstance(loop, HostLoop)
     assert loop.step == 32
     with pytest.raises(DirectiveError, match="32 steps leave nothing of a tile of 8 elements along y: 64 at its edges"):
-        plan(tree, blocks=True)
+        lower_to_plan(tree, blocks=True)
 
 
 @simulator
@@ -367,4 +367,4 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
 
 def test_a_codelet_is_left_alone_without_it() -> None:
     codelet: Codelet = load(FIELDS).codelet
-    assert plan(codelet, blocks=True).resident == ()
+    assert lower_to_plan(codelet, blocks=True).resident == ()

@@ -14,7 +14,7 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
@@ -52,7 +52,7 @@ def scheduled(text: str, *lines: str) -> Codelet:
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return plan(scheduled(text, *lines))
+    return lower_to_plan(scheduled(text, *lines))
 
 
 @pytest.mark.parametrize("text", [SMOOTHED, AT_THE_TOP])
@@ -111,7 +111,7 @@ def test_copies_that_interleave_have_one_each() -> None:
     given = oracle.arguments(codelet, {"n": 5})
     assert oracle.off(oracle.interpreted(codelet, given), oracle.interpreted(done, given)) is None
     assert prove(codelet, done, {"n": 4}).verdict == "proved"
-    (first, *_) = plan(done).kernels
+    (first, *_) = lower_to_plan(done).kernels
     assert len([v for v in first.locals if v.shape]) == 4
 
 
@@ -140,7 +140,7 @@ def test_an_order_refused_for_passes_over_it_has_a_witness() -> None:
           for (int d = 0; d < 6; d++) A[i][m][d] = h[d];
         }
     }"""
-    assert plan(scheduled(passes, "loop m: unroll 4, jam")).resident == ()
+    assert lower_to_plan(scheduled(passes, "loop m: unroll 4, jam")).resident == ()
     with pytest.raises(IllegalTransform, match=r"unroll 2, split is illegal: iteration .* must run before"):
         scheduled(passes, "loop 4: unroll 2, split")
     rows = scheduled(passes, "loop m: unroll 4, jam", "loop i: unroll 2, split")

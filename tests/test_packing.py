@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.passes.grid_compaction import Packed
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.plan import Plan, blocks, launched_blocks, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -93,7 +93,7 @@ KERNEL = planned("upper", SIZES[0]).kernels[0]
 )
 def test_every_block_once(a: int, b: int, c: int, columns: int, rows: int) -> None:
     """What the lines of a kernel make of the launch, against the condition."""
-    packing = Packed(a, b, c, columns, rows)
+    packing = CompactGrid(a, b, c, columns, rows)
     live = {(x, y) for x in range(columns) for y in range(rows) if a * x + b * y + c >= 0}
     width, height = packing.blocks
     found = blocks_places.taken(replace(KERNEL, packing=packing), packing.blocks)
@@ -128,7 +128,7 @@ def test_it_is_proved_and_leaves_blocks_out(name: str) -> None:
     for kernel in packed:
         assert prod(launched_blocks(kernel, env)) <= 0.9 * prod(blocks(kernel, env))
 
-    def less(packing: Packed | None) -> Packed | None:
+    def less(packing: CompactGrid | None) -> CompactGrid | None:
         return None if packing is None else replace(packing, c=packing.c - abs(packing.a))
 
     wrong = replace(done, steps=with_kernels(done.steps, lambda k: replace(k, packing=less(k.packing))))
@@ -139,13 +139,13 @@ def test_where_nothing_is_packed() -> None:
     """Sizes that are arguments, grids of which all blocks have something to do, and those of one dimension."""
     assert not any(k.packing for k in planned("upper", None).kernels)
     square = schedule(Analysis(load(triangle("0", "m")).codelet), parse_lines(["codelet: pack"])).codelet
-    assert not any(k.packing for k in plan(bake(square, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower_to_plan(specialize(square, SIZES[0]), blocks=True).kernels)
     alone = schedule(Analysis(load(triangle("i", "m")).codelet), parse_lines(["codelet: pack"])).codelet
-    assert not any(k.packing for k in plan(bake(alone, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower_to_plan(specialize(alone, SIZES[0]), blocks=True).kernels)
 
 
 def test_what_wraps_is_not_linear() -> None:
     """Unsigned numbers are never less than zero, so that no block is idle."""
     text = triangle("0", "m").replace("A[i][j] = A", "if ((unsigned)j - (unsigned)i >= 0u) A[i][j] = A")
     done = schedule(Analysis(load(text).codelet), parse_lines(GRID)).codelet
-    assert not any(k.packing for k in plan(bake(done, SIZES[0]), blocks=True).kernels)
+    assert not any(k.packing for k in lower_to_plan(specialize(done, SIZES[0]), blocks=True).kernels)

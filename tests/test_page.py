@@ -19,7 +19,7 @@ from looptune.report.site.html import page, versions
 from looptune.runtime.outcome import WrongResult
 from looptune.tune.results import record, studies
 from looptune.tune.results.record import Sources
-from looptune.tune.store.conclusions import conclude
+from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Row, Store
 
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'$\\frac$"
@@ -36,7 +36,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             fill(store, context, times=TIMES | {f"loop k: unroll {n}": 1000.0 + n for n in range(10, MANY)})
         store.record(Row(context, f"loop k: {EVIL}", sweep="s1"), WrongResult(EVIL))
         made = result(kernel=EVIL, directives=EVIL, proof=EVIL, command=EVIL, ties=(EVIL,), sums=(EVIL,))
-        conclude(store, context, "s1", record.record(made, Sources(EVIL, EVIL, EVIL)))
+        save_conclusion(store, context, "s1", record.record(made, Sources(EVIL, EVIL, EVIL)))
     (written,) = site.write(studies.read([folder / "db"]), folder / "r")
     return written.page
 

@@ -20,15 +20,15 @@ from looptune.ir import operation_count
 from looptune.poly.scop import build
 from looptune.report.result_table import peak_texts
 from looptune.runtime import device_compare, peak_rates, targets, work_bounds
-from looptune.runtime.device import Cpu, Facts
-from looptune.runtime.roofline import Ceiling, Peaks, Rate, Work
+from looptune.runtime.device import Cpu, DeviceInfo
+from looptune.runtime.roofline import MinimumWork, Peaks, Rate, Roofline
 from looptune.runtime.tolerance import Doubt
-from looptune.runtime.verification import Judge
+from looptune.runtime.verification import ReferenceComparison
 from looptune.tune.cost_model.devices import DEFAULT
 
-FACTS = Facts("H100", "numba-cuda", "sm_90", 132, 80 * 2**30, 50_000_000, "13")
+FACTS = DeviceInfo("H100", "numba-cuda", "sm_90", 132, 80 * 2**30, 50_000_000, "13")
 PEAKS = Peaks(Rate(3000.0, 0.01), Rate(3100.0, 0.02), Rate(60_000.0, 0.1), Rate(30_000.0, 0.0))
-ROOF = Ceiling(Work(6_000_000_000, 450_000_000, "float32"), PEAKS, FACTS.cache_bytes, cold=True)
+ROOF = Roofline(MinimumWork(6_000_000_000, 450_000_000, "float32"), PEAKS, FACTS.cache_bytes, cold=True)
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,20 @@ ROOF = Ceiling(Work(6_000_000_000, 450_000_000, "float32"), PEAKS, FACTS.cache_b
         (ROOF, 120.0, "3,333 GB/s besides the 50 MB"),
         (replace(ROOF, cold=False), 120.0, None),
         (replace(ROOF, cache_bytes=0), 120.0, None),
-        (replace(ROOF, work=Work(0, 49_000_000, "float32")), 0.001, None),  # all of it may be in the cache
+        (replace(ROOF, work=MinimumWork(0, 49_000_000, "float32")), 0.001, None),  # all of it may be in the cache
         (replace(ROOF, cold=False), 91.0, None),  # 65.9 TFLOP/s: within the spread of the peak
         (replace(ROOF, cold=False), 90.0, "6.667e+04 GFLOP/s, but the FMA peak in float32 is 6e+04"),
-        (replace(ROOF, cold=False, work=Work(6_000_000_000, 8, "float64")), 180.0, "FMA peak in float64 is 3e+04"),
-        (replace(ROOF, cold=False, work=Work(6_000_000_000, 8, "float64")), 195.0, None),
-        (replace(ROOF, work=Work(0, 0, "float32")), 0.0, "0 us measured"),
-        (replace(ROOF, work=Work(0, 0, "float32")), 1e-9, None),
+        (
+            replace(ROOF, cold=False, work=MinimumWork(6_000_000_000, 8, "float64")),
+            180.0,
+            "FMA peak in float64 is 3e+04",
+        ),
+        (replace(ROOF, cold=False, work=MinimumWork(6_000_000_000, 8, "float64")), 195.0, None),
+        (replace(ROOF, work=MinimumWork(0, 0, "float32")), 0.0, "0 us measured"),
+        (replace(ROOF, work=MinimumWork(0, 0, "float32")), 1e-9, None),
     ],
 )
-def test_a_rate_above_the_roof_is_said_to_be_wrong(ceiling: Ceiling, time_us: float, said: str | None) -> None:
+def test_a_rate_above_the_roof_is_said_to_be_wrong(ceiling: Roofline, time_us: float, said: str | None) -> None:
     """Flops always, bytes beyond the cache where runs begin cold, and nothing within the spread of a measurement."""
     found = ceiling.broken_by(time_us)
     assert (found is None) == (said is None), found
@@ -260,14 +264,16 @@ WORK = [
 @pytest.mark.parametrize(("text", "operations", "touched", "dtype"), WORK)
 def test_the_work_nobody_saves(text: str, operations: int, touched: int, dtype: str) -> None:
     """By hand, at n=10: operations at least, bytes at least, and the type they are in."""
-    assert work_bounds.work(build(load(f"{text}\n").codelet), {"n": 10}) == Work(operations, touched, dtype)  # type: ignore[arg-type]
+    assert work_bounds.minimum_work(build(load(f"{text}\n").codelet), {"n": 10}) == MinimumWork(
+        operations, touched, dtype
+    )  # type: ignore[arg-type]
 
 
 def test_the_suite_has_as_much_to_do_as_is_counted() -> None:
     """Of a matrix product the bound is the count, and the three matrices are the bytes."""
     unit = load(Path(__file__).parent.parent / "polybench" / "gemm.c", defines={"NI": 64, "NJ": 48, "NK": 40})
     sizes = {n: int(v) for n, v in unit.values.items() if isinstance(v, int)}
-    found = work_bounds.work(build(unit.codelet), sizes)
+    found = work_bounds.minimum_work(build(unit.codelet), sizes)
     counted = operation_count.count(unit.codelet.body, sizes)
     assert counted is not None
     assert counted <= found.flops <= 1.1 * counted
@@ -293,7 +299,7 @@ def test_results_are_compared_where_they_are(dtype: str, tmp_path: Path) -> None
         "c": np.empty(0, dtype),
     }
     machine, backend = Cpu(), targets.backend("numba-cpu", tmp_path)
-    judge = Judge(want, 10, lambda: Doubt({}, {}))
+    judge = ReferenceComparison(want, 10, lambda: Doubt({}, {}))
     comparison = device_compare.Comparison(machine, backend, judge)
     fetched: list[int] = []
     machine.fetch = lambda array: fetched.append(array.size) or np.array(array)  # type: ignore[method-assign,func-returns-value]
@@ -311,7 +317,7 @@ def test_a_comparison_learns_what_the_judge_allows(tmp_path: Path) -> None:
     """A result within what an ill-conditioned original means is right, and then at once."""
     want = {"a": np.linspace(1, 2, 50, dtype=np.float32)}
     moved = {"a": want["a"] + np.float32(0.1)}
-    judge = Judge(want, 10, lambda: Doubt(moved, {}))
+    judge = ReferenceComparison(want, 10, lambda: Doubt(moved, {}))
     comparison = device_compare.Comparison(Cpu(), targets.backend("numba-cpu", tmp_path), judge)
     near = {"a": want["a"] + np.float32(0.05)}
     assert not comparison._passes("a", near["a"])

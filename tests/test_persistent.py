@@ -13,11 +13,11 @@ from cases import Case, planned, sized
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.checkpoints import course
-from looptune.lower.mapping import plan
-from looptune.lower.plan import apart, count, launches, repeats
+from looptune.lower.checkpoints import checkpoints
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan import count, has_host_loop, launches, split_persistent_launches
 from looptune.lower.plan_check import prove_plan
-from looptune.lower.plan_outline import outline
+from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -148,7 +148,7 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
     assert len(others) == (name == "steps written out"), "what is left of the steps is another loop"
     assert count(done.steps, sizes) == len(list(launches(done.steps, sizes)))
     assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
-    assert len(apart(done).launched) == len(done.kernels)
+    assert len(split_persistent_launches(done).launched) == len(done.kernels)
     if oracle.CUDA:
         from looptune.backends.codegen.kernel import shared_bytes
         from looptune.backends.numba_cuda.backend import NumbaCuda
@@ -164,19 +164,19 @@ def test_launches_are_counted_and_shown() -> None:
     sizes = {"steps": 7, "n": 30, "m": 21}
     done = planned(STEPS, ("loop 1: persistent 2", SMALL))
     assert [count(done.steps, {**sizes, "steps": t}) for t in (0, 1, 500)] == [1, 1, 1]
-    assert not repeats(done)
-    assert course(done, sizes) is None
-    assert outline(done, sizes) == (
+    assert not has_host_loop(done)
+    assert checkpoints(done, sizes) is None
+    assert summarize_plan(done, sizes) == (
         "2 blocks a multiprocessor, t: 7 times",
         "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
         "  grid i, j: 3 x 7 blocks of 8 x 4 threads",
         "2 kernels, 1 launch",
     )
-    assert outline(apart(done), sizes)[0] == "host t: 7 times"
-    assert count(apart(done).steps, sizes) == 14
+    assert summarize_plan(split_persistent_launches(done), sizes)[0] == "host t: 7 times"
+    assert count(split_persistent_launches(done).steps, sizes) == 14
     inner = planned(CONDITIONS, ("loop t: persistent", SMALL))
     assert count(inner.steps, sizes) == 4, "a launch for t and one for the nest beside it, twice"
-    assert repeats(inner)
+    assert has_host_loop(inner)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_refusals(text: str, lines: tuple[str, ...], why: str) -> None:
         planned(text, lines)
     kept = schedule(Analysis(load(text).codelet), parse_lines(lines), keep_going=True)
     assert [s.proof for s in kept.steps if s.directive.name == "persistent"] == ["refused"]
-    assert not any(k.steps for k in plan(kept.codelet, blocks=True).launched)
+    assert not any(k.steps for k in lower_to_plan(kept.codelet, blocks=True).launched)
 
 
 def test_blocks_of_several_sizes_where_nobody_waits() -> None:

@@ -148,15 +148,15 @@ def test_arrays_come_out_as_files(folder: Path) -> None:
     """As grey levels, which are read again as they were, or as they are; what is no level is cut, and counted."""
     arrays = {"c": np.array([[0, 7], [254.4, 255]], np.float32), "d": np.array([[-3, 300, np.nan]])}
     for name in ("c.png", "c.pgm"):
-        assert dump._write(dump.Wanted(Path(name), "c"), arrays) == ""
+        assert dump._write(dump.DumpRequest(Path(name), "c"), arrays) == ""
         np.testing.assert_array_equal(images.read(Path(name)), [[0, 7], [254, 255]])
-    said = dump._write(dump.Wanted(Path("d.png"), "d"), arrays)
+    said = dump._write(dump.DumpRequest(Path("d.png"), "d"), arrays)
     assert said == "d.png: 3 of 3 values of d are beyond the levels 0 to 255"
     assert images.read(Path("d.png")).tolist() == [[0, 255, 0]]
-    dump._write(dump.Wanted(Path("d.npy"), "d"), arrays)
+    dump._write(dump.DumpRequest(Path("d.npy"), "d"), arrays)
     np.testing.assert_array_equal(np.load("d.npy"), arrays["d"])
     with pytest.raises(UsageError, match=r"cannot write no/d\.npy"):
-        dump._write(dump.Wanted(Path("no/d.npy"), "d"), arrays)
+        dump._write(dump.DumpRequest(Path("no/d.npy"), "d"), arrays)
 
 
 def chunk(part: tuple[bytes, bytes]) -> bytes:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
-from looptune.ir.nodes import Bin, Const, Expr, Var
-from looptune.lower.mapping import plan
+from looptune.ir.nodes import Binary, Const, Expr, Var
+from looptune.lower.mapping import lower_to_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -21,7 +21,7 @@ void f(int n, int m, float A[n][m], float B[n][m]) {
       B[i][j] = A[i - 1][j - 1] + A[i][j] + A[i + 1][j + 1];
 }
 """
-PLAN = plan(schedule(Analysis(load(STENCIL).codelet)).codelet)
+PLAN = lower_to_plan(schedule(Analysis(load(STENCIL).codelet)).codelet)
 NAMES = ("i", "j", "k", "l")
 
 
@@ -38,9 +38,9 @@ def places(draw: st.DrawFn) -> Expr:
     for _ in range(draw(st.integers(1, 4))):
         term: Expr = Var(draw(st.sampled_from(NAMES)))
         if draw(st.integers(0, 2)) == 0:
-            term = Bin("%", Bin("+", term, Var(draw(st.sampled_from(NAMES)))), Const(draw(st.integers(1, 9))))
+            term = Binary("%", Binary("+", term, Var(draw(st.sampled_from(NAMES)))), Const(draw(st.integers(1, 9))))
         factor = draw(st.integers(1, 5000))
-        e = Bin(draw(st.sampled_from(("+", "+", "-"))), e, Bin("*", Const(factor), term))
+        e = Binary(draw(st.sampled_from(("+", "+", "-"))), e, Binary("*", Const(factor), term))
     return e
 
 
@@ -50,7 +50,7 @@ def exact(e: Expr, at: dict[str, int]) -> int:
             return int(n)
         case Var(name):
             return at[name]
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             a, b = exact(lhs, at), exact(rhs, at)
             return {"+": a + b, "-": a - b, "*": a * b, "%": a % b if op == "%" else 0}[op]
     raise AssertionError(e)
@@ -99,11 +99,11 @@ def test_neighbours_share_what_varies() -> None:
 def test_what_is_known_of_a_variable_is_forgotten_with_it() -> None:
     """Names of what is computed once are given anew."""
     made = writer(set())
-    one_less = Bin("-", Const(9), Var("v1__once"))
-    made.known("v1__once", Bin("%", Var("i"), Const(4)))
+    one_less = Binary("-", Const(9), Var("v1__once"))
+    made.known("v1__once", Binary("%", Var("i"), Const(4)))
     assert made.far(one_less) == "uint64(uint32(3 - v1__once)) + uint64(6)"
     made.unbind("v1__once")
-    made.known("v1__once", Bin("*", Var("i"), Const(4)))
+    made.known("v1__once", Binary("*", Var("i"), Const(4)))
     assert made.far(one_less) == "uint32(9 - v1__once)"
 
 
@@ -115,7 +115,7 @@ class _Sum:
 
     def of(self, op: str, other: object, swapped: bool = False) -> _Sum:
         e = other.e if isinstance(other, _Sum) else Const(other)  # type: ignore[arg-type]
-        return _Sum(Bin(op, e, self.e) if swapped else Bin(op, self.e, e))
+        return _Sum(Binary(op, e, self.e) if swapped else Binary(op, self.e, e))
 
     def __add__(self, other: object) -> _Sum:
         return self.of("+", other)

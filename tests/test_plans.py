@@ -13,9 +13,9 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
-from looptune.lower.plan_outline import outline
+from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -98,7 +98,7 @@ DEFAULT = {
 
 def planned(source: str | Path, *lines: str) -> tuple[Plan, dict[str, int]]:
     unit = load(source)
-    made = plan(schedule(Analysis(unit.codelet), parse_lines(lines), unit.values).codelet)
+    made = lower_to_plan(schedule(Analysis(unit.codelet), parse_lines(lines), unit.values).codelet)
     return made, {n: int(v) for n, v in unit.values.items() if isinstance(v, int)}
 
 
@@ -109,7 +109,7 @@ def dedented(text: str) -> list[str]:
 @pytest.mark.parametrize("kernel", sorted(DEFAULT))
 def test_the_default_runs_as_hmpp_ran_it(kernel: str) -> None:
     """Host, grid and thread loops, block shapes and the number of launches at the paper's sizes."""
-    assert list(outline(*planned(POLYBENCH / f"{kernel}.c"))) == dedented(DEFAULT[kernel])
+    assert list(summarize_plan(*planned(POLYBENCH / f"{kernel}.c"))) == dedented(DEFAULT[kernel])
 
 
 def test_every_kernel_of_the_paper_is_there() -> None:
@@ -130,9 +130,9 @@ void f(int n, float x[n][n]) {
 def test_directives_move_loops_between_host_grid_and_thread() -> None:
     """noParallel takes the outer loop to the host, and the triangular inner one becomes the grid."""
     made, _ = planned(TRIANGLE)
-    assert list(outline(made)) == ["grid i: blocks of 256 threads, in the thread j, k", "1 kernel"]
+    assert list(summarize_plan(made)) == ["grid i: blocks of 256 threads, in the thread j, k", "1 kernel"]
     made, _ = planned(TRIANGLE, "loop i: noParallel", "loop j: grid blocksize 64x2")
-    assert list(outline(made, {"n": 300})) == [
+    assert list(summarize_plan(made, {"n": 300})) == [
         "host i: 300 times",
         "  grid j: 3 blocks of 128 threads, in the thread k",
         "1 kernel, 300 launches",
@@ -159,14 +159,14 @@ void f(int n, int m, float x[n][m], float y[n][m]) {
 def test_copies_leave_the_grid_its_two_dimensions(lines: list[str], kernels: int) -> None:
     """Unrolling one loop of a parallel pair, with a remainder, gives two-dimensional kernels only."""
     made, _ = planned(RECTANGLE, *lines)
-    shown = outline(made, {"n": 103, "m": 101})
+    shown = summarize_plan(made, {"n": 103, "m": 101})
     assert [line.partition(":")[0] for line in shown[:-1]] == ["grid i, j"] * kernels
 
 
 def test_copies_in_a_sequential_loop_stay_in_their_order() -> None:
     """Under a loop on the host, the main loop and the remainder are launched in each of its iterations."""
     made, _ = planned(RECTANGLE, "loop j: unroll 4", "loop i: noParallel")
-    assert list(outline(made, {"n": 103, "m": 101})) == [
+    assert list(summarize_plan(made, {"n": 103, "m": 101})) == [
         "host i: 103 times",
         "  grid j: 1 block of 256 threads",
         "  grid j: 1 block of 256 threads",

@@ -11,14 +11,14 @@ from explained import explained
 from models import WAVE, model_of, order, verdict
 from nests import nest
 
-from looptune.ir.interpreter import _Machine
-from looptune.ir.intervals import linear
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Load, Loop, Un, Var
+from looptune.ir.interpreter import Interpreter
+from looptune.ir.intervals import affine_terms
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Load, Loop, Unary, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import wrap
-from looptune.lower.passes.scalar_replacement import distinct
-from looptune.poly.legality import Reduction, judge, parallel
-from looptune.poly.scop import Model, Piece, build, text
+from looptune.lower.passes.scalar_replacement import never_alias
+from looptune.poly.legality import Reduction, check_schedule, parallel
+from looptune.poly.scop import SchedulePiece, Scop, build, to_isl
 
 # --- text -----------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def test_text_means_what_c_means(written: str) -> None:
     assert access.index[0] is not None
     touched = model.space.touched(access)
     for i, n in itertools.product(range(-9, 10), (10, 12)):
-        value = _Machine({}, {"i": i, "n": n}, None).value(e)
+        value = Interpreter({}, {"i": i, "n": n}, None).value(e)
         point = type(touched)(f"[n] -> {{ S0[{i}] -> [{value}] : n = {n} }}")
         assert point.is_subset(touched), (written, i, n)
 
@@ -45,10 +45,10 @@ def test_text_means_what_c_means(written: str) -> None:
 @pytest.mark.parametrize("casts", [("uint8",), ("int8",), ("int8", "uint8"), ("int16", "int64"), ("uint8", "int8")])
 def test_a_cast_to_fewer_bits_is_the_remainder(casts: tuple[str, ...]) -> None:
     """And of what is stored in them no place is taken for another: 256 * i + 9 is 9 whatever i is."""
-    e: Expr = Bin("-", Bin("*", Const(100), Var("i")), Const(30))
+    e: Expr = Binary("-", Binary("*", Const(100), Var("i")), Const(30))
     for dtype in casts:
         e = Cast(dtype, e)
-    said = text(e)
+    said = to_isl(e)
     assert said is not None
     for i in range(-700, 700, 7):
         want = 100 * i - 30
@@ -64,18 +64,18 @@ def test_a_place_that_wraps_is_one_place() -> None:
     assert found.kind == "sequential"
     assert found.reason is not None
     assert "when n=257" in str(found.reason.dependence)
-    one, other = (Cast("uint8", Bin("+", Var("i"), Const(k))) for k in (1, 257))
-    assert linear(one) == ({one: 1}, 0)
-    assert not distinct((one,), (other,), frozenset())
+    one, other = (Cast("uint8", Binary("+", Var("i"), Const(k))) for k in (1, 257))
+    assert affine_terms(one) == ({one: 1}, 0)
+    assert not never_alias((one,), (other,), frozenset())
 
 
 def test_text_refuses_what_is_not_affine() -> None:
     """Products of variables, loads and floats have no isl text."""
     i, n = Var("i"), Var("n")
-    assert text(Bin("*", i, n)) is None
-    assert text(Load("A", (i,), "int32")) is None
-    assert text(Var("x", "float64")) is None
-    assert text(Bin("/", i, n)) is None
+    assert to_isl(Binary("*", i, n)) is None
+    assert to_isl(Load("A", (i,), "int32")) is None
+    assert to_isl(Var("x", "float64")) is None
+    assert to_isl(Binary("/", i, n)) is None
 
 
 def test_isl_words_are_usable_as_variables() -> None:
@@ -83,9 +83,11 @@ def test_isl_words_are_usable_as_variables() -> None:
     model = model_of("for mod in range(0, max):\n    A[mod] = A[mod] + 1.0", "A max")
     assert not model.unknown
     assert verdict(model, 1) == "parallel"
-    refused = judge(model_of("for mod in range(1, max):\n    A[mod] = A[mod - 1]", "A max"), order(S0="0, -mod_"))
+    refused = check_schedule(
+        model_of("for mod in range(1, max):\n    A[mod] = A[mod - 1]", "A max"), order(S0="0, -mod_")
+    )
     assert str(refused) == "iteration (mod=1) must run before (mod=2) when max=3"
-    assert text(Un("-", Var("floor"))) == "(-floor_)"
+    assert to_isl(Unary("-", Var("floor"))) == "(-floor_)"
 
 
 # --- judge ----------------------------------------------------------------------------------------------------------
@@ -94,15 +96,15 @@ def test_isl_words_are_usable_as_variables() -> None:
 def test_permute_of_a_wavefront_is_refused_with_the_smallest_witness() -> None:
     """A[i][j] = A[i-1][j+1] does not permute, and the example shown is the smallest."""
     model = model_of(WAVE, "A n n")
-    refused = judge(model, order(S0="0, j, 0, i, 0"))
+    refused = check_schedule(model, order(S0="0, j, 0, i, 0"))
     assert str(refused) == "iteration (i=1, j=1) must run before (i=2, j=0) when n=3"
     assert (
         refused.detail() == "flow dependence on A: A[i][j] written at nest.c:3:9, A[i - 1][j + 1] read at nest.c:3:19"
     )
     assert (refused.kind, refused.because) == ("flow", None)
-    assert judge(model, order(S0="0, i, 0, j, 0")) is None
-    assert judge(model, order(S0="0, i, 0, -j, 0")) is None
-    assert judge(model, order(S0="0, i + j, 0, i, 0")) is None
+    assert check_schedule(model, order(S0="0, i, 0, j, 0")) is None
+    assert check_schedule(model, order(S0="0, i, 0, -j, 0")) is None
+    assert check_schedule(model, order(S0="0, i + j, 0, i, 0")) is None
 
 
 GEMM = """
@@ -114,7 +116,7 @@ for i in range(n):
 """
 
 
-def gemm() -> Model:
+def gemm() -> Scop:
     return model_of(GEMM, "C n m, A n p, B p m", alpha="float64", beta="float64")
 
 
@@ -125,13 +127,13 @@ def test_gemm_permutes_and_its_reduction_needs_reassociation_to_reverse() -> Non
         a, b, c = loops
         first = {"k": "-1", "i": "i", "j": "j"}
         new = order(S0=f"0, {first[a]}, 0, {first[b]}, 0, {first[c]}, 0", S1=f"0, {a}, 0, {b}, 0, {c}, 1")
-        assert judge(model, new, reassociate=False) is None, loops
+        assert check_schedule(model, new, reassociate=False) is None, loops
     backward = order(S0="0, i, 0, j, 0, 0, 0", S1="0, i, 0, j, 1, -k, 0")
-    assert judge(model, backward) is None
-    assert str(judge(model, backward, reassociate=False)) == (
+    assert check_schedule(model, backward) is None
+    assert str(check_schedule(model, backward, reassociate=False)) == (
         "iteration (i=0, j=0, k=0) must run before (i=0, j=0, k=1) when n=1, m=1, p=2"
     )
-    early = judge(model, order(S0="0, i, 0, j, 0, 0, 0", S1="0, i, 0, j, -1, k, 0"))
+    early = check_schedule(model, order(S0="0, i, 0, j, 0, 0, 0", S1="0, i, 0, j, -1, k, 0"))
     assert (early.first_statement, early.then_statement) == ("S0", "S1")
     assert str(early) == "iteration (i=0, j=0) must run before (i=0, j=0, k=0) when n=1, m=1, p=1"
 
@@ -148,18 +150,18 @@ def test_gemm_loops() -> None:
 def test_partial_times_tie_as_before() -> None:
     """Times that stop early leave the rest of the order as it was."""
     model = model_of(WAVE, "A n n")
-    assert judge(model, order(S0="0, i")) is None
-    assert judge(model, order(S0="0")) is None
-    assert judge(model, order(S0="0, j")) is not None
+    assert check_schedule(model, order(S0="0, i")) is None
+    assert check_schedule(model, order(S0="0")) is None
+    assert check_schedule(model, order(S0="0, j")) is not None
 
 
 def test_pieces_are_judged_together() -> None:
     """A loop split in two halves that interleave breaks a chain, run one after the other they do not."""
     model = model_of("for i in range(1, n):\n    A[i] = A[i - 1]", "A n")
-    halves = {"S0": (Piece(("0", "i"), "i < 3"), Piece(("1", "i"), "i >= 3"))}
-    assert judge(model, halves) is None
-    woven = {"S0": (Piece(("i", "0"), "i < 3"), Piece(("i - 3", "1"), "i >= 3"))}
-    assert str(judge(model, woven)) == "iteration (i=2) must run before (i=3) when n=4"
+    halves = {"S0": (SchedulePiece(("0", "i"), "i < 3"), SchedulePiece(("1", "i"), "i >= 3"))}
+    assert check_schedule(model, halves) is None
+    woven = {"S0": (SchedulePiece(("i", "0"), "i < 3"), SchedulePiece(("i - 3", "1"), "i >= 3"))}
+    assert str(check_schedule(model, woven)) == "iteration (i=2) must run before (i=3) when n=4"
 
 
 def test_triangular_bounds_are_exact() -> None:
@@ -210,7 +212,7 @@ def test_an_indirect_subscript_may_touch_anything() -> None:
     """A[idx[i]] = ... is refused, with the subscript as the reason; as a read of another array it is harmless."""
     model = model_of("for i in range(n):\n    A[idx[i]] = B[i]", "A n, B n, idx n", idx="int32")
     assert [u.what for u in model.unknown] == ["subscript idx[i] of A"]
-    refused = judge(model, order(S0="0, -i"))
+    refused = check_schedule(model, order(S0="0, -i"))
     assert refused.because == model.unknown[0]
     assert "assumed: subscript idx[i] of A cannot be analysed" in refused.detail()
     assert (
@@ -326,5 +328,5 @@ def test_a_kernel_is_analysed_in_time() -> None:
     )
     start = time.perf_counter()
     model = model_of(code, "A n n")
-    assert judge(model, order(S0="0, t, 0, 2 * t + i, 0, i + j + 4 * t")) is None
+    assert check_schedule(model, order(S0="0, t, 0, 2 * t + i, 0, i + j + 4 * t")) is None
     assert time.perf_counter() - start < 1

@@ -6,8 +6,8 @@ import pytest
 from models import model_of, order, verdict
 from nests import nest
 
-from looptune.poly.legality import Reduction, judge, parallel
-from looptune.poly.scop import Piece, build
+from looptune.poly.legality import Reduction, check_schedule, parallel
+from looptune.poly.scop import SchedulePiece, build
 
 TEMPORARY = "for i in range(n):\n    for j in range(m):\n        t = A[i, j]\n        B[i, j] = t * t"
 
@@ -17,16 +17,16 @@ def test_a_temporary_is_private_and_does_not_stop_reordering() -> None:
     model = model_of(TEMPORARY, "A n m, B n m", "t")
     assert parallel(model, ["S0", "S1"], 1).private == {"t"}
     assert [verdict(model, d) for d in (1, 3)] == ["parallel", "parallel"]
-    assert judge(model, order(S0="0, j, 0, i, 0", S1="0, j, 0, i, 1")) is None
+    assert check_schedule(model, order(S0="0, j, 0, i, 0", S1="0, j, 0, i, 1")) is None
     torn = order(S0="0, i, 0, j, 0", S1="1, i, 0, j, 0")
-    refused = judge(model, torn)
+    refused = check_schedule(model, torn)
     assert (refused.array, refused.kind) == ("t", "anti")
     assert str(refused) == "iteration (i=0, j=0) of line 4 must run before (i=0, j=1) of line 3 when n=1, m=2" or (
         str(refused) == "iteration (i=0, j=0) must run before (i=0, j=1) when n=1, m=2"
     )
-    assert judge(model, torn, expanded=frozenset({"t"})) is None
+    assert check_schedule(model, torn, expanded=frozenset({"t"})) is None
     swapped = order(S0="0, i, 0, j, 1", S1="0, i, 0, j, 0")
-    assert judge(model, swapped, expanded=frozenset({"t"})).kind == "flow"
+    assert check_schedule(model, swapped, expanded=frozenset({"t"})).kind == "flow"
 
 
 def test_a_local_that_flows_between_iterations_is_not_private() -> None:
@@ -84,9 +84,9 @@ def test_reductions_are_recognised(statement: str, op: str) -> None:
     model = model_of(f"s = 0.0\nfor i in range(n):\n    {statement}\nB[0] = s", "A n, B 1", "s", **dtypes)
     found = parallel(model, ["S1"], 1)
     assert (found.kind, found.reductions) == ("reduction", (Reduction(op, "s", "S1"),))
-    assert judge(model, order(S1="0, -i")) is None
+    assert check_schedule(model, order(S1="0, -i")) is None
     exact = statement.replace(":\n        ", ": ") in EXACT
-    assert (judge(model, order(S1="0, -i"), reassociate=False) is None) == exact
+    assert (check_schedule(model, order(S1="0, -i"), reassociate=False) is None) == exact
     assert parallel(model, ["S1"], 1, reassociate=False).kind == ("reduction" if exact else "sequential")
 
 
@@ -95,7 +95,7 @@ def test_integer_reductions_are_exact(statement: str) -> None:
     """Integers wrap, so that their sums and products do not depend on the order either."""
     code = f"for i in range(n):\n    {statement}\nB[0] = s"
     model = model_of(code, "A n, B 1", "s", s="int32", A="int32", B="int32")
-    assert judge(model, order(S0="0, -i"), reassociate=False) is None
+    assert check_schedule(model, order(S0="0, -i"), reassociate=False) is None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_only_looks_like_a_reduction_is_sequential(statement: str) -> None:
     model = model_of(f"s = 0.0\nfor i in range(n):\n    {statement}\nB[0] = s", "A n, B 1", "s")
     inside = list(model.statements)[1:-1]
     assert verdict(model, 1, *inside) == "sequential"
-    assert judge(model, {s: (Piece(("0", "-i")),) for s in inside}) is not None
+    assert check_schedule(model, {s: (SchedulePiece(("0", "-i")),) for s in inside}) is not None
 
 
 def test_an_integer_sum_of_floats_is_no_reduction() -> None:
@@ -124,9 +124,9 @@ def test_two_statements_into_one_sum_commute() -> None:
     code = "for i in range(n):\n    s[0] += A[i]\n    s[0] {} B[i]"
     swapped = order(S0="0, i, 1", S1="0, i, 0")
     plus, times = (model_of(code.format(op), "A n, B n, s 1") for op in ("+=", "*="))
-    assert judge(plus, swapped) is None
+    assert check_schedule(plus, swapped) is None
     assert verdict(plus, 1) == "reduction"
-    assert judge(times, swapped) is not None
+    assert check_schedule(times, swapped) is not None
     assert verdict(times, 1) == "sequential"
 
 
@@ -134,19 +134,19 @@ def test_a_sum_stays_between_its_start_and_its_use() -> None:
     """Reassociation lets the terms move, not the initialisation or the final read."""
     code = "for i in range(n):\n    s = 0.0\n    for k in range(n):\n        s += A[i, k]\n    B[i] = s"
     model = model_of(code, "A n n, B n", "s")
-    assert judge(model, order(S0="0, i, 0, 0", S1="0, i, 1, -k", S2="0, i, 2, 0")) is None
-    assert judge(model, order(S0="0, -i, 0, 0", S1="0, -i, 1, k", S2="0, -i, 2, 0")) is None
-    assert judge(model, order(S0="0, i, 1, 0", S1="0, i, 0, k", S2="0, i, 2, 0")).array == "s"
-    assert judge(model, order(S0="0, 0, i, 0", S1="1, k, i, 0", S2="2, 0, i, 0")).array == "s"
-    assert judge(model, order(S0="0, 0, i", S1="1, k, i", S2="2, 0, i"), expanded=frozenset({"s"})) is None
+    assert check_schedule(model, order(S0="0, i, 0, 0", S1="0, i, 1, -k", S2="0, i, 2, 0")) is None
+    assert check_schedule(model, order(S0="0, -i, 0, 0", S1="0, -i, 1, k", S2="0, -i, 2, 0")) is None
+    assert check_schedule(model, order(S0="0, i, 1, 0", S1="0, i, 0, k", S2="0, i, 2, 0")).array == "s"
+    assert check_schedule(model, order(S0="0, 0, i, 0", S1="1, k, i, 0", S2="2, 0, i, 0")).array == "s"
+    assert check_schedule(model, order(S0="0, 0, i", S1="1, k, i", S2="2, 0, i"), expanded=frozenset({"s"})) is None
     late = order(S0="0, i, 0", S1="0, i, 1", S2="0, i, 2")
-    late["S1"] = (Piece(("0", "i", "3"), "k < n - 1"), Piece(("0", "i", "1"), "k = n - 1"))
-    assert (judge(model, late).first_statement, judge(model, late).then_statement) == ("S1", "S2")
+    late["S1"] = (SchedulePiece(("0", "i", "3"), "k < n - 1"), SchedulePiece(("0", "i", "1"), "k = n - 1"))
+    assert (check_schedule(model, late).first_statement, check_schedule(model, late).then_statement) == ("S1", "S2")
 
 
 def test_an_overwritten_value_must_not_come_back() -> None:
     """t = 1; t = 2; use t: the dead write may vanish in time before, not slip in front of the use."""
     model = model_of("for i in range(n):\n    t = 1.0\n    t = 2.0\n    B[i] = t", "B n", "t")
-    refused = judge(model, order(S0="0, i, 1", S1="0, i, 0", S2="0, i, 2"))
+    refused = check_schedule(model, order(S0="0, i, 1", S1="0, i, 0", S2="0, i, 2"))
     assert (refused.kind, refused.first_statement, refused.then_statement) == ("output", "S0", "S1")
-    assert judge(model, order(S0="0, i, 2", S1="0, i, 0", S2="0, i, 1")) is None
+    assert check_schedule(model, order(S0="0, i, 2", S1="0, i, 0", S2="0, i, 1")) is None

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nests import nest
 
-from looptune.ir.interpreter import _Machine
+from looptune.ir.interpreter import Interpreter
 from looptune.ir.nodes import Assign, Codelet, Const, If, Load, Loop, Var
 from looptune.ir.rewrite import walk
-from looptune.poly.legality import judge, parallel
-from looptune.poly.scop import Model, Piece, build
+from looptune.poly.legality import check_schedule, parallel
+from looptune.poly.scop import SchedulePiece, Scop, build
 
 Instance = tuple[str, tuple[int, ...]]
 
 
 def instances(codelet: Codelet, sizes: Mapping[str, int]) -> Iterator[tuple[Instance, dict[str, int], Assign]]:
     """Every instance in the original order, with its variables. Conditions must not read arrays."""
-    machine = _Machine({}, dict(sizes), None)
+    machine = Interpreter({}, dict(sizes), None)
 
     def visit(body: tuple, env: dict[str, int]) -> Iterator[tuple[Instance, dict[str, int], Assign]]:
         machine.scalars.update(env)
@@ -42,7 +42,7 @@ def instances(codelet: Codelet, sizes: Mapping[str, int]) -> Iterator[tuple[Inst
 
 def elements(stmt: Assign, env: Mapping[str, int], locals_: set[str]) -> list[tuple[str, tuple[int, ...], bool]]:
     """(array, element, written) for all that the instance touches, reads first."""
-    machine = _Machine({}, dict(env), None)
+    machine = Interpreter({}, dict(env), None)
 
     def place(node: Load | Var) -> tuple[str, tuple[int, ...]]:
         return (node.array, tuple(machine.value(e) for e in node.index)) if isinstance(node, Load) else (node.name, ())
@@ -51,7 +51,7 @@ def elements(stmt: Assign, env: Mapping[str, int], locals_: set[str]) -> list[tu
     return [(*place(n), False) for n in reads] + [(*place(stmt.target), True)]
 
 
-def time_of(pieces: tuple[Piece, ...], env: Mapping[str, int]) -> tuple[int, ...]:
+def time_of(pieces: tuple[SchedulePiece, ...], env: Mapping[str, int]) -> tuple[int, ...]:
     (held,) = (p for p in pieces if not p.when or eval(p.when.replace(" mod ", " % "), {}, dict(env)))
     return tuple(eval(e, {}, dict(env)) for e in held.time)
 
@@ -119,22 +119,28 @@ TIMES = ("i", "j", "-i", "-j", "i + j", "j - i", "0", "i // 2", "i % 2", "n - i"
 
 
 @st.composite
-def orders(draw: st.DrawFn, model: Model) -> dict[str, tuple[Piece, ...]]:
+def orders(draw: st.DrawFn, model: Scop) -> dict[str, tuple[SchedulePiece, ...]]:
     """A few random dimensions for all statements, with a random place in the text between them."""
     dims = draw(st.lists(st.sampled_from(TIMES), min_size=1, max_size=3))
     statics = {s: [draw(st.integers(-1, 1)) for _ in dims] for s in model.statements}
 
-    def of(name: str) -> tuple[Piece, ...]:
+    def of(name: str) -> tuple[SchedulePiece, ...]:
         own = model.statements[name].dims
         entries = [e if "j" not in e or "j" in own else e.replace("j", "0") for e in dims]
         time_ = tuple(x for e, k in zip(entries, statics[name], strict=True) for x in (str(k), e))
-        return (Piece(tuple(e.replace("//", "/").replace("i / 2", "floor(i/2)").replace("%", "mod") for e in time_)),)
+        return (
+            SchedulePiece(
+                tuple(e.replace("//", "/").replace("i / 2", "floor(i/2)").replace("%", "mod") for e in time_)
+            ),
+        )
 
     return {s: of(s) for s in model.statements}
 
 
-def at(pieces: tuple[Piece, ...], env: Mapping[str, int]) -> tuple[int, ...]:
-    plain = tuple(Piece(tuple(e.replace("floor(i/2)", "i // 2").replace("mod", "%") for e in p.time)) for p in pieces)
+def at(pieces: tuple[SchedulePiece, ...], env: Mapping[str, int]) -> tuple[int, ...]:
+    plain = tuple(
+        SchedulePiece(tuple(e.replace("floor(i/2)", "i // 2").replace("mod", "%") for e in p.time)) for p in pieces
+    )
     return time_of(plain, env)
 
 
@@ -145,7 +151,7 @@ def test_judge_is_exact(data: st.DataObject) -> None:
     codelet = random_nest(data.draw(codes()))
     model = build(codelet)
     new = data.draw(orders(model))
-    refused = judge(model, new, reassociate=False)
+    refused = check_schedule(model, new, reassociate=False)
     for n in range(1, 5) if refused is None else [refused.sizes.get("n", 4)]:
         run = list(instances(codelet, {"n": n}))
         times = [(at(new[i[0]], env), k) for k, (i, env, _) in enumerate(run)]
@@ -174,7 +180,9 @@ def test_a_witness_is_of_what_is_broken() -> None:
         if i < j: t = A[j, j] + 1.0"""
     )
     last = {"S0": "-1", "S1": "-1", "S2": "0"}
-    refused = judge(build(codelet), {s: (Piece((k, "i")),) for s, k in last.items()}, reassociate=False)
+    refused = check_schedule(
+        build(codelet), {s: (SchedulePiece((k, "i")),) for s, k in last.items()}, reassociate=False
+    )
     assert refused is not None
     assert (refused.array, refused.kind) == ("A", "anti")
 
@@ -236,13 +244,13 @@ def wild(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-def execute(codelet: Codelet, n: int, times: Mapping[str, tuple[Piece, ...]] | None) -> dict[str, list]:
+def execute(codelet: Codelet, n: int, times: Mapping[str, tuple[SchedulePiece, ...]] | None) -> dict[str, list]:
     """Run instance by instance in the order of ``times``, asking each one's conditions when its turn comes."""
     shape = n * n + 1
     rng = np.random.default_rng(n)
     arrays = {"A": rng.integers(0, 5, (shape, shape)) * 1.0, "B": rng.integers(0, 5, shape) * 1.0,
               "idx": rng.integers(0, n, shape)}  # fmt: skip
-    machine = _Machine(arrays, {"n": n, "s": 1.0}, None)
+    machine = Interpreter(arrays, {"n": n, "s": 1.0}, None)
     todo = []
     for i, j in itertools.product(range(n), range(n)):
         for stmt in codelet.body[0].body[0].body:
@@ -265,6 +273,6 @@ def test_judge_is_sound_for_code_it_cannot_analyse(data: st.DataObject) -> None:
     codelet = nest(code, {"A": (None, "m"), "B": ("m",), "idx": ("m",)}, {"s": ()}, {"idx": "int32"})
     model = build(codelet)
     new = data.draw(orders(model))
-    if judge(model, new) is None:
+    if check_schedule(model, new) is None:
         for n in (2, 3):
             assert execute(codelet, n, None) == execute(codelet, n, new)

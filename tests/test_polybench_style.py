@@ -17,10 +17,10 @@ from looptune.backends.codegen.python import ident
 from looptune.deploy import source_to_source
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Array
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.host_program import Recorded, record
-from looptune.runtime.problem_sizes import odd, problem
+from looptune.runtime.problem_sizes import prime_sizes, problem
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -118,7 +118,7 @@ def test_the_cuda_kernels_compute_what_gcc_does(bench: Path, tmp_path: Path) -> 
     batch, want = [], {}
     for style, how in CASES:
         unit, start = given(bench, style, MACROS[how])
-        source = targets.backend("numba-cuda", CACHE).emit(plan(schedule(Analysis(unit.codelet)).codelet))
+        source = targets.backend("numba-cuda", CACHE).emit(lower_to_plan(schedule(Analysis(unit.codelet)).codelet))
         arguments: oracle.Arguments = {**start.scalars, **start.arrays}
         ordered = {p.name: arguments[p.name] for p in unit.codelet.params}
         batch.append(oracle.Emitted(f"{style.name}, {how}", source, ident(unit.codelet.name), ordered))
@@ -145,7 +145,7 @@ def test_odd_sizes_are_found_in_no_time(bench: Path, style: polybench_style.Styl
     defines = {"MEDIUM_DATASET": None, **macros[how]}
     unit = load(bench / "kernels" / f"{style.name}.c", defines=defines, include_dirs=[bench / "utilities"])
     sizes = problem(unit.codelet, unit.values)
-    small = odd(unit.codelet, sizes)
+    small = prime_sizes(unit.codelet, sizes)
     if how != "fixed extents and bounds":
         assert small is not None
         assert all(small.values[n] < sizes.values[n] for n in ("n", "t") if n in sizes.values)

@@ -15,11 +15,11 @@ import looptune
 from looptune.backends.numba_cpu.backend import _Writer
 from looptune.backends.numba_cuda.writer import CudaWriter
 from looptune.frontend import load
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.ir.interpreter import run
-from looptune.ir.nodes import Assign, Bin, Cast, Codelet, Const, Expr, Load, Local, Select, Un, Var
+from looptune.ir.nodes import Assign, Binary, Cast, Codelet, Const, Expr, Load, Local, Select, Unary, Var
 from looptune.ir.simplify import truncdiv
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 
 STARTS = {"n / 2 - 1": 4, "c_lo / 2 + c_lo": 10, "2 * (n / 2 - c_lo) + 5": 1, "n - (n / 2 - 1)": 6, "c_lo - 1": 6}
 """The first iteration of a loop up to n = 10, where c_lo is 7."""
@@ -95,16 +95,16 @@ def trees(count: int, values: bool) -> Iterator[Expr]:
             case 1:
                 return Var(rng.choice(NAMES))
             case 2:
-                return Un(rng.choice("-~!") if values else "-", tree(depth - 1))
+                return Unary(rng.choice("-~!") if values else "-", tree(depth - 1))
             case 3:
-                cond = Bin(rng.choice(["<", "==", "!="]), tree(depth - 1), tree(depth - 1))
+                cond = Binary(rng.choice(["<", "==", "!="]), tree(depth - 1), tree(depth - 1))
                 return Select(cond, tree(depth - 1), tree(depth - 1))
         op = rng.choice(ops)
         if op in ("/", "%"):
-            return Bin(op, tree(depth - 1), rng.choice([Const(rng.choice([-3, -1, 2, 5])), Var("n"), Var("c_div")]))
+            return Binary(op, tree(depth - 1), rng.choice([Const(rng.choice([-3, -1, 2, 5])), Var("n"), Var("c_div")]))
         if op in ("<<", ">>"):
-            return Bin(op, tree(depth - 1), Const(rng.randint(0, 2)))
-        return Bin(op, tree(depth - 1), tree(depth - 1))
+            return Binary(op, tree(depth - 1), Const(rng.randint(0, 2)))
+        return Binary(op, tree(depth - 1), tree(depth - 1))
 
     yield from (tree(rng.randint(1, 3)) for _ in range(count))
 
@@ -129,14 +129,16 @@ def python_names() -> dict[str, int]:
 @pytest.mark.wide
 def test_python_has_the_structure_of_the_tree() -> None:
     """Values, bounds, conditions and places, parsed by Python, are what the interpreter computes."""
-    made = plan(load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet)
+    made = lower_to_plan(
+        load("void f(int n, float x[n])\n{\n  for (int i = 0; i < n; i++)\n    x[i] = 1;\n}\n").codelet
+    )
     writers = (_Writer({"n"}), CudaWriter(made, {"n"}))
     for e in trees(400, values=True):
         want = meaning(e)
         for writer in writers:
             for text in (writer.value(e), f"{writer.value(e, level=7)} * 1", f"0 - ({writer.condition(e)}) * -1"):
                 got = python(ast.parse(text, mode="eval").body, python_names())
-                assert got == (want if text[0] != "0" else bool(want)), f"{show(e)} as {text}"
+                assert got == (want if text[0] != "0" else bool(want)), f"{expression_text(e)} as {text}"
     for e in trees(300, values=False):
         for writer in writers:
             for level in range(8):
@@ -144,6 +146,6 @@ def test_python_has_the_structure_of_the_tree() -> None:
                 text = {5: f"{inside} - 3", 6: f"{inside} * 2", 7: f"-{inside}"}.get(level, inside)
                 got = python(ast.parse(text, mode="eval").body, python_names())
                 want = {5: meaning(e) - 3, 6: 2 * meaning(e), 7: -meaning(e)}.get(level, meaning(e))
-                assert got == want, f"{show(e)} as {text}"
+                assert got == want, f"{expression_text(e)} as {text}"
         text = writers[1].index(e)
         assert python(ast.parse(text, mode="eval").body, python_names()) % 2**32 == meaning(e) % 2**32

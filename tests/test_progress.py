@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from fake_lab import CONTEXT, timed
 
-from looptune.cli.progress import Live
+from looptune.cli.progress import ProgressLine
 from looptune.tune.execution.lab import Progress
 from looptune.tune.store.store import Context, Row
 
@@ -41,7 +41,7 @@ class Terminal(io.StringIO):
 def test_a_line_says_whose_it_is_from_the_first(every: list[Context], named: str) -> None:
     """Also before the others have a line of their own; nothing is named where there is one."""
     stream = io.StringIO()
-    Live(stream, every)(at(1))
+    ProgressLine(stream, every)(at(1))
     assert stream.getvalue() == f"{named}[ 1/30] | best 100 us (loop k: unroll 4) | 1:10 left\n"
 
 
@@ -50,7 +50,7 @@ def test_a_plain_line_comes_with_a_new_best_and_at_the_end(monkeypatch: pytest.M
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     stream = io.StringIO()
-    live = Live(stream, [of()])
+    live = ProgressLine(stream, [of()])
     for done, best, clock[0] in [(1, 9.0, 1.0), (2, 9.0, 2.0), (3, 8.0, 3.0), (4, 8.0, 12.9), (5, 8.0, 13.1)]:
         live(at(done, best=best))
     live(at(30, best=8.0))
@@ -61,7 +61,7 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels share it; of three it says how far all are. It ends when all have."""
     monkeypatch.setenv("COLUMNS", "200")
     stream = Terminal()
-    live = Live(stream, [of(kernel) for kernel in ("gemm", "mvt", "atax")])
+    live = ProgressLine(stream, [of(kernel) for kernel in ("gemm", "mvt", "atax")])
     live(at(3))
     live(at(30, "mvt"))
     assert stream.getvalue().split("\x1b[2K")[-1].startswith("gemm: [ 3/30] | best 100 us (loop k: unroll 4)")
@@ -78,7 +78,10 @@ def test_sizes_of_one_kernel_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "200")
     sizes = [f'{{"alpha": 1.5, "ni": {n}, "nj": 4}}' for n in (8, 16, 32)]
     plain, terminal = io.StringIO(), Terminal()
-    for live in (Live(plain, [of(sizes=s) for s in sizes]), Live(terminal, [of(sizes=s) for s in sizes])):
+    for live in (
+        ProgressLine(plain, [of(sizes=s) for s in sizes]),
+        ProgressLine(terminal, [of(sizes=s) for s in sizes]),
+    ):
         for s in sizes:
             live(at(3, sizes=s))
     assert [text.partition(": ")[0] for text in plain.getvalue().splitlines()] == [

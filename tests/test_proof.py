@@ -13,8 +13,8 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, Const, Loop, Node
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.mapping import plan
-from looptune.lower.plan_check import tree
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan_check import plan_as_loops
 from looptune.poly.translation_validation import TOO_INVOLVED, Proof, prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -271,9 +271,9 @@ void f(int n, int m, double A[24][24], double x[24], double z[24]) {
 }
 """
     before = load(text).codelet
-    made = plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
+    made = lower_to_plan(schedule(Analysis(before), parse_lines(["loop 3: split 2"])).codelet)
     assert any(v.shape for v in made.resident)
-    assert prove(before, tree(made), shared=frozenset()).verdict == "proved"
+    assert prove(before, plan_as_loops(made), shared=frozenset()).verdict == "proved"
 
 
 def test_a_write_that_is_repeated_in_a_branch_hides_itself_where_the_branch_is_taken_apart() -> None:
@@ -310,6 +310,6 @@ def test_an_element_that_is_assigned_to_itself_is_assigned() -> None:
 """
     analysis = Analysis(load(text).codelet)
     done = schedule(analysis, parse_lines(["loop 3: fullunroll", "loop 2: noParallel"]), {"n": 4})
-    launched = tree(plan(done.codelet))
+    launched = plan_as_loops(lower_to_plan(done.codelet))
     assert any(isinstance(n, Assign) and n.target == n.value for n in walk(launched.body))
     assert prove(analysis.codelet, launched, shared=frozenset()).verdict == "proved"

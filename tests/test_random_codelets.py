@@ -34,17 +34,17 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, If, Load, Loop, Select
 from looptune.ir.rewrite import rewrite, walk
-from looptune.lower.mapping import plan
-from looptune.lower.plan_check import tree
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan_check import plan_as_loops
 from looptune.poly import legality
 from looptune.poly.dependence import Dependence
 from looptune.poly.isl_objects import Space
-from looptune.poly.legality import Refused, Verdict
-from looptune.poly.scop import Order, Piece, Statement
+from looptune.poly.legality import Verdict, Violation
+from looptune.poly.scop import Order, SchedulePiece, Statement
 from looptune.poly.translation_validation import TOO_INVOLVED, prove
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.schedule.directives.base import Reorder
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directives.base import NewSchedule
 
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
@@ -57,9 +57,9 @@ FIXED, NEW, OWN = 60, 30, 20
 class Judging(Analysis):
     """Remembers the last order it refused; of a loop that may not be parallel there is no new one."""
 
-    last: tuple[Reorder | None, Order, Refused] | None = None
+    last: tuple[NewSchedule | None, Order, Violation] | None = None
 
-    def judge(self, new: Reorder, old: Order) -> Refused | None:
+    def judge(self, new: NewSchedule, old: Order) -> Violation | None:
         refused = super().judge(new, old)
         if refused is not None:
             self.last = new, old, refused
@@ -119,42 +119,44 @@ def case(data: st.DataObject, text: str, counts: Counter[str]) -> None:
             assert "\n" not in message
             if isinstance(done, IllegalTransform) and "must run before" in message:
                 counts[check_witness(analysis)] += 1
-        case Scheduled():
+        case ScheduleResult():
             counts["accepted"] += 1
             note(c_printer.body(done.codelet, pragmas=True))
             check_accepted(analysis, done, lines, counts)
 
 
-def scheduled(analysis: Analysis, lines: list[str]) -> Scheduled | LooptuneError:
+def scheduled(analysis: Analysis, lines: list[str]) -> ScheduleResult | LooptuneError:
     """As the schedule is, each dependence that is evidently kept, or at once, being so for isl as well."""
-    known, simultaneous = legality.kept, legality.at_once
+    known, simultaneous = legality.preserved_syntactically, legality.simultaneous
 
-    def checked(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+    def checked(space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]) -> bool:
         evident = known(space, d, first, then)
         assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
         return evident
 
-    def checked_at_once(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+    def checked_at_once(
+        space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
+    ) -> bool:
         evident = simultaneous(space, d, first, then)
         assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
         assert not evident or d.map.intersect(space.later(d.then, d.first, then, first).reverse()).is_empty()
         return evident
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(legality, "kept", checked)
-        patch.setattr(legality, "at_once", checked_at_once)
+        patch.setattr(legality, "preserved_syntactically", checked)
+        patch.setattr(legality, "simultaneous", checked_at_once)
         try:
             return schedule(analysis, parse_lines(lines), {"n": 4, "m": 6})
         except LooptuneError as refusal:
             return refusal
 
 
-def check_accepted(analysis: Analysis, done: Scheduled, lines: list[str], counts: Counter[str]) -> None:
+def check_accepted(analysis: Analysis, done: ScheduleResult, lines: list[str], counts: Counter[str]) -> None:
     original = analysis.codelet
     conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
     small: Codelet = rewrite(lambda n: replace(n, block=(3, 2)) if isinstance(n, Loop) else None, done.codelet)
-    planned = plan(small)
-    launched, shared = tree(planned), frozenset(v.name for v in planned.resident if not v.shape)
+    planned = lower_to_plan(small)
+    launched, shared = plan_as_loops(planned), frozenset(v.name for v in planned.resident if not v.shape)
     note(c_printer.body(launched))
     for n, m in random_nests.SIZES:
         want, instances = random_nests.outcome(original, n, m)
@@ -206,7 +208,7 @@ def check_witness(analysis: Judging) -> str:
     return f"witness {changes(analysis, refused, sizes)}"
 
 
-def changes(analysis: Analysis, refused: Refused, sizes: Mapping[str, int]) -> str:
+def changes(analysis: Analysis, refused: Violation, sizes: Mapping[str, int]) -> str:
     """That the two instances leave another value the other way round, for some data; or why these two alone do not."""
     pair = [
         (analysis.model.statements[n], tuple(at.values()))
@@ -262,7 +264,7 @@ def run_both(
     arrays |= {v.name: rng.uniform(1, 2, 4) for v in codelet.locals if v.shape}
     for (array, element), by in times.items():
         arrays[array][element] *= by
-    machine = interpreter._Machine(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
+    machine = interpreter.Interpreter(arrays, {**sizes, **{v.name: 1.5 for v in codelet.locals}}, None)
     for statement, at in pair:
         machine.scalars |= dict(zip(statement.dims, at, strict=True))
         machine.step(statement.assign)

@@ -16,10 +16,10 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.ir.intervals import runs
-from looptune.ir.nodes import Bin, Const, Expr, Loop, Var
+from looptune.ir.intervals import surely_iterates
+from looptune.ir.nodes import Binary, Const, Expr, Loop, Var
 from looptune.ir.simplify import truncdiv
-from looptune.ir.specialize import bake
+from looptune.ir.specialize import specialize
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -54,19 +54,19 @@ def test_constant_sizes_change_nothing(text: str, sizes: tuple[int, int]) -> Non
             continue
         given = oracle.arguments(analysis.codelet, known)
         want = oracle.interpreted(analysis.codelet, given)
-        assert oracle.off(want, oracle.interpreted(bake(done, known), given)) is None, lines
+        assert oracle.off(want, oracle.interpreted(specialize(done, known), given)) is None, lines
 
 
 def test_what_divides_needs_no_minimum_and_no_guard() -> None:
     """Strips that come out even end where they end; a guard that always holds is gone; others stay."""
     analysis = Analysis(load(NEST).codelet)
-    even = bake(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 8, "m": 5})
+    even = specialize(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 8, "m": 5})
     assert "?" not in c_printer.body(even)
-    ragged = bake(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 9, "m": 5})
+    ragged = specialize(schedule(analysis, parse_lines(["loop i: tile 4"])).codelet, {"n": 9, "m": 5})
     assert "? 4 * outer_i + 4 : 9" in c_printer.body(ragged)
-    triangle = bake(Analysis(load(TRIANGLE).codelet).codelet, {"n": 8, "m": 8})
+    triangle = specialize(Analysis(load(TRIANGLE).codelet).codelet, {"n": 8, "m": 8})
     assert c_printer.body(triangle).count("if") == 1
-    unsigned = bake(Analysis(load(UNSIGNED).codelet).codelet, {"n": 8, "m": 8})
+    unsigned = specialize(Analysis(load(UNSIGNED).codelet).codelet, {"n": 8, "m": 8})
     assert c_printer.body(unsigned).count("if") == 1
 
 
@@ -79,7 +79,7 @@ def number(k: int) -> Const:
 
 
 def of(op: str, lhs: Expr, rhs: Expr) -> Expr:
-    return Bin(op, lhs, rhs)
+    return Binary(op, lhs, rhs)
 
 
 def bounds(around: Sequence[Var]) -> st.SearchStrategy[Expr]:
@@ -118,9 +118,9 @@ def value(e: Expr, env: dict[str, int]) -> int:
             return int(k)
         case Var(name):
             return env[name]
-        case Bin("/", a, b):
+        case Binary("/", a, b):
             return truncdiv(value(a, env), value(b, env))
-        case Bin(op, a, b):
+        case Binary(op, a, b):
             by = {"+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max}[op]
             return int(by(value(a, env), value(b, env)))
     raise AssertionError(e)
@@ -144,7 +144,7 @@ def test_a_loop_that_is_said_to_run_runs(count: int) -> None:
 
 def runs_where_it_is_said(tower: tuple[Loop, ...]) -> None:
     *around, last = tower
-    if runs(last, {}, around):
+    if surely_iterates(last, {}, around):
         for n, m in product((-3, -1, 0, 1, 2, 5, 8), (-1, 0, 3, 4)):
             assert not reached(tower, {"n": n, "m": m}), (n, m)
 
@@ -172,4 +172,4 @@ WITHIN = of("*", number(16), Var("o", I32))
 )  # fmt: skip
 def test_what_runs_whatever_the_sizes(around: list[Loop], lo: Expr, hi: Expr, sure: bool) -> None:
     """Strips of a loop that ends where the last begins, and triangles with their diagonal; no others."""
-    assert runs(Loop("k", lo, hi, ()), {}, around) is sure
+    assert surely_iterates(Loop("k", lo, hi, ()), {}, around) is sure

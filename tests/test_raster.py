@@ -13,7 +13,7 @@ import oracle
 import pytest
 from cases import Case
 
-from looptune.backends.codegen.block_swizzle import rastered
+from looptune.backends.codegen.block_swizzle import is_swizzled
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 
@@ -101,7 +101,7 @@ def test_neighbours_run_at_a_time(rows: int, firsts: list[tuple[int, int]]) -> N
 
 def test_a_grid_of_one_dimension_has_no_rows() -> None:
     both, one = planned("strips of 4").kernels
-    assert (rastered(both), rastered(one)) == (True, False)
+    assert (is_swizzled(both), is_swizzled(one)) == (True, False)
     assert "raster" not in targets.emit("numba-cpu", planned("strips of 4"), None)
 
 

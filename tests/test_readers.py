@@ -20,7 +20,7 @@ from looptune.report import database_table
 from looptune.tune.formats import kernel_tuner, t1, t4, wisdom
 from looptune.tune.formats.t1 import space_text
 from looptune.tune.replay import load
-from looptune.tune.session.prepare import Request, prepare
+from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.space import parse
 from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import Search, searches
@@ -302,7 +302,7 @@ def test_an_exported_problem_is_the_space_that_was_searched(tmp_path: Path):
     """``--space problem.json``: the same configurations in the same order, checked against the loops of the kernel."""
     path = tmp_path / "gemm.t1.json"
     path.write_text(t1.text(made_rows.search()))
-    prepared = prepare(Request(GEMM, target="numba-cpu", sweep=True, space=path, defines={"NI": "8"}))
+    prepared = prepare(TuningRequest(GEMM, target="numba-cpu", sweep=True, space=path, defines={"NI": "8"}))
     assert [c.text for c in prepared.space] == [e.configuration.text for e in made_rows.search().entries]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -32,7 +32,7 @@ void f(int n, float x[n], float y[n]) {
 
 
 def planned(text: str, *lines: str) -> Plan:
-    return plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, blocks=True)
+    return lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet, blocks=True)
 
 
 def accesses(text: str, *lines: str) -> list[list[str]]:

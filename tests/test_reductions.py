@@ -14,11 +14,11 @@ from reducing_teams import COLUMNS, NORM, ROWS, TWO, Case
 from looptune.core.errors import LooptuneError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.def_use import assigned
+from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import Codelet, Loop, Node, Scalar
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
@@ -73,7 +73,7 @@ def test_the_plan_is_proved(case: Case) -> None:
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
     for sizes in case.sizes if "split" in str(case.lines) else ({},):
         for blocks in (True, False):
-            done = plan(bake(tree, sizes), blocks=blocks)
+            done = lower_to_plan(specialize(tree, sizes), blocks=blocks)
             proof = prove_plan(original, done, sizes, blocks=blocks)
             assert proof.verdict == "proved", proof.reason
             empty = 0 in sizes.values()
@@ -109,10 +109,12 @@ def test_cuda(tmp_path: Path) -> None:
         done = schedule(Analysis(codelet), parse_lines((*lines, "codelet: grid blocksize 4x3")))
         assert prove(codelet, done.codelet).verdict == "proved"
         wants[name] = oracle.interpreted(codelet, start)
-        programs.append(oracle.Emitted(name, NumbaCuda().emit(plan(done.codelet, blocks=True)), codelet.name, start))
+        programs.append(
+            oracle.Emitted(name, NumbaCuda().emit(lower_to_plan(done.codelet, blocks=True)), codelet.name, start)
+        )
     for name, case in CASES.items():
         tree = scheduled(case.text, *case.lines).codelet
-        texts = {NumbaCuda().emit(plan(tree, blocks=blocks)): blocks for blocks in (False, True)}
+        texts = {NumbaCuda().emit(lower_to_plan(tree, blocks=blocks)): blocks for blocks in (False, True)}
         for seed, sizes, (source, blocks) in ((k, s, t) for k, s in enumerate(case.sizes) for t in texts.items()):
             start = given(analysis(case.text).codelet, sizes, seed)
             key = f"{name} {sizes}{' gathered' if blocks else ''}"
@@ -234,7 +236,7 @@ def test_copies_of_copies_are_known_to_be_reduced() -> None:
     text = f"void f(int n, int m, long e[m + 1])\n{{ {nest} }}\n"
     done = scheduled(text, "loop 1: unroll 3, split", "loop 1: parallel", "loop 2: unroll 2, split").codelet
     for loop in (s for s in done.body if isinstance(s, Loop)):
-        assert {r.target for r in loop.reduces} == assigned(loop.body)
+        assert {r.target for r in loop.reduces} == assigned_targets(loop.body)
 
 
 def test_exact_reductions_are_free_under_strict_float() -> None:
@@ -254,7 +256,7 @@ def test_trust_is_for_what_cannot_be_analysed_alone() -> None:
     unknown = text.replace("s[0] +=", "s[p[i]] +=")
     (loop,) = (f for f in walk(scheduled(unknown, "loop i: parallel, trust").codelet.body) if isinstance(f, Loop))
     assert (loop.mode, loop.reduces) == ("parallel", ())
-    assert drawn(plan(done.codelet)) == ("reduction i 256",)
+    assert drawn(lower_to_plan(done.codelet)) == ("reduction i 256",)
 
 
 def test_a_block_does_what_stands_beside_its_sum() -> None:
@@ -272,11 +274,11 @@ void f(int n, double x[n], double y[n], double s[3]) {
 """
     lines = ("loop i: parallel", "loop j: parallel")
     tree, wider = (scheduled(text, *lines, *more).codelet for more in ((), ("loop j: grid blocksize 64x1",)))
-    assert [len(plan(tree, blocks=b).kernels) for b in (False, True)] == [6, 2]
-    assert len(plan(wider, blocks=True).kernels) == 3
+    assert [len(lower_to_plan(tree, blocks=b).kernels) for b in (False, True)] == [6, 2]
+    assert len(lower_to_plan(wider, blocks=True).kernels) == 3
     sizes = {"n": 9}
     for made in (tree, wider):
-        gathered = plan(bake(made, sizes), blocks=True)
+        gathered = lower_to_plan(specialize(made, sizes), blocks=True)
         assert prove_plan(analysis(text).codelet, gathered, sizes).verdict == "proved"
 
 

@@ -27,8 +27,8 @@ from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Bench, Built, first_step, plans_of
-from looptune.tune.measure.reference import INTERPRETER, Original, outputs
+from looptune.tune.measure.evaluate import Built, MeasuringDevice, first_step, plans_of
+from looptune.tune.measure.reference import INTERPRETER, ReferenceResult, outputs
 from looptune.tune.measure.reference_choice import said, text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -160,7 +160,7 @@ def outcome(unit: Unit, cache: Path) -> Any:
     """Of the default version, at a size that no interpreter runs."""
     job = job_of(unit, problem(unit.codelet, LARGE), cache)
     plans = plans_of(job, schedule(Analysis(job.codelet)).codelet, "")
-    bench = Bench(job)
+    bench = MeasuringDevice(job)
     return bench.measure(Built(first_step(job, plans), bench.backend.build(plans.timed)), None)
 
 
@@ -217,7 +217,7 @@ def test_what_is_not_verified_independently_says_so(tmp_path: Path, monkeypatch:
         f"the interpreter at n=5; at the sizes timed not verified independently, for {why}"
     )
     for at, against in ((small, INTERPRETER), (wide, "")):
-        original = Original(replace(job, problem=at), at, 0)
+        original = ReferenceResult(replace(job, problem=at), at, 0)
         assert original.judge(original.inputs()).against == against
     found = outcome(unit, large)
     assert isinstance(found, Timed)
@@ -256,7 +256,9 @@ def test_a_damaged_program_is_compiled_again(tmp_path: Path) -> None:
     assert text.program(tmp_path) == made
     made.write_bytes(whole[: len(whole) // 2])
     assert text.program(tmp_path).read_bytes()[:4] == whole[:4]
-    original = Original(job_of(unit, problem(unit.codelet, {"n": 9}), tmp_path), problem(unit.codelet, {"n": 9}), 0)
+    original = ReferenceResult(
+        job_of(unit, problem(unit.codelet, {"n": 9}), tmp_path), problem(unit.codelet, {"n": 9}), 0
+    )
     first = original.judge(original.inputs()).expected
     for kept in tmp_path.glob("reference-*.npz"):
         kept.write_bytes(kept.read_bytes()[:100])
@@ -269,7 +271,7 @@ def test_tolerances_come_from_the_text_as_well(tmp_path: Path, monkeypatch: pyte
     unit = load("void f(int n, float x[n], float y[n]) {\n  for (int i = 0; i < n; i++) y[0] += x[i] * x[i];\n}\n")
     at = problem(unit.codelet, {"n": 20_000})
     monkeypatch.setattr(NumbaCpu, "build", lambda self, plan: pytest.fail("the generator has no part in it"))
-    original = Original(job_of(unit, at, tmp_path), at, 0)
+    original = ReferenceResult(job_of(unit, at, tmp_path), at, 0)
     given = original.inputs()
     doubt = original.judge(given).doubt()
     assert doubt.wider["y"].dtype == np.float64

@@ -17,9 +17,9 @@ from messages import Template, templates
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.suggest import advised
+from looptune.schedule.suggest import schedule_with_suggestions
 
 FOLDER = Path(__file__).parent / "refused"
 FILES = sorted(FOLDER.glob("*.c"))
@@ -67,8 +67,8 @@ def refusal(path: Path) -> str:
     try:
         unit = load(path, kernel=kernel[1] if kernel is not None else None, defines=defines)
         placed = parse_lines(lines, "directives")
-        done = advised(Analysis(unit.codelet, "--strict-float" not in words), placed, unit.values)
-        plan(done.codelet, blocks=True)
+        done = schedule_with_suggestions(Analysis(unit.codelet, "--strict-float" not in words), placed, unit.values)
+        lower_to_plan(done.codelet, blocks=True)
     except LooptuneError as error:
         return str(error)
     return ""

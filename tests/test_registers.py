@@ -13,11 +13,16 @@ import pytest
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.ir.nodes import Bin, Codelet, Const, Expr, Load, Loop, Var
+from looptune.ir.nodes import Binary, Codelet, Const, Expr, Load, Loop, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import plan
-from looptune.lower.passes.scalar_replacement import distinct, linear, promote, told
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.scalar_replacement import (
+    affine_terms,
+    never_alias,
+    replace_team_scalars,
+    replace_with_scalars,
+)
 from looptune.lower.plan_check import prove_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
@@ -31,7 +36,7 @@ def promoted(body: str) -> tuple[Codelet, Codelet]:
     """The codelet before and after, as one thread would run it."""
     before = load(f"void f({PARAMS})\n{{ int i, j, k; {body} }}\n").codelet
     taken = {p.name for p in before.params} | {f.var for f in walk(before.body) if isinstance(f, Loop)}
-    changed, made = promote(before.body, taken)
+    changed, made = replace_with_scalars(before.body, taken)
     return before, verify(replace(before, body=changed, locals=before.locals + made))
 
 
@@ -43,7 +48,7 @@ def kept(body: str) -> list[str]:
         assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
     own = {v.name for v in after.locals} - {v.name for v in before.locals}
     loads = [a for a in walk(after.body) if getattr(getattr(a, "target", None), "name", None) in own]
-    found = [c_printer.show(a.value) for a in loads if isinstance(a.value, Load)]
+    found = [c_printer.expression_text(a.value) for a in loads if isinstance(a.value, Load)]
     return sorted(set(found))
 
 
@@ -52,7 +57,7 @@ def test_no_name_says_that_a_variable_is_not_negative(first: str) -> None:
     """A loop from a parameter of any name may begin below 0, and then what it stays below may be 0."""
     body = f"for (int j = {first}; j < m; j++) for (int k = 0; k < n; k++) {{ a[3] += k; a[m + 3] *= 2; }}"
     before = load(f"void f(int n, int m, int {first}, long a[9])\n{{ {body} }}\n").codelet
-    changed, made = promote(before.body, {"n", "m", first, "a", "j", "k"})
+    changed, made = replace_with_scalars(before.body, {"n", "m", first, "a", "j", "k"})
     after = verify(replace(before, body=changed, locals=before.locals + made))
     for m, start in ((0, -2), (2, 0), (2, -1)):
         given: oracle.Arguments = {"n": 3, "m": m, first: start, "a": np.arange(9)}
@@ -138,26 +143,26 @@ X, Y, N = Var("i"), Var("j"), Var("n")
 @pytest.mark.parametrize(
     ("a", "b", "positive", "expected"),
     [
-        (X, Bin("+", X, Const(1)), (), True),
+        (X, Binary("+", X, Const(1)), (), True),
         (X, Y, (), False),
-        (X, Bin("+", X, N), (N,), True),
-        (X, Bin("+", X, N), (), False),
-        (Bin("-", X, N), Bin("+", X, Const(1)), (N,), True),
-        (Bin("+", X, N), Bin("+", X, Const(1)), (N,), False),
-        (Bin("*", Const(2), X), Bin("*", Const(2), X), (), False),
-        (Bin("*", Const(2), X), Bin("+", Bin("*", X, Const(2)), Const(1)), (), True),
+        (X, Binary("+", X, N), (N,), True),
+        (X, Binary("+", X, N), (), False),
+        (Binary("-", X, N), Binary("+", X, Const(1)), (N,), True),
+        (Binary("+", X, N), Binary("+", X, Const(1)), (N,), False),
+        (Binary("*", Const(2), X), Binary("*", Const(2), X), (), False),
+        (Binary("*", Const(2), X), Binary("+", Binary("*", X, Const(2)), Const(1)), (), True),
     ],
 )
 def test_distinct_indices(a: Expr, b: Expr, positive: tuple[Expr, ...], expected: bool) -> None:
     """Indices are distinct where they differ by a constant, or by a positive multiple of what is positive."""
-    assert distinct((a,), (b,), frozenset(positive)) is expected
-    assert distinct((b,), (a,), frozenset(positive)) is expected
+    assert never_alias((a,), (b,), frozenset(positive)) is expected
+    assert never_alias((b,), (a,), frozenset(positive)) is expected
 
 
 def test_linear_collects_terms() -> None:
     """3 (i + 2) - i - n is 2 i - n + 6."""
-    e = Bin("-", Bin("-", Bin("*", Const(3), Bin("+", X, Const(2))), X), N)
-    assert linear(e) == ({X: 2, N: -1}, 6)
+    e = Binary("-", Binary("-", Binary("*", Const(3), Binary("+", X, Const(2))), X), N)
+    assert affine_terms(e) == ({X: 2, N: -1}, 6)
 
 
 def test_a_store_is_no_load_of_the_next_loop() -> None:
@@ -174,7 +179,7 @@ void f(int n, double x[n], double y[n], double z[n]) {
 }
 """
     codelet = load(text).codelet
-    proof = prove_plan(codelet, plan(schedule(Analysis(codelet)).codelet))
+    proof = prove_plan(codelet, lower_to_plan(schedule(Analysis(codelet)).codelet))
     assert proof.verdict == "proved", proof.reason
 
 
@@ -194,20 +199,22 @@ void f(int n, double x[n], double y[n], double z[n]) {
 def test_what_a_team_is_told(body: str, elements: list[str]) -> None:
     """An element that is one and the same, assigned before it is used, and used by what the team shares."""
     before = load(f"void f({PARAMS})\n{{ int i, j, k; {body} }}\n").codelet
-    changed, made = told(before.body, {p.name for p in before.params} | {"i", "j", "k"})
+    changed, made = replace_team_scalars(before.body, {p.name for p in before.params} | {"i", "j", "k"})
     after = verify(replace(before, body=changed, locals=before.locals + made))
     given = oracle.arguments(before, {"n": 5, "m": 4})
     assert oracle.off(oracle.interpreted(before, given), oracle.interpreted(after, given)) is None
     own = {v.name for v in made}
     stores = [a for a in walk(after.body) if getattr(getattr(a, "value", None), "name", None) in own]
-    assert sorted(c_printer.show(a.target) for a in stores if isinstance(a.target, Load)) == elements
+    assert sorted(c_printer.expression_text(a.target) for a in stores if isinstance(a.target, Load)) == elements
 
 
 def test_a_block_of_unknown_width_is_kept() -> None:
     """Fours of columns that lie a grid apart, the sizes being arguments: every element of a thread is in a register."""
     product = load(Path(__file__).parent.parent / "gatlas" / "product.c").codelet
     lines = ("loop i: unroll 2, jam", "loop j: unroll 8, split, runs 4, jam")
-    emitted = targets.backend("cuda-c", CACHE).emit(plan(schedule(Analysis(product), parse_lines(lines)).codelet))
+    emitted = targets.backend("cuda-c", CACHE).emit(
+        lower_to_plan(schedule(Analysis(product), parse_lines(lines)).codelet)
+    )
     (first, *_) = re.findall(r"for \(.*?k\b.*?\{(.*?)\n *\}", emitted, re.DOTALL)
     assert "B[" in first
     assert "C[" not in first
@@ -219,7 +226,7 @@ def test_a_block_stays_from_strip_to_strip() -> None:
     product = load(Path(__file__).parent.parent / "gatlas" / "product.c").codelet
     lines = ("loop i: unroll 2, jam", "loop k: tile k:16", "loop k: stage A, B")
     done = schedule(Analysis(product), parse_lines(lines)).codelet
-    emitted = targets.backend("cuda-c", CACHE).emit(plan(done))
+    emitted = targets.backend("cuda-c", CACHE).emit(lower_to_plan(done))
     strips = emitted[emitted.index("for (unsigned int outer_k") : emitted.index("= C_r;")]
     assert strips.count("C[") == 1, "the store after all of them"
     assert strips.count("for (") == 3

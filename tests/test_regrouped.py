@@ -16,16 +16,16 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer, interpreter
-from looptune.ir.nodes import Assign, Bin, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Loop, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Kernel, Plan, with_kernels
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.schedule.directives.base import statements
-from looptune.schedule.directives.reduction_simplification import apart, regrouped
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.directives.reduction_simplification import simplify_reductions, undo_regrouping
 
 simulator = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda")
 compiler = pytest.mark.skipif(c_blocks.GXX is None, reason="needs g++")
@@ -99,19 +99,19 @@ CASES = {
 SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 6}, {"n": 3, "m": 0}, {"n": 1, "m": 4})
 
 
-def scheduled(text: str, lines: Sequence[str], *, reassociate: bool = True) -> Scheduled:
+def scheduled(text: str, lines: Sequence[str], *, reassociate: bool = True) -> ScheduleResult:
     return schedule(Analysis(load(text).codelet, reassociate), parse_lines(lines), sums=True)
 
 
 def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int], *, blocks: bool = True) -> Plan:
-    return plan(bake(scheduled(text, lines).codelet, sizes), blocks=blocks)
+    return lower_to_plan(specialize(scheduled(text, lines).codelet, sizes), blocks=blocks)
 
 
 def test_a_sum_without_terms_leaves_its_element() -> None:
     """It may lie outside the array, and its factor may be infinite: nothing times that is no number."""
     nest = "for (int j = 0; j < 2 * n; j++) for (int k = j; k < n; k++) y[j] += a * x[k];"
     codelet = load(f"void f(int n, double a, double x[n], double y[n]) {{ {nest} }}\n").codelet
-    body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
+    body, made, found = simplify_reductions(codelet.body, statement_names(codelet.body), {"n", "a", "x", "y", "j", "k"})
     assert found
     given = {"x": np.ones(3), "y": np.ones(3)}
     interpreter.run(replace(codelet, body=body, locals=made), given, {"n": 3, "a": 2.0})
@@ -119,7 +119,7 @@ def test_a_sum_without_terms_leaves_its_element() -> None:
     none = {"x": np.ones(0), "y": np.ones(3)}
     nest = "for (int j = 0; j < 3; j++) for (int k = 0; k < n; k++) y[j] += a * x[k];"
     codelet = load(f"void f(int n, double a, double x[n], double y[3]) {{ {nest} }}\n").codelet
-    body, made, found = regrouped(codelet.body, statements(codelet.body), {"n", "a", "x", "y", "j", "k"})
+    body, made, found = simplify_reductions(codelet.body, statement_names(codelet.body), {"n", "a", "x", "y", "j", "k"})
     interpreter.run(replace(codelet, body=body, locals=made), none, {"n": 0, "a": float("inf")})
     assert none["y"].tolist() == [1.0, 1.0, 1.0]
 
@@ -134,7 +134,7 @@ def test_it_is_proved_and_says_which_sums_it_reorders(case: Case, blocks: bool) 
     for sizes in SIZES:
         made = planned(case.text, case.lines, sizes, blocks=blocks)
         assert prove_plan(codelet, made, sizes, blocks=blocks).verdict == "proved"
-    made = plan(scheduled(case.text, case.lines).codelet, blocks=blocks)
+    made = lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=blocks)
     assert sum(len(k.sums) for k in made.kernels) == case.sums
     first = scheduled(case.text, case.lines).steps[0]
     assert {s.op for s in first.sums} == {"+"}
@@ -167,7 +167,7 @@ def test_what_the_loops_give_in_numba(tmp_path: Path) -> None:
         codelet = load(case.text).codelet
         given = oracle.arguments(codelet, {"n": 7, "m": 5, "a": 1.5})
         wants[name] = oracle.interpreted(codelet, given)
-        emitted = NumbaCuda().emit(plan(scheduled(case.text, case.lines).codelet, blocks=True))
+        emitted = NumbaCuda().emit(lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=True))
         programs.append(oracle.Emitted(name, emitted, "f", given))
     assert oracle.misses(programs, wants, tmp_path, 1e-12) == {}
 
@@ -223,24 +223,24 @@ def test_undone(case: Case) -> None:
         return [sorted(repr(s) for s in walk_stmts(loop.body) if isinstance(s, Assign)) for loop in loops]
 
     body = scheduled(case.text, case.lines).codelet.body
-    made, held, found = regrouped(body, statements(body), {"C_sum"})
+    made, held, found = simplify_reductions(body, statement_names(body), {"C_sum"})
     assert {v.name for v in held} == {s.own for s in found} != set()
     assert "C_sum" not in {s.own for s in found}
     assert made != body
-    assert leaves(apart(made, found)) == leaves(body)
+    assert leaves(undo_regrouping(made, found)) == leaves(body)
 
 
 def test_the_loop_has_no_factor_left() -> None:
     """Two factors are multiplied with the sum, in their order, and one sum is added to two elements."""
     case = CASES["factors"]
-    (kernel,) = plan(scheduled(case.text, case.lines[:1]).codelet, blocks=True).kernels
+    (kernel,) = lower_to_plan(scheduled(case.text, case.lines[:1]).codelet, blocks=True).kernels
     text = c_printer.body(replace(load(case.text).codelet, body=kernel.body))
     assert "C_sum = C_sum + A[i][k];" in text or "C_sum += A[i][k];" in text
     assert "C[i][j] += x[i] * (a * (x[j] * C_sum));" in text
     case = CASES["both products"]
-    (kernel,) = plan(scheduled(case.text, case.lines).codelet, blocks=True).kernels
+    (kernel,) = lower_to_plan(scheduled(case.text, case.lines).codelet, blocks=True).kernels
     values = [s.value for s in walk_stmts(kernel.body) if isinstance(s, Assign) and isinstance(s.target, Var)]
-    assert sum(isinstance(v, Bin) for v in values) == 2
+    assert sum(isinstance(v, Binary) for v in values) == 2
     assert not any(n == Var("a", "double") for v in values for n in walk(v))
 
 

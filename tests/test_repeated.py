@@ -12,7 +12,7 @@ from looptune.ir.c_printer import assignment
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Var
 from looptune.ir.rewrite import walk_stmts
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.local_cse import once
+from looptune.lower.passes.local_cse import eliminate_common_subexpressions
 
 TEXT = """
 void f(int n, float a, float x[10][10], float y[10], float s, float t) {{ for (int i = 0; i < n; i++) {{ {} }} }}
@@ -30,7 +30,7 @@ def flat(element: Load) -> Expr:
 def drawn(body: str, nonnegative: Collection[str] = ("i",)) -> list[str]:
     (loop,) = (s for s in walk_stmts(load(TEXT.format(body)).codelet.body) if isinstance(s, Loop))
     number = count()
-    held = once(loop.body, flat, lambda ending: f"v{next(number)}{ending}", nonnegative)
+    held = eliminate_common_subexpressions(loop.body, flat, lambda ending: f"v{next(number)}{ending}", nonnegative)
     return [assignment(s.target, s.value).rstrip(";").replace("_2", "") for s in held if isinstance(s, Assign)]
 
 
@@ -79,6 +79,6 @@ def test_a_variable_of_the_programs_is_none_that_is_made() -> None:
         text = f"void f(int n, double a[9], double b[9]) {{ double {name}; for (int i = 0; i < n; i++) {{ {run} }} }}\n"
         codelet = load(f"#include <math.h>\n{text}").codelet
         (loop,) = (s for s in walk_stmts(codelet.body) if isinstance(s, Loop))
-        held = once(loop.body, flat, lambda ending: f"v{ending}", ("i",))
+        held = eliminate_common_subexpressions(loop.body, flat, lambda ending: f"v{ending}", ("i",))
         made = [s.target for s in held if isinstance(s, Assign) and s.target != Var("v__once", "float64")]
         assert made == [s.target for s in loop.body if isinstance(s, Assign)]

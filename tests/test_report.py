@@ -21,13 +21,13 @@ from looptune.report import best_table
 from looptune.report import result_table as tables
 from looptune.report.figures import style
 from looptune.report.site import folder
-from looptune.report.table import Column, Grid
+from looptune.report.table import Column, Table
 from looptune.tune.results import record as kept
 from looptune.tune.results import studies
 from looptune.tune.results.study import names_of
 from looptune.tune.session import conclude as conclusion
 from looptune.tune.store import maintenance
-from looptune.tune.store.conclusions import conclude, conclusions
+from looptune.tune.store.conclusions import conclusions, save_conclusion
 from looptune.tune.store.store import Row, Store
 
 HOSTILE = 'a_b & 50% #1 {x} $y$ ~^ \\input{f} <b>|*`\n"q" \'é ⇒ --'
@@ -40,7 +40,7 @@ def test_a_result_survives_the_database() -> None:
     """What is recorded is restored whole, through JSON, but for the times of the versions, which are in their rows."""
     for made in (result(), result(ceiling=None, over_hand=None, entries=())):
         held = json.loads(json.dumps(kept.record(replace(made, times_us=(1.0, 2.0)), SOURCES)))
-        assert kept.restored(held) == (made, SOURCES)
+        assert kept.from_record(held) == (made, SOURCES)
 
 
 @pytest.mark.long
@@ -74,9 +74,9 @@ def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
     for name, kernel, finished in (("a", "old", 1.0), ("b", "new", 2.0)):
         with Store.open(tmp_path / name) as store:
             fill(store)
-            conclude(store, GPU, "s", kept.record(result(kernel=kernel), SOURCES))
+            save_conclusion(store, GPU, "s", kept.record(result(kernel=kernel), SOURCES))
             store.connection.execute("UPDATE results SET finished = ?", (finished,))
-            conclude(store, replace(GPU, kernel=name), "s", kept.record(result(), SOURCES))
+            save_conclusion(store, replace(GPU, kernel=name), "s", kept.record(result(), SOURCES))
     for into, other in (("a", "b"), ("b", "a")):
         with Store.open(tmp_path / f"{into}{other}") as store, Store.read(tmp_path / into) as first:
             with Store.read(tmp_path / other) as second:
@@ -90,9 +90,9 @@ def test_merging_takes_the_newer_conclusion(tmp_path: Path) -> None:
 def test_a_conclusion_goes_with_the_last_row_of_its_context(tmp_path: Path) -> None:
     """Failures may be pruned without it; a kernel may not."""
     with Store.change(database(tmp_path / "db", (GPU, OTHER), concluded=True)) as store:
-        maintenance.prune(store, maintenance.Condition(classes=("wrong",)))
+        maintenance.prune(store, maintenance.PruneFilter(classes=("wrong",)))
         assert set(conclusions(store)) == {GPU.hash, OTHER.hash}
-        maintenance.prune(store, maintenance.Condition(device="NVIDIA A100"))
+        maintenance.prune(store, maintenance.PruneFilter(device="NVIDIA A100"))
         assert set(conclusions(store)) == {GPU.hash}
 
 
@@ -237,7 +237,7 @@ def test_options_that_are_not_usual_are_part_of_the_type(tmp_path: Path) -> None
 
 
 COLUMNS = (Column("a", "A & B"), Column("b", "b_c", "number"), Column("c", "c", "code"), Column("d", "d", "prose"))
-HARD = Grid("hard", HOSTILE, COLUMNS, ((HOSTILE, "1", HOSTILE, HOSTILE), ("", "-", "", "")))
+HARD = Table("hard", HOSTILE, COLUMNS, ((HOSTILE, "1", HOSTILE, HOSTILE), ("", "-", "", "")))
 
 
 def test_latex_is_escaped() -> None:
@@ -324,14 +324,14 @@ def test_the_winners_kernels_are_kept_and_shown() -> None:
     """Registers, shared memory and occupancy of each: in the database's record, in JSON, on the page. What limits a
     multiprocessor of sm_90 (64 warps, 65536 registers) is said; of an architecture that nobody knows nothing is."""
     used = (Resources("f_0", 96, 0, 1024, 128), Resources("f_1", 32, 8, 0, 1024))
-    held = conclusion.held(used, "sm_90")
+    held = conclusion.occupancy_of(used, "sm_90")
     assert [(h.warps, h.most, h.by) for h in held] == [(20, 64, "registers"), (64, 64, "threads")]
-    assert [h.warps for h in conclusion.held(used, "sm_999")] == [None, None]
+    assert [h.warps for h in conclusion.occupancy_of(used, "sm_999")] == [None, None]
     made = result(held=held, seconds={})
-    back, _ = kept.restored(kept.record(made, SOURCES))
+    back, _ = kept.from_record(kept.record(made, SOURCES))
     assert back.held == held
     assert made.record()["kernels"][0]["registers"] == 96
     shown = "| f_0 | 128 | 96 | 1,024 B | 0 B | 31%, 20 of 64 warps, limited by registers |"
     assert shown in tables.markdown(made)
-    assert tables.holdings(made).splitlines()[2].split("  ")[-1] == "100%, 64 of 64 warps, limited by threads"
-    assert "limited by" not in tables.markdown(result(held=conclusion.held(used, "sm_999"), seconds={}))
+    assert tables.occupancy_lines(made).splitlines()[2].split("  ")[-1] == "100%, 64 of 64 warps, limited by threads"
+    assert "limited by" not in tables.markdown(result(held=conclusion.occupancy_of(used, "sm_999"), seconds={}))

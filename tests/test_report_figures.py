@@ -22,7 +22,7 @@ from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.timing import Summary
 from looptune.tune.results import studies
 from looptune.tune.results.result import Entry
-from looptune.tune.results.study import Study, alike
+from looptune.tune.results.study import KernelStudy, alike
 from looptune.tune.store.store import Row, Store
 
 
@@ -98,7 +98,7 @@ def test_a_bar_is_broken_where_it_is_far_from_the_others(alone_us: float, broken
     """Three times slower than all of them, or faster; it is still the longest."""
     times = {"sequential": alone_us, "default": 100.0, "hand-written": 20.0, "tuned": 25.0}
     made = tuple(Entry(name, Summary(us, us, us, 31), None, "") for name, us in times.items())
-    (panel,) = entries([Study(GPU, result(entries=made), ())])
+    (panel,) = entries([KernelStudy(GPU, result(entries=made), ())])
     bar, *others = panel.bars
     assert bar.broken == broken
     assert bar.shown < min(o.ratio for o in others) or bar.shown > max(o.ratio for o in others)
@@ -108,7 +108,7 @@ def test_a_kernel_without_a_default_has_no_bars() -> None:
     """Nor has one of which only the default was timed."""
     default, _, tuned = result().entries
     for some in ((), (default,), (tuned,)):
-        assert entries([Study(GPU, result(entries=some), ())]) == []
+        assert entries([KernelStudy(GPU, result(entries=some), ())]) == []
 
 
 def test_a_panel_says_names_times_and_ratios(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import If, Loop, Stmt
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.passes.row_groups import by_rows
-from looptune.lower.plan import Plan, value
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.row_groups import split_by_row
+from looptune.lower.plan import Plan, evaluate_size
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -54,7 +54,7 @@ def rows(inside: str, nest: str = NEST) -> list[str]:
     def text(row: tuple[Stmt, ...]) -> str:
         return " ".join(c_printer.body(replace(codelet, body=row)).split())
 
-    return [text(row) for row in by_rows(body, chain, given, "p")]
+    return [text(row) for row in split_by_row(body, chain, given, "p")]
 
 
 def assigned(row: str) -> list[str]:
@@ -173,7 +173,7 @@ ROWS = {
 
 def planned(text: str, lines: Sequence[str], sizes: Mapping[str, int] | None) -> Plan:
     done = schedule(Analysis(load(text).codelet), parse_lines(lines), sums=True).codelet
-    return plan(done if sizes is None else bake(done, sizes), blocks=True)
+    return lower_to_plan(done if sizes is None else specialize(done, sizes), blocks=True)
 
 
 @pytest.mark.sampled(3, "wide")
@@ -183,7 +183,7 @@ def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, i
     text, lines, every, count = case
     made = planned(text, lines, every[0])
     adding = next(k for k in made.kernels if made.parts[0][0] in k.arrays and not k.makes_parts)
-    assert (0 if adding.deep is None else value(adding.deep.hi, {})) == count
+    assert (0 if adding.deep is None else evaluate_size(adding.deep.hi, {})) == count
     for sizes in every:
         assert prove_plan(load(text).codelet, planned(text, lines, sizes), sizes).verdict == "proved"
 
@@ -191,7 +191,7 @@ def test_blocks_for_each_row(case: tuple[str, tuple[str, ...], tuple[dict[str, i
 def test_a_cpu_adds_them_up_in_one_pass() -> None:
     text, lines, _, _ = ROWS["between statements"]
     done = schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet
-    assert all(k.deep is None or k.makes_parts for k in plan(done).kernels)
+    assert all(k.deep is None or k.makes_parts for k in lower_to_plan(done).kernels)
 
 
 @pytest.mark.wide

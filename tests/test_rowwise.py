@@ -14,7 +14,7 @@ from looptune.frontend import load
 from looptune.ir import c_printer
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Scalar
 from looptune.ir.rewrite import walk_stmts
-from looptune.tune.measure.reference_order import laid_out, rowwise
+from looptune.tune.measure.reference_order import interchange_for_locality, laid_out
 
 POLYBENCH = Path(__file__).parent.parent / "polybench"
 GATLAS = POLYBENCH.parent / "gatlas"
@@ -22,7 +22,7 @@ GATLAS = POLYBENCH.parent / "gatlas"
 
 def orders(text: str) -> list[str]:
     """The variables of each loop after those around it."""
-    done = rowwise(oracle.codelet_of(f"{text}\n"))
+    done = interchange_for_locality(oracle.codelet_of(f"{text}\n"))
     return ["".join(f.var for f in around) for around in nests(done)]
 
 
@@ -108,7 +108,7 @@ def test_what_is_left_is_the_same_to_the_bit(path: Path) -> None:
 def test_any_loops_do_the_same(text: str) -> None:
     """Whatever they are, every iteration runs once; of a maximum that an `if` takes, others may take it."""
     codelet = load(text).codelet
-    done = rowwise(codelet)
+    done = interchange_for_locality(codelet)
     asked = {
         s.name for f in walk_stmts(codelet.body) if isinstance(f, If) for s in walk_stmts(f) if isinstance(s, Assign)
     }
@@ -129,6 +129,8 @@ def test_loops_that_never_run() -> None:
     )
     codelet = load(text).codelet
     for n, m in random_nests.SIZES:
-        (want, before), (got, after) = (random_nests.outcome(c, n, m) for c in (codelet, rowwise(codelet)))
+        (want, before), (got, after) = (
+            random_nests.outcome(c, n, m) for c in (codelet, interchange_for_locality(codelet))
+        )
         assert all(np.array_equal(want[name], got[name]) for name in want)
         assert before == after == []

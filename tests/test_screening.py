@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fake_lab import CONTEXT, FakeLab, ran, run, timed
 
-from looptune.backends.base import Pace
+from looptune.backends.base import Progress
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.core.floating_point import STRICT
 from looptune.frontend import load
@@ -22,15 +22,15 @@ from looptune.ir.nodes import Codelet
 from looptune.runtime import c_compiler
 from looptune.runtime.device import Cpu
 from looptune.runtime.outcome import CutOff, Outcome, Timed, WrongResult
-from looptune.runtime.problem_sizes import Problem, edges, problem, reduced
+from looptune.runtime.problem_sizes import Problem, edges, problem, screening_sizes
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.execution.lab import More
-from looptune.tune.incumbent import Best
+from looptune.tune.execution.lab import NextStep
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import Bench, Built, Plans, first_step, plans_of
-from looptune.tune.measure.pruning import SCREEN, WORTH_US, hopeless
+from looptune.tune.measure.evaluate import Built, MeasuringDevice, Plans, first_step, plans_of
+from looptune.tune.measure.pruning import SCREEN, WORTH_US, is_hopeless
 from looptune.tune.measure.reference_choice import text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
@@ -47,7 +47,7 @@ void sums(int n, int m, float A[n][m], float y[n]) {
 
 def reduced_of(text: str, **sizes: int) -> dict[str, int | float] | None:
     codelet = load(text).codelet
-    found = reduced(codelet, problem(codelet, sizes))
+    found = screening_sizes(codelet, problem(codelet, sizes))
     return None if found is None else dict(found.values)
 
 
@@ -77,7 +77,7 @@ def test_the_kernels_have_reduced_sizes() -> None:
     has every second pixel of a row, nothing is shown."""
     for path in (p for p in sorted((ROOT / "polybench").glob("*.c")) if p.stem != "bp_stereo"):
         unit = load(path, defines={"PAPER_DATASET": None})
-        found = reduced(unit.codelet, problem(unit.codelet, unit.values))
+        found = screening_sizes(unit.codelet, problem(unit.codelet, unit.values))
         assert found is not None, path.stem
         sizes = {n: v for n, v in found.values.items() if n in unit.values and isinstance(v, int)}
         assert len(set(sizes.values())) == len(sizes)
@@ -111,7 +111,7 @@ def test_what_is_shown_to_stay_inside_does() -> None:
     counts = {True: 0, False: 0}
     for _ in range(60):
         codelet = load(nest(rng)).codelet
-        found = reduced(codelet, problem(codelet, {"n": 112, "m": 8}))
+        found = screening_sizes(codelet, problem(codelet, {"n": 112, "m": 8}))
         counts[found is not None] += 1
         assert found is None or stays_inside(codelet, found)
     assert min(counts.values()) >= 10
@@ -129,12 +129,12 @@ class Baking:
         return Plans(made[1].timed, made[0].codelet)
 
 
-def measured(bench: Bench, plans: Plans, best: Best | None) -> Outcome:
+def measured(bench: MeasuringDevice, plans: Plans, best: Incumbent | None) -> Outcome:
     """Step after step, as a sweep does it."""
     step = first_step(bench.job, plans)
     for _ in range(3):
         said = bench.measure(Built(step, bench.backend.build(step.plan(bench.job.odd))), best)
-        if not isinstance(said, More):
+        if not isinstance(said, NextStep):
             return said
         step = pickle.loads(said.task.contents)
     raise AssertionError("three steps are all there are")
@@ -147,19 +147,19 @@ def baking(tmp_path_factory: pytest.TempPathFactory) -> Baking:
     codelet, text = unit.codelet, text_of(unit, cache)[0]
     size = problem(codelet, {"n": 600, "m": 500})
     target = Target("numba-cpu", partial(NumbaCpu, cache), partial(NumbaCpu, cache, STRICT), Cpu, bakes=True)
-    return Baking(Job(codelet, size, reduced(codelet, size), target, cache, screens=True, text=text))
+    return Baking(Job(codelet, size, screening_sizes(codelet, size), target, cache, screens=True, text=text))
 
 
 @pytest.fixture(scope="module")
-def bench(baking: Baking) -> Bench:
-    return Bench(baking.job)
+def bench(baking: Baking) -> MeasuringDevice:
+    return MeasuringDevice(baking.job)
 
 
 @pytest.mark.wide
-def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: Bench, baking: Baking) -> None:
+def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: MeasuringDevice, baking: Baking) -> None:
     """What is measured at the reduced sizes is recorded; a fault at the user's sizes is never reached."""
     version = baking.plans(large=SUM.replace("+=", "-="))
-    best = Best(WORTH_US, 1e-3, "n=73 m=61")
+    best = Incumbent(WORTH_US, 1e-3, "n=73 m=61")
     match measured(bench, version, best):
         case CutOff(ran_us, best_us, 0, 1, verified, facts, there_us, where) as cut:
             assert ran_us > SCREEN * 1e-3
@@ -170,31 +170,36 @@ def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: Bench, baking: 
             assert "cut off at n=73 m=61: " in cut.message
         case other:
             raise AssertionError(f"not cut off: {other}")
-    for harmless in (None, replace(best, reduced_sizes="n=13 m=17"), replace(best, reduced_us=None), Best(1.0, 1e9)):
+    for harmless in (
+        None,
+        replace(best, reduced_sizes="n=13 m=17"),
+        replace(best, reduced_us=None),
+        Incumbent(1.0, 1e9),
+    ):
         assert isinstance(measured(bench, version, harmless), WrongResult)
-    uncut = Bench(replace(baking.job, cuts=False))
+    uncut = MeasuringDevice(replace(baking.job, cuts=False))
     assert isinstance(measured(uncut, version, best), WrongResult)
 
 
 def test_what_is_not_screened_is_checked_at_odd_sizes_where_it_is_promising(baking: Baking) -> None:
     """Timed first; what is slow is right at the user's sizes, and of the rest what fails at the odd ones is wrong."""
-    bench = Bench(replace(baking.job, screens=False))
+    bench = MeasuringDevice(replace(baking.job, screens=False))
     good, bad = baking.plans(), baking.plans(SUM.replace("j < m", "j < m - 1"), large=SUM)
     here = f"against <source> compiled by {c_compiler.version()} at the sizes timed"
     for best, where in (
         (None, f"{here} and at n=73 m=61"),
-        (Best(1e9), f"{here} and at n=73 m=61"),
-        (Best(1e-3), here),
+        (Incumbent(1e9), f"{here} and at n=73 m=61"),
+        (Incumbent(1e-3), here),
     ):
         match measured(bench, good, best), measured(bench, bad, best):
             case Timed(verified=verified, facts=facts), other:
                 assert verified == where
-                assert Best.of(Timed((1.0,), 1.0, 1.0, 1.0, "", facts)).reduced_us is None
+                assert Incumbent.of(Timed((1.0,), 1.0, 1.0, 1.0, "", facts)).reduced_us is None
                 assert isinstance(other, Timed if where == here else WrongResult)
             case other:
                 raise AssertionError(f"not timed: {other}")
-    whole = Bench(replace(baking.job, screens=False, cuts=False))
-    assert isinstance(measured(whole, bad, Best(1e-3)), WrongResult)
+    whole = MeasuringDevice(replace(baking.job, screens=False, cuts=False))
+    assert isinstance(measured(whole, bad, Incumbent(1e-3)), WrongResult)
 
 
 def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None:
@@ -203,31 +208,33 @@ def test_what_is_promising_is_run_where_loops_do_not_run(baking: Baking) -> None
     assert any(1 in e.values.values() for e in at)
     right, wrong = baking.plans(), baking.plans(SUM.replace("j < m;", "j < (m < 2 ? 0 : m);"))
     for screens in (False, True):
-        bench = Bench(replace(baking.job, screens=screens, edges=at))
+        bench = MeasuringDevice(replace(baking.job, screens=screens, edges=at))
         assert isinstance(measured(bench, right, None), Timed)
         match measured(bench, wrong, None):
             case WrongResult(message):
                 assert "m=1" in message
             case other:
                 raise AssertionError(f"not wrong: {other}")
-    slow = Bench(replace(baking.job, screens=False, edges=at))
-    assert isinstance(measured(slow, wrong, Best(1e-3)), Timed)
-    assert isinstance(measured(Bench(replace(baking.job, screens=False)), wrong, None), Timed)
+    slow = MeasuringDevice(replace(baking.job, screens=False, edges=at))
+    assert isinstance(measured(slow, wrong, Incumbent(1e-3)), Timed)
+    assert isinstance(measured(MeasuringDevice(replace(baking.job, screens=False)), wrong, None), Timed)
 
 
-def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: Baking) -> None:
+def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: MeasuringDevice, baking: Baking) -> None:
     """The facts of a row are all that a sweep that goes on needs of the best."""
     outcome = measured(bench, baking.plans(), None)
     assert isinstance(outcome, Timed)
-    found = Best.of(outcome)
+    found = Incumbent.of(outcome)
     assert found.us == outcome.median_us
     assert found.reduced_us is not None
     assert 0 < found.reduced_us < 1e6
     assert found.reduced_sizes == "n=73 m=61"
     assert outcome.verified.endswith(" at the sizes timed and at n=73 m=61")
-    kept = Best(2.5, 7.125, "n=13", Pace("k in range(0, 4): S0, after nothing", (1.0, 1.0, 1.0, 1.0, 1.5, 2.5)))
-    assert Best.of(Timed((2.5,), 2.5, 2.5, 2.5, "", kept.facts)) == kept
-    assert Best.of(Timed((2.5,), 2.5, 2.5, 2.5, "")) == Best(2.5)
+    kept = Incumbent(
+        2.5, 7.125, "n=13", Progress("k in range(0, 4): S0, after nothing", (1.0, 1.0, 1.0, 1.0, 1.5, 2.5))
+    )
+    assert Incumbent.of(Timed((2.5,), 2.5, 2.5, 2.5, "", kept.facts)) == kept
+    assert Incumbent.of(Timed((2.5,), 2.5, 2.5, 2.5, "")) == Incumbent(2.5)
 
 
 @pytest.mark.sampled(3, "wide")
@@ -242,9 +249,9 @@ def test_a_timed_version_keeps_its_time_at_reduced_sizes(bench: Bench, baking: B
         (SUM.replace("j < m", "j < m - 1"), "at n=73 m=61"),
     ],
 )
-def test_faults_are_found_at_reduced_sizes(bench: Bench, baking: Baking, text: str, message: str) -> None:
+def test_faults_are_found_at_reduced_sizes(bench: MeasuringDevice, baking: Baking, text: str, message: str) -> None:
     """Wrong values, writes and reads a row outside of an array; and the next version finds the arrays as they were."""
-    match measured(bench, baking.plans(text, large=SUM), Best(WORTH_US, 1e-3, "n=73 m=61")):
+    match measured(bench, baking.plans(text, large=SUM), Incumbent(WORTH_US, 1e-3, "n=73 m=61")):
         case WrongResult(said):
             assert message in said
         case other:
@@ -259,7 +266,7 @@ def test_faults_are_found_at_reduced_sizes(bench: Bench, baking: Baking, text: s
 )  # fmt: skip
 def test_who_is_hopeless(ratio: float, best_us: float, sizes: str, expected: bool) -> None:
     """Fifteen times the best there, and 10 ms to be expected; times at other sizes say nothing."""
-    assert hopeless(ratio * 3.0, sizes, Best(best_us, 3.0, "n=7")) == expected
+    assert is_hopeless(ratio * 3.0, sizes, Incumbent(best_us, 3.0, "n=7")) == expected
 
 
 def cut_row(text: str) -> Row:
@@ -288,7 +295,7 @@ def test_the_command_line_switches_cutting_off(tmp_path: Path) -> None:
     """A request says so to the job; the CPU, whose programs take any size, is not screened."""
     (tmp_path / "sums.c").write_text(SUM)
     for cut_off in (True, False):
-        request = prepare.Request(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
+        request = prepare.TuningRequest(tmp_path / "sums.c", defines={"n": "600", "m": "500"}, target="numba-cpu",
                                      cut_off=cut_off)  # fmt: skip
         job = prepare.prepare(request).job
         assert (job.cuts, job.screens) == (cut_off, False)
@@ -302,7 +309,7 @@ def test_the_benchmark_of_screening(tmp_path: Path) -> None:
              "loop k: unroll 4": (1000.0, 160.0), "loop k: unroll 5": (20_000.0, 700.0)}  # fmt: skip
     with Store.open(tmp_path / "db") as store:
         for text, (us, there_us) in times.items():
-            facts = Best(1e3 * us, there_us, "n=257").facts
+            facts = Incumbent(1e3 * us, there_us, "n=257").facts
             store.record(Row(CONTEXT, text), replace(timed(1e3 * us), facts=facts))
         store.record(Row(CONTEXT, "loop k: unroll 6"), timed(1.0))
     command = [sys.executable, str(ROOT / "benchmarks" / "screening.py"), str(tmp_path / "db")]

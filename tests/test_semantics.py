@@ -25,8 +25,8 @@ from looptune.ir import c_printer, interpreter
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import plan
-from looptune.lower.passes.scalar_replacement import promote
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.scalar_replacement import replace_with_scalars
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -186,7 +186,7 @@ def planned(codelet: Codelet) -> Codelet:
     """The codelet with every element in a register that a kernel would keep there."""
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals}
     taken |= {f.var for f in walk(codelet.body) if isinstance(f, Loop)}
-    body, made = promote(codelet.body, taken)
+    body, made = replace_with_scalars(codelet.body, taken)
     return replace(codelet, body=body, locals=codelet.locals + made)
 
 
@@ -223,7 +223,7 @@ def test_parallel_iterations_may_run_in_any_order(data: st.DataObject, text: str
 def test_every_program_maps_to_kernels(text: str) -> None:
     """Any accepted program has a plan, and printing the scheduled codelet gives C that computes the same."""
     codelet = schedule(Analysis(load(text).codelet)).codelet
-    assert plan(codelet).kernels
+    assert lower_to_plan(codelet).kernels
     again = load(c_printer.function(codelet)).codelet
     for n, m in ((5, 7), (2, 3)):
         assert oracle.off(outcome(codelet, n, m)[0], outcome(again, n, m)[0]) is None

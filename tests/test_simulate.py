@@ -63,9 +63,9 @@ def test_the_trace_is_the_true_cost_of_the_incumbent():
     """Costs are told as recorded; a step for each improvement, with evaluations and seconds so far; then the end."""
     Scripted.told = []
     costs = {"loop k: unroll 1": 30.0, "loop k: unroll 2": None, "loop k: unroll 3": 10.0, "loop k: unroll 4": 20.0}
-    book = simulate.Book.of(recording(costs, 1.5))
+    book = simulate.RecordingIndex.of(recording(costs, 1.5))
     trace = simulate.search(book, Scripted, 0, None)
-    assert trace.steps == (simulate.Step(1, 1.5, 30.0), simulate.Step(3, 4.5, 10.0))
+    assert trace.steps == (simulate.IncumbentChange(1, 1.5, 30.0), simulate.IncumbentChange(3, 4.5, 10.0))
     assert Scripted.told == [30.0, None, 10.0]
     assert trace.evaluations == 3
     assert trace.reached(10.5) == trace.steps[1]
@@ -75,7 +75,7 @@ def test_the_trace_is_the_true_cost_of_the_incumbent():
 def test_a_budget_is_kept():
     """No more evaluations than allowed."""
     Scripted.told = []
-    book = simulate.Book.of(recording({f"loop k: unroll {k}": 50.0 - k for k in range(1, 5)}))
+    book = simulate.RecordingIndex.of(recording({f"loop k: unroll {k}": 50.0 - k for k in range(1, 5)}))
     assert simulate.search(book, Scripted, 0, 2).evaluations == 2
 
 
@@ -88,7 +88,7 @@ def test_what_has_the_same_source_is_measured_once(tmp_path: Path):
         store.record_duplicate(twin, first.key)
     (found,) = load.read(path)
     assert (found.table.size, found.versions) == (4, 3)
-    trace = simulate.search(simulate.Book.of(found), ALL["exhaustive"], 0, None)
+    trace = simulate.search(simulate.RecordingIndex.of(found), ALL["exhaustive"], 0, None)
     assert trace.evaluations == 3
     assert trace.steps[-1].seconds == pytest.approx(6.0)
 
@@ -100,7 +100,7 @@ def test_few_trials_are_noise_and_cost_what_they_take():
     noisy = tuple(
         load.Measured(m.cost_us, tuple(m.cost_us * f for f in (0.96, 1.0, 1.04)), 1.0, m.source) for m in made.measured
     )
-    book = simulate.Book.of(load.Recording("n", "n", "", made.table, noisy))
+    book = simulate.RecordingIndex.of(load.Recording("n", "n", "", made.table, noisy))
     traces = [simulate.search(book, ALL["gatlas-trials"], seed, None) for seed in range(5)]
     assert all(20 < t.evaluations <= 30 for t in traces)
     assert len({t.steps for t in traces}) > 1

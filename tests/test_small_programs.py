@@ -15,7 +15,7 @@ from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import c_printer
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -44,7 +44,7 @@ def test_loops_with_nothing_in_them(text: str, directive: str, tmp_path: Path) -
             continue
         assert c_printer.function(done)
         for target in ("numba-cpu", "cuda-c", "opencl"):
-            assert targets.emit(target, plan(done, blocks=target != "numba-cpu"), tmp_path)
+            assert targets.emit(target, lower_to_plan(done, blocks=target != "numba-cpu"), tmp_path)
 
 
 ALONE = (

@@ -14,13 +14,13 @@ import pytest
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend import load
-from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import c_printer
 from looptune.ir.nodes import Arg, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.schedule.binding import addressed
+from looptune.schedule.binding import loops_at
 from looptune.tune.space.space import Configuration, parse
 
 ROOT = Path(__file__).parent.parent
@@ -140,10 +140,10 @@ def kind(codelet: Codelet, lines: Sequence[str]) -> frozenset[tuple[str, str, tu
     )
 
 
-def places(codelet: Codelet, placed: Placed) -> list[str]:
+def places(codelet: Codelet, placed: DirectiveLine) -> list[str]:
     """The numbers of the loops; of a loop that only ``distribute`` makes, its name."""
     try:
-        return [str(f.number) for f in addressed(codelet, placed.where, placed.loop, placed.directive.span)]
+        return [str(f.number) for f in loops_at(codelet, placed.where, placed.loop, placed.directive.span)]
     except DirectiveError:
         return [placed.loop]
 

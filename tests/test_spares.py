@@ -26,9 +26,9 @@ from looptune.runtime.targets import Model
 from looptune.tune.execution import workers
 from looptune.tune.execution.lab import SweepResult
 from looptune.tune.execution.local_executor import Local
-from looptune.tune.execution.process import Life, Setup, spawn
-from looptune.tune.execution.process_cache import Spares
-from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.process import Setup, WorkerProcess, spawn
+from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Pool, Worker, wait
 from looptune.tune.session import site
 from looptune.tune.session.budget import Budget
@@ -38,18 +38,18 @@ from looptune.tune.strategies.exhaustive import Exhaustive
 
 
 @pytest.fixture
-def spares() -> Iterator[Spares]:
-    with Spares() as spares:
+def spares() -> Iterator[ProcessCache]:
+    with ProcessCache() as spares:
         yield spares
 
 
 def pid(worker: Worker) -> int:
     reply = one(worker, "pid")
-    assert isinstance(reply, Returned)
+    assert isinstance(reply, TaskResult)
     return int(reply.value)
 
 
-def served(spares: Spares, *task: Any, make: Setup = setup, kind: str = "a") -> int:
+def served(spares: ProcessCache, *task: Any, make: Setup = setup, kind: str = "a") -> int:
     """The process that a worker has, and leaves behind; it runs the task before."""
     with Worker(make, limit_s=5.0, spares=spares, kind=kind) as worker:
         if task:
@@ -57,15 +57,15 @@ def served(spares: Spares, *task: Any, make: Setup = setup, kind: str = "a") -> 
         return pid(worker)
 
 
-def test_a_closed_worker_leaves_its_process_to_the_next(spares: Spares) -> None:
+def test_a_closed_worker_leaves_its_process_to_the_next(spares: ProcessCache) -> None:
     """The same process, set up anew: it answers by the new set-up."""
     first = served(spares, "add", 1, make=partial(setup, 100))
     with Worker(partial(setup, 200), limit_s=5.0, spares=spares, kind="a") as worker:
-        assert one(worker, "add", 1) == Returned(201)
+        assert one(worker, "add", 1) == TaskResult(201)
         assert pid(worker) == first
 
 
-def test_kinds_are_kept_apart(spares: Spares) -> None:
+def test_kinds_are_kept_apart(spares: ProcessCache) -> None:
     """A process is only taken for the kind it was left by; without spares it ends with its worker."""
     first = served(spares)
     assert served(spares, kind="b") != first
@@ -76,7 +76,7 @@ def test_kinds_are_kept_apart(spares: Spares) -> None:
     assert served(spares) == first
 
 
-def test_a_pool_starts_with_the_processes_of_the_last(spares: Spares) -> None:
+def test_a_pool_starts_with_the_processes_of_the_last(spares: ProcessCache) -> None:
     """Both of two, and a third one is new."""
     pids = []
     for size in (2, 3):
@@ -91,7 +91,7 @@ def test_a_pool_starts_with_the_processes_of_the_last(spares: Spares) -> None:
 
 @pytest.mark.sampled(3, "wide")
 @pytest.mark.parametrize("how", ["busy", "not ready", "overdue", "crashed", "killed idle", "ended"])
-def test_only_a_sound_and_idle_process_is_kept(spares: Spares, how: str) -> None:
+def test_only_a_sound_and_idle_process_is_kept(spares: ProcessCache, how: str) -> None:
     """One that runs something, is not set up, was killed, or is ended for what it said, dies with its worker."""
     make = partial(slow_setup, 60.0) if how == "not ready" else setup
     worker = Worker(make, limit_s=0.5, spares=spares, kind="a")
@@ -110,14 +110,14 @@ def test_only_a_sound_and_idle_process_is_kept(spares: Spares, how: str) -> None
             os.kill(first, signal.SIGKILL)
             time.sleep(0.2)
         case "ended":
-            assert isinstance(one(worker, "raise"), Raised)
+            assert isinstance(one(worker, "raise"), TaskError)
             worker.end()
     worker.close()
     assert spares.take("a") is None
     assert how == "not ready" or gone(first)
 
 
-def test_a_process_that_died_as_a_spare_is_passed_over(spares: Spares) -> None:
+def test_a_process_that_died_as_a_spare_is_passed_over(spares: ProcessCache) -> None:
     """The next one is taken, and a new one where there is none."""
     with Pool(setup, 2, 5.0, spares) as pool:
         for worker in pool.workers:
@@ -135,7 +135,7 @@ def test_a_process_that_died_as_a_spare_is_passed_over(spares: Spares) -> None:
             break
 
 
-def test_a_process_with_the_set_up_wanted_is_preferred(spares: Spares) -> None:
+def test_a_process_with_the_set_up_wanted_is_preferred(spares: ProcessCache) -> None:
     """Of two of one kind, whichever was left first; without one the other is set up anew."""
     with (
         Worker(partial(setup, 1), limit_s=5.0, spares=spares, kind="a") as one_,
@@ -168,7 +168,7 @@ def holding(journal: Path, name: str) -> Callable[..., Any]:
     return Held(journal, name)
 
 
-def test_what_was_set_up_is_freed_before_the_next(spares: Spares, tmp_path: Path) -> None:
+def test_what_was_set_up_is_freed_before_the_next(spares: ProcessCache, tmp_path: Path) -> None:
     """So that two kernels' arrays are never on a device at once; what is asked for again is kept."""
     journal = tmp_path / "journal"
     found = [served(spares, make=partial(holding, journal, name)) for name in ("a", "a", "b")]
@@ -196,7 +196,7 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
 
 @pytest.mark.sampled(7, "wide")
 @pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
-def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: Spares, fault: str, tmp_path: Path) -> None:
+def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: ProcessCache, fault: str, tmp_path: Path) -> None:
     """The fault may be the former kernel's: the task is kept, and answered by a process of its own."""
     make = partial(fresh_only, fault, tmp_path / "journal")
     first = served(spares, make=partial(make, 1))
@@ -206,7 +206,7 @@ def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: Spares, fault:
     assert gone(first)
 
 
-def test_a_set_up_that_fails_anywhere_is_the_users_to_know(spares: Spares) -> None:
+def test_a_set_up_that_fails_anywhere_is_the_users_to_know(spares: ProcessCache) -> None:
     """In a used process and then in a new one; nothing is left in the spares."""
     served(spares)
     with (
@@ -222,7 +222,7 @@ def talkative(text: str) -> Callable[..., Any]:
     return setup()
 
 
-def test_a_crash_quotes_its_own_kernel(spares: Spares) -> None:
+def test_a_crash_quotes_its_own_kernel(spares: ProcessCache) -> None:
     """What a process wrote for the kernel before is no evidence, what it wrote for this one is."""
     served(spares, "raise", make=partial(talkative, "of the first kernel"))
     with Worker(partial(talkative, "of the second"), limit_s=5.0, spares=spares, kind="a") as worker:
@@ -239,7 +239,7 @@ def test_closed_spares_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """No process, no descriptor, no file."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = set(os.listdir("/proc/self/fd"))
-    with Spares() as spares:
+    with ProcessCache() as spares:
         found = [served(spares, kind=kind) for kind in "ab"]
     assert all(gone(p) for p in found)
     assert list(tmp_path.iterdir()) == []
@@ -249,7 +249,7 @@ def test_closed_spares_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # -- sweeps ---------------------------------------------------------------------------------------------------------
 
 
-def swept(folder: Path, lab: Lab, spares: Spares, devices: Sequence[str]) -> tuple[SweepResult, set[int]]:
+def swept(folder: Path, lab: Lab, spares: ProcessCache, devices: Sequence[str]) -> tuple[SweepResult, set[int]]:
     """The result, and the processes that measured."""
     folder.mkdir()
     opening = partial(Local, jobs=1, timeout_s=5.0, spares=spares, devices=(tuple(devices),))
@@ -263,7 +263,7 @@ def swept(folder: Path, lab: Lab, spares: Spares, devices: Sequence[str]) -> tup
 
 
 @pytest.mark.wide
-def test_a_device_keeps_its_process_from_sweep_to_sweep(spares: Spares, tmp_path: Path) -> None:
+def test_a_device_keeps_its_process_from_sweep_to_sweep(spares: ProcessCache, tmp_path: Path) -> None:
     """Another device has another one, and both are sound: every version is measured."""
     lab = Lab(tmp_path / "journal", measure_s=0.0)
     found = {}
@@ -276,7 +276,7 @@ def test_a_device_keeps_its_process_from_sweep_to_sweep(spares: Spares, tmp_path
 
 
 @pytest.mark.wide
-def test_a_process_with_a_device_error_does_not_measure_again(spares: Spares, tmp_path: Path) -> None:
+def test_a_process_with_a_device_error_does_not_measure_again(spares: ProcessCache, tmp_path: Path) -> None:
     """Neither in its own sweep nor in the next, where its successor goes on."""
     lab = Lab(tmp_path / "journal", measure_s=0.0, fault="raises")
     result, first = swept(tmp_path / "a", lab, spares, ["0"])
@@ -290,9 +290,9 @@ class Counted:
     """How many processes were started."""
 
     def __init__(self) -> None:
-        self.lives: list[Life] = []
+        self.lives: list[WorkerProcess] = []
 
-    def __call__(self, setup: Setup) -> Life:
+    def __call__(self, setup: Setup) -> WorkerProcess:
         self.lives.append(spawn(setup))
         return self.lives[-1]
 
@@ -319,14 +319,14 @@ def test_a_command_starts_each_process_once(tmp_path: Path, monkeypatch: pytest.
             life.process.is_alive()
 
 
-def test_finals_that_fail_leave_no_process(spares: Spares, tmp_path: Path) -> None:
+def test_finals_that_fail_leave_no_process(spares: ProcessCache, tmp_path: Path) -> None:
     """After an exception in the finals the device's process is not used again."""
     (model,) = site.HERE.models("numba-cpu", tmp_path, floats=USUAL, warm=False)
-    place = site.Here(None, spares)
+    place = site.LocalSite(None, spares)
     first = asked(place, model, "pid")
     assert asked(place, model, "pid") == first
-    ((_, failed),) = place.races([site.Race(model, [setup], "raise")], 5.0)
-    assert isinstance(failed, Raised)
+    ((_, failed),) = place.races([site.DeviceTask(model, [setup], "raise")], 5.0)
+    assert isinstance(failed, TaskError)
     assert asked(place, model, "pid") != first
     assert gone(first)
 
@@ -338,8 +338,8 @@ def test_a_device_that_is_free_takes_the_next_finals(tmp_path: Path) -> None:
     two = replace(model, numbers=(0, 1))
     last = tmp_path / "last"
     tasks = [("await", last), ("x", 1), ("x", 2), ("make", last)]
-    races = [site.Race(two, [partial(answering, None)] * 2, task) for task in tasks]
-    assert [number for number, _ in site.Here().races(races, 30.0)][-1] == 0
+    races = [site.DeviceTask(two, [partial(answering, None)] * 2, task) for task in tasks]
+    assert [number for number, _ in site.LocalSite().races(races, 30.0)][-1] == 0
 
 
 def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
@@ -354,7 +354,7 @@ def answering(_: object) -> Callable[[tuple[str, Any]], Any]:
     return run
 
 
-def asked(place: site.Here, model: Model, task: str) -> int:
-    ((_, reply),) = place.races([site.Race(model, [setup], task)], 5.0)
-    assert isinstance(reply, Returned)
+def asked(place: site.LocalSite, model: Model, task: str) -> int:
+    ((_, reply),) = place.races([site.DeviceTask(model, [setup], task)], 5.0)
+    assert isinstance(reply, TaskResult)
     return int(reply.value)

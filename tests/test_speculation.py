@@ -12,9 +12,9 @@ from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
 from looptune.ir.rewrite import walk
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.passes.if_conversion import speculated
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -47,7 +47,9 @@ SIZES = ({"n": 7, "m": 5}, {"n": 8, "m": 4}, {"n": 2, "m": 1})
 
 
 def planned(text: str, lines: Sequence[str], sizes: dict[str, int]) -> Plan:
-    return plan(bake(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes))
+    return lower_to_plan(
+        specialize(schedule(Analysis(load(HEAD + "{" + text + "}\n").codelet), parse_lines(lines)).codelet, sizes)
+    )
 
 
 def asking(body: tuple[Stmt, ...]) -> Iterator[If]:
@@ -61,15 +63,15 @@ def test_no_iteration_asks(name: str) -> None:
     """The loop of a register under a condition is without it; the plan, which is what is proved, has it."""
     made = planned(*DONE[name], SIZES[1])
     assert any(list(asking(k.body)) for k in made.kernels)
-    assert not any(list(asking(speculated(k, made).body)) for k in made.kernels)
+    assert not any(list(asking(if_convert(k, made).body)) for k in made.kernels)
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_what_may_not_be_read_is_asked_for(name: str) -> None:
     """An element outside its array, a division by nothing, what is no register, and what the loop decides."""
     made = planned(LEFT[name], (), SIZES[0])
-    assert any(list(asking(speculated(k, made).body)) for k in made.kernels)
-    assert all(speculated(k, made) == k for k in made.kernels)
+    assert any(list(asking(if_convert(k, made).body)) for k in made.kernels)
+    assert all(if_convert(k, made) == k for k in made.kernels)
 
 
 def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
@@ -77,9 +79,9 @@ def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
     nest = "for (int i = 0; i < 6; i++) for (int j = i; j < i + 1; j++) for (int k = 1; k < m; k++)"
     codelet = load(f"void f(int m, long c[9][9], long e[9]) {{ {nest} c[i][i] += e[i]; }}\n").codelet
     lines = ("loop 1: tile 3", "loop 3: split 2")
-    made = plan(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
+    made = lower_to_plan(schedule(Analysis(codelet), parse_lines(lines)).codelet, blocks=True)
     kernel = made.kernels[1]
-    done = speculated(kernel, made)
+    done = if_convert(kernel, made)
     assert done != kernel
     assert emptied(done.body) == emptied(kernel.body)
 

@@ -14,7 +14,7 @@ from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter
-from looptune.lower.passes.split_reduction import dealt
+from looptune.lower.passes.split_reduction import expand_split_reductions
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -52,7 +52,7 @@ def test_parts_stay_inside_their_arrays(name: str) -> None:
     codelet = load(text).codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
     for rows in (False, True):
-        made = dealt(done, rows=rows).codelet
+        made = expand_split_reductions(done, rows=rows).codelet
         assert made != done
         for n, m in ((5, 1), (5, 2), (4, 5), (1, 7), (7, 8)):
             given = _given(n, m)
@@ -99,7 +99,7 @@ def test_a_sum_that_gets_nothing_is_not_touched(name: str) -> None:
     codelet = load(f"{HEAD} {body} }}\n").codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
     for rows in (False, True):
-        made = dealt(done, rows=rows).codelet
+        made = expand_split_reductions(done, rows=rows).codelet
         for n, m in ((5, 1), (4, 2), (7, 5)):
             given = _sometimes(n, m)
             want, got = oracle.interpreted(codelet, given), oracle.copied(given)
@@ -139,7 +139,7 @@ void f(int n, int m, int q, const long *x, long s[n]) {
 }
 """
     done = schedule(Analysis(load(text).codelet), parse_lines(("loop 2: split 4",))).codelet
-    made = dealt(done).codelet
+    made = expand_split_reductions(done).codelet
     assert made != done
     for m in (0, 1, 2):
         given: oracle.Arguments = {"n": 6, "m": m, "q": 5, "x": np.arange(12), "s": np.zeros(6, np.int64)}

@@ -12,8 +12,8 @@ import pytest
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -178,7 +178,7 @@ CASES = {
 
 def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
     done = schedule(Analysis(load(case.text).codelet), parse_lines(case.lines)).codelet
-    return plan(done if sizes is None else bake(done, sizes))
+    return lower_to_plan(done if sizes is None else specialize(done, sizes))
 
 
 @pytest.mark.wide
@@ -205,10 +205,10 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 def test_tiles_are_what_a_block_reads(case: Case) -> None:
     """Shapes as worked out by hand; and machine code without local memory."""
     from looptune.backends.numba_cuda.backend import NumbaCuda
-    from looptune.lower.passes.shared_memory import staged
+    from looptune.lower.passes.shared_memory import stage_tiles
 
     done = planned(case, case.sizes[0])
-    tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]
+    tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
     assert tiles
     if case.tiles:
         assert tuple((*t.shape[:-1], t.pitch) for t in tiles) == case.tiles
@@ -236,11 +236,11 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
 ) -> None:
     """The elements of a column lie side by side, padded to an odd number of 16 bytes, and are read together."""
     from looptune.backends.numba_cuda.backend import NumbaCuda
-    from looptune.lower.passes.shared_memory import staged
+    from looptune.lower.passes.shared_memory import stage_tiles
 
     case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
     done = planned(case, case.sizes[0])
-    tiles = [t for k in done.kernels if (s := staged(k, done)) is not None for t in s.tiles]
+    tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
     assert [(t.rows, t.pitch, t.turned) for t in tiles] == turned
     assert [t.together for t in tiles if t.turned] == [4] * sum(t.turned for t in tiles)
     codelet, programs, wants = load(ITSELF).codelet, [], {}
@@ -297,7 +297,7 @@ def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], mes
     """With the loop's place, and what to do."""
     from looptune.backends.numba_cuda.backend import NumbaCuda
 
-    done = plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
+    done = lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
     with pytest.raises(DirectiveError, match=message) as refusal:
         NumbaCuda().emit(done)
     assert refusal.value.span.line > 0

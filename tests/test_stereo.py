@@ -17,7 +17,7 @@ from PIL import Image
 
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import images
 from looptune.runtime.inputs import from_files
@@ -132,4 +132,4 @@ def versions(unit: Unit) -> Iterator[tuple[str, Plan]]:
     """Two from the space, as CUDA kernels."""
     analysis = Analysis(unit.codelet)
     for lines in (("loop 10: unroll 4, jam", "codelet: grid blocksize 64x2"), ("loop 8: unroll 2, split",)):
-        yield f"version {lines}", plan(schedule(analysis, parse_lines(lines)).codelet, blocks=True)
+        yield f"version {lines}", lower_to_plan(schedule(analysis, parse_lines(lines)).codelet, blocks=True)

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from codes import STEPS
 
-from looptune.backends.base import Limit, Pace, Ran
-from looptune.backends.early_stop import LOOKS, stopped
+from looptune.backends.base import PartialRun, Progress, TimeLimit
+from looptune.backends.early_stop import LOOKS, run_in_batches
 from looptune.frontend import load
-from looptune.lower.checkpoints import PARTS, Course, course
-from looptune.lower.mapping import plan
-from looptune.lower.plan import blocks, extent, launches, repeats, sized
+from looptune.lower.checkpoints import PARTS, Checkpoints, checkpoints
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan import blocks, extent, grid_function, has_host_loop, launches
 from looptune.runtime import targets
 from looptune.runtime.outcome import from_json, to_json
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure import pruning
 
 
@@ -34,7 +34,7 @@ def test_launches_stop_soon_after_the_limit(each_us: float) -> None:
         looks += 1
         return most, most * each_us, most * each_us
 
-    ran = stopped(batch, Limit(4000.0), 1_000_000)
+    ran = run_in_batches(batch, TimeLimit(4000.0), 1_000_000)
     assert 4000.0 < ran.us <= 4000.0 + max(each_us, 4000.0 / LOOKS)
     assert ran.us == ran.launched * each_us
     assert looks <= LOOKS + 12
@@ -51,11 +51,11 @@ def test_launches_within_the_limit_are_all_made() -> None:
             left -= made
             return made, 0.0, 0.0
 
-        assert stopped(batch, Limit(10.0), launches_) == Ran(0.0, launches_, launches_)
+        assert run_in_batches(batch, TimeLimit(10.0), launches_) == PartialRun(0.0, launches_, launches_)
 
 
 LOOP = "k in range(0, 1600): S0, after nothing"
-MARKS = Course(LOOP, (25, 100, 200, 400, 800, 1600))
+MARKS = Checkpoints(LOOP, (25, 100, 200, 400, 800, 1600))
 
 
 def constant(each_us: float, batches: list[int]) -> Callable[[int], tuple[int, float, float]]:
@@ -71,8 +71,10 @@ def constant(each_us: float, batches: list[int]) -> Callable[[int], tuple[int, f
 def test_batches_end_at_the_marks() -> None:
     """Without a limit a whole run takes few batches, and what it took by each mark is known exactly."""
     batches: list[int] = []
-    ran = stopped(constant(30.0, batches), Limit(math.inf), 1600, MARKS)
-    assert ran == Ran(pytest.approx(0.9 * 48_000.0), 1600, 1600, Pace(LOOP, (750.0, 3e3, 6e3, 12e3, 24e3, 48e3)))
+    ran = run_in_batches(constant(30.0, batches), TimeLimit(math.inf), 1600, MARKS)
+    assert ran == PartialRun(
+        pytest.approx(0.9 * 48_000.0), 1600, 1600, Progress(LOOP, (750.0, 3e3, 6e3, 12e3, 24e3, 48e3))
+    )
     assert set(np.cumsum(batches)) >= set(MARKS.after)
     assert len(batches) <= 14
 
@@ -84,8 +86,8 @@ def test_batches_end_at_the_marks() -> None:
 )  # fmt: skip
 def test_a_slow_host_loop_stops_at_its_first_mark(each_us: float, loop: str, launched: int | range) -> None:
     """Over 3 ms by the first of 1600 launches' marks it is stopped there or before; not by the pace of another loop."""
-    allowed = Limit(1e6, Pace(loop, (3e3, 3e3, 6e3, 12e3, 24e3, 48e3)))
-    ran = stopped(constant(each_us, []), allowed, 1600, MARKS)
+    allowed = TimeLimit(1e6, Progress(loop, (3e3, 3e3, 6e3, 12e3, 24e3, 48e3)))
+    ran = run_in_batches(constant(each_us, []), allowed, 1600, MARKS)
     assert ran.launched in (launched if isinstance(launched, range) else [launched])
     assert (ran.us > 3e3) == (ran.launched < 1600) or ran.launched == 1600
 
@@ -94,13 +96,13 @@ def test_marks_are_where_the_same_work_is_done() -> None:
     """Fixed parts of the iterations, in launches; other bounds inside are the same loop, other statements are not."""
     sizes = {"t": 100, "n": 50}
 
-    def course_of(text: str, **at: int) -> Course:
-        found = course(plan(schedule(Analysis(load(text).codelet)).codelet), {**sizes, **at})
+    def course_of(text: str, **at: int) -> Checkpoints:
+        found = checkpoints(lower_to_plan(schedule(Analysis(load(text).codelet)).codelet), {**sizes, **at})
         assert found is not None
         return found
 
     steps = course_of(STEPS)
-    assert steps == Course("k in range(0, 100): S0 S1, after nothing", (4, 14, 26, 50, 100, 200))
+    assert steps == Checkpoints("k in range(0, 100): S0 S1, after nothing", (4, 14, 26, 50, 100, 200))
     assert course_of(STEPS, t=1).after == (2, 2, 2, 2, 2, 2)
     assert course_of(STEPS.replace("n - k", "n")).loop == steps.loop
     one = STEPS.replace("for (int i = 0; i < n - k; i++) x[i] = 0.5f * y[i];", "")
@@ -108,7 +110,7 @@ def test_marks_are_where_the_same_work_is_done() -> None:
     others = [course_of(text).loop for text in (one, before, STEPS.replace("k = 0", "k = 1"), STEPS.replace("k", "l"))]
     assert len({steps.loop, *others}) == 5
     assert course_of(before).after == tuple(n + 1 for n in steps.after)
-    assert course(plan(schedule(Analysis(load(STEPS).codelet)).codelet), {"t": 0, "n": 5}) is None
+    assert checkpoints(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet), {"t": 0, "n": 5}) is None
 
 
 def test_marks_count_what_is_launched() -> None:
@@ -122,9 +124,9 @@ void f(int t, int n, float x[n], float y[n]) {
   }
 }
 """
-    made = plan(schedule(Analysis(load(text).codelet)).codelet)
+    made = lower_to_plan(schedule(Analysis(load(text).codelet)).codelet)
     for t in (1, 2, 5, 33, 64):
-        found = course(made, {"t": t, "n": 9})
+        found = checkpoints(made, {"t": t, "n": 9})
         assert found is not None
         seen = [env.get("k", -1) for _, env in launches(made.steps, {"t": t, "n": 9})]
         trips = len(range(0, t, 2))
@@ -135,9 +137,9 @@ void f(int t, int n, float x[n], float y[n]) {
 
 def test_grids_are_remembered_not_changed() -> None:
     """The grid of every launch is the one computed for it alone; None where nothing would run."""
-    made = plan(schedule(Analysis(load(STEPS).codelet)).codelet)
-    assert repeats(made)
-    at = {kernel.name: sized(kernel) for kernel in made.kernels}
+    made = lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)
+    assert has_host_loop(made)
+    at = {kernel.name: grid_function(kernel) for kernel in made.kernels}
     seen = list(launches(made.steps, {"t": 9, "n": 6}))
     assert len(seen) == 18
     for kernel, env in seen:
@@ -148,15 +150,15 @@ def test_grids_are_remembered_not_changed() -> None:
 def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
     """Without a limit to speak of all is run, and is what ``run`` does; with a small one only the first steps are."""
     backend = targets.backend("numba-cpu", tmp_path)
-    program = backend.load(backend.build(plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
+    program = backend.load(backend.build(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
     given = {name: np.arange(50, dtype=np.float32) for name in "xy"}
     whole, limited = ({name: a.copy() for name, a in given.items()} for _ in "ab")
     program.run(whole, {"t": 5, "n": 50})
-    ran = program.run_within(Limit(60e6), limited, {"t": 5, "n": 50})
+    ran = program.run_within(TimeLimit(60e6), limited, {"t": 5, "n": 50})
     assert (ran.launched, ran.launches) == (10, 10)
     np.testing.assert_array_equal(limited["x"], whole["x"])
     long = {name: np.ones(200_000, np.float32) for name in "xy"}
-    ran = program.run_within(Limit(2e4), long, {"t": 100_000, "n": 200_000})
+    ran = program.run_within(TimeLimit(2e4), long, {"t": 100_000, "n": 200_000})
     assert 0 < ran.launched < ran.launches == 200_000
     assert ran.us >= 2e4
 
@@ -165,16 +167,16 @@ def test_a_cpu_stops_between_two_launches(tmp_path: Path) -> None:
 def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
     """Every mark of a whole run has a time, in order; a version behind another's pace stops long before the limit."""
     backend = targets.backend("numba-cpu", tmp_path)
-    program = backend.load(backend.build(plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
+    program = backend.load(backend.build(lower_to_plan(schedule(Analysis(load(STEPS).codelet)).codelet)))
     arrays, sizes = {name: np.ones(20_000, np.float32) for name in "xy"}, {"t": 4000, "n": 20_000}
-    ran = program.run_within(Limit(math.inf), arrays, sizes)
+    ran = program.run_within(TimeLimit(math.inf), arrays, sizes)
     assert ran.launched == ran.launches == 8000
     assert ran.pace is not None
     assert len(ran.pace.us) == len(PARTS)
     assert 0 < ran.pace.us[0] < ran.pace.us[-1] <= ran.us
     assert list(ran.pace.us) == sorted(ran.pace.us)
-    behind = Pace(ran.pace.loop, (1.0,) * len(PARTS))
-    cut_off = program.run_within(Limit(60e6, behind), arrays, sizes)
+    behind = Progress(ran.pace.loop, (1.0,) * len(PARTS))
+    cut_off = program.run_within(TimeLimit(60e6, behind), arrays, sizes)
     assert cut_off.launched < 8000
     assert cut_off.us > 1.0
 
@@ -187,8 +189,8 @@ def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_where_a_version_was_cut_off(us: float, passed: int, there_us: float | None, where: str) -> None:
     """At the mark it has passed or the one it did not reach in time; nowhere, where it took too long for all of it."""
-    best = Best(100e3, pace=Pace(LOOP, (2e3, 5e3, 10e3, 20e3, 40e3, 60e3)))
-    found = pruning.stopped(Ran(us, 7, 1600, Pace(LOOP, (us,) * passed)), best, "n=13", ())
+    best = Incumbent(100e3, pace=Progress(LOOP, (2e3, 5e3, 10e3, 20e3, 40e3, 60e3)))
+    found = pruning.early_stop_outcome(PartialRun(us, 7, 1600, Progress(LOOP, (us,) * passed)), best, "n=13", ())
     assert (found.there_us, found.where.startswith(where)) == (there_us, True)
     assert found.cost_us >= 3 * best.us
     assert found.verified == "only at n=13"

@@ -98,8 +98,8 @@ def test_a_row_another_process_is_running_is_no_answer(path: Path):
 
 def test_owner_tokens():
     """This process is alive; a reused number, another boot and nonsense are not."""
-    boot, pid, started = owner.token().split()
-    assert owner.alive(owner.token())
+    boot, pid, started = owner.process_token().split()
+    assert owner.alive(owner.process_token())
     assert not owner.alive(f"{boot} {pid} {int(started) + 1}")
     assert not owner.alive(f"other {pid} {started}")
     assert not owner.alive(f"? {pid} ?")

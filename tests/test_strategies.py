@@ -14,7 +14,7 @@ from looptune.cli.options import STRATEGIES
 from looptune.core.errors import UsageError
 from looptune.tune.space.product_view import Product, view_of
 from looptune.tune.space.space import Configuration, Section, Space, parse
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies import ALL, Strategy, named
 from looptune.tune.strategies.jiang_snir import unimodal
 from looptune.tune.strategies.random import permuted
@@ -44,7 +44,7 @@ def test_the_help_lists_every_strategy():
 
 @pytest.mark.parametrize("name", COMPLETE)
 @pytest.mark.parametrize("space", [SECTIONS, *VIEWS.values()], ids=["space", *VIEWS])
-def test_every_allowed_configuration_once(name: str, space: Space | View):
+def test_every_allowed_configuration_once(name: str, space: Space | SpaceView):
     """What is asked for is the space itself: nothing forbidden, nothing twice, nothing left out; then None for good."""
     strategy = ALL[name](space, 3)
     found = asked(strategy)

@@ -10,11 +10,11 @@ import pytest
 
 from looptune.report import suite_table
 from looptune.report.figures import versions
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.timing import Summary
 from looptune.tune.results.result import Entry, Result
 
-FACTS = Facts("Some GPU 9", "numba-cuda", "sm_90", 100, 2**30, 2**20, "13000")
+FACTS = DeviceInfo("Some GPU 9", "numba-cuda", "sm_90", 100, 2**30, 2**20, "13000")
 
 
 def result(kernel: str, default: float, by_hand: float | None, tuned: float, **sizes: int) -> Result:

@@ -19,8 +19,8 @@ from looptune.runtime.outcome import Crashed, NotBuilt, TimedOut
 from looptune.tune.execution.interrupts import deferred
 from looptune.tune.execution.local_executor import Local
 from looptune.tune.execution.workers import Setup
-from looptune.tune.session.statistics import KEPT, Tally
-from looptune.tune.session.sweep import Budget, Part, Prepared, Progress, _drive, parse_budget, sweeps
+from looptune.tune.session.statistics import KEPT, SweepStatistics
+from looptune.tune.session.sweep import Budget, Part, PreparedVersion, Progress, _drive, parse_budget, sweeps
 from looptune.tune.space.space import DEFAULT, Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL
@@ -229,7 +229,7 @@ def unordered() -> Callable[[str, Any], Any]:
             return ("built", given)
         factor = int(given.text.rpartition(" ")[2])
         time.sleep(0.2 / factor)
-        return Prepared(f"parity {factor % 2}", given.text)
+        return PreparedVersion(f"parity {factor % 2}", given.text)
 
     return work
 
@@ -282,7 +282,7 @@ def test_a_budget_counts_no_duplicates(lab: FakeLab, tmp_path: Path):
 
 def test_of_many_versions_the_fastest_are_kept():
     """A row for each of the fastest thousand and for those that came first, a time for all; the best is among them."""
-    tally = Tally(10**6, ("first",), Budget())
+    tally = SweepStatistics(10**6, ("first",), Budget())
     tally.add(Row(CONTEXT, "first", status="timed", outcome=timed(1e9)))
     for n in range(5000):
         tally.add(Row(CONTEXT, f"{n}", status="timed", outcome=timed(float((n * 7919) % 5000 + 1))))

@@ -14,11 +14,11 @@ from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.ir.c_printer import function
 from looptune.ir.nodes import Assign, Const, Load
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Launch, Plan
 from looptune.lower.plan_check import prove_plan
-from looptune.lower.team import Alone, Phase, Spread
+from looptune.lower.team import Phase, TeamFor, TeamSingle
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -100,7 +100,7 @@ AFFINE = {name: case for name, case in CASES.items() if case.text != COUNTED}
 
 
 def made(case: Case) -> Plan:
-    return plan(scheduled(case.text, *case.lines).codelet, blocks=True)
+    return lower_to_plan(scheduled(case.text, *case.lines).codelet, blocks=True)
 
 
 @each
@@ -114,7 +114,7 @@ def test_what_is_launched_is_proved(case: Case) -> None:
     """On a GPU for all sizes; and on a CPU, where it is a parallel loop like any other."""
     original, tree = analysis(case.text).codelet, scheduled(case.text, *case.lines).codelet
     for blocks in (True, False):
-        proof = prove_plan(original, plan(tree, blocks=blocks), blocks=blocks)
+        proof = prove_plan(original, lower_to_plan(tree, blocks=blocks), blocks=blocks)
         assert proof.verdict == "proved", proof.reason
 
 
@@ -132,7 +132,7 @@ def test_a_loop_shared_by_threads_that_do_not_wait_is_not_proved() -> None:
     (kernel,) = done.kernels
     assert kernel.team is not None
     turned = replace(kernel.team, phases=kernel.team.phases[::-1])
-    assert all(isinstance(p, Spread) for p in turned.phases)
+    assert all(isinstance(p, TeamFor) for p in turned.phases)
     (launch,) = done.steps
     assert isinstance(launch, Launch)
     wrong = replace(done, steps=(replace(launch, kernel=replace(kernel, team=turned)),))
@@ -145,7 +145,7 @@ def shuffled(what: str) -> tuple[Phase, ...]:
     (kernel,) = done.kernels
     assert kernel.team is not None
     clear, tree, last, rest = kernel.team.phases
-    assert isinstance(last, Alone)
+    assert isinstance(last, TeamSingle)
     divide, store = last.body
     assert isinstance(store, Assign)
     wrong = Assign(Load("mean", (Const(0),), "float64"), store.value)
@@ -165,7 +165,7 @@ def shuffled(what: str) -> tuple[Phase, ...]:
 
 def planned_mean() -> Plan:
     lines = ("loop i: parallel", "loop k: parallel", BLOCK)
-    return plan(scheduled(MEAN, *lines).codelet, blocks=True)
+    return lower_to_plan(scheduled(MEAN, *lines).codelet, blocks=True)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_source_to_source(case: Case) -> None:
     """What ``transform`` prints is read again as the same loops for teams."""
     done = scheduled(case.text, *case.lines).codelet
     again = schedule(Analysis(load(function(done, pragmas=True)).codelet)).codelet
-    assert drawn(plan(again, blocks=True)) == case.runs
+    assert drawn(lower_to_plan(again, blocks=True)) == case.runs
 
 
 @pytest.mark.sampled(4, "wide")
@@ -214,8 +214,8 @@ def test_cuda(tmp_path: Path) -> None:
         tree = scheduled(case.text, *case.lines).codelet
         for seed, sizes in enumerate(case.sizes):
             start = given(analysis(case.text).codelet, sizes, seed)
-            for kind, codelet in (("", tree), (" baked", bake(tree, sizes))):
+            for kind, codelet in (("", tree), (" baked", specialize(tree, sizes))):
                 key = f"{name} {sizes}{kind}"
                 wants[key] = oracle.interpreted(analysis(case.text).codelet, start)
-                programs.append(oracle.Emitted(key, NumbaCuda().emit(plan(codelet, blocks=True)), "f", start))
+                programs.append(oracle.Emitted(key, NumbaCuda().emit(lower_to_plan(codelet, blocks=True)), "f", start))
     assert oracle.misses(programs, wants, tmp_path, 1e-12) == {}

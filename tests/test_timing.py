@@ -11,7 +11,7 @@ from made_rows import FAILED
 
 from looptune.runtime import timing
 from looptune.runtime.outcome import Outcome, Timed, from_json, to_json
-from looptune.runtime.timing import finals, paired, screen, speedup, summary
+from looptune.runtime.timing import finals, paired_speedup, screen, speedup, summary
 
 
 class Bench:
@@ -157,7 +157,7 @@ def test_what_is_far_behind_is_run_thirty_times_and_half_a_second(default_us: fl
     )
     assert len(found["good"]) > (300 if default_us < 10_000 else 29)
     assert len(found["default"]) == (rounds or len(found["good"]))
-    assert paired(found["default"], found["good"], 0) is not None
+    assert paired_speedup(found["default"], found["good"], 0) is not None
 
 
 def test_looking_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.ir.verify import verify
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule import directives
@@ -126,7 +126,7 @@ def modes(*lines: str, text: str = WAVE) -> dict[str, str]:
     codelet = load(text).codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
     assert prove(codelet, done).verdict == "proved"
-    assert prove_plan(codelet, plan(done)).verdict == "proved"
+    assert prove_plan(codelet, lower_to_plan(done)).verdict == "proved"
     return {n.var: n.mode for n in walk(done.body) if isinstance(n, Loop)}
 
 
@@ -194,6 +194,6 @@ def test_copies_of_copies_have_locals_of_their_own(loops: str, words: str) -> No
     original = load(_APART).codelet
     done = schedule(Analysis(original), parse_lines([f"loop {v}: unroll 2, {words}" for v in loops])).codelet
     assert prove(original, done).verdict == "proved"
-    assert prove_plan(original, plan(done)).verdict == "proved"
+    assert prove_plan(original, lower_to_plan(done)).verdict == "proved"
     given = oracle.arguments(original, {"n": 5, "m": 3})
     assert oracle.off(oracle.interpreted(original, given), oracle.interpreted(done, given), 1e-5) is None

@@ -17,8 +17,8 @@ from looptune.core.errors import DirectiveError
 from looptune.deploy import build
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
@@ -41,7 +41,9 @@ cuda = pytest.mark.skipif(not oracle.CUDA, reason="needs the package numba-cuda"
 
 def planned(*lines: str, m: int = 64, text: str = COPY) -> Plan:
     sizes = {"n": 32, "m": m}
-    return plan(bake(schedule(Analysis(load(text).codelet), parse_lines(lines), sizes).codelet, sizes), blocks=True)
+    return lower_to_plan(
+        specialize(schedule(Analysis(load(text).codelet), parse_lines(lines), sizes).codelet, sizes), blocks=True
+    )
 
 
 def vectors(target: str, made: Plan) -> list[str]:
@@ -122,7 +124,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     said = CliRunner().invoke(cli, ["transform", str(path), "--with", LINES[0]])
     assert said.exit_code == 0, said.output
     again.write_text(said.stdout)
-    first, *_, last = plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
+    first, *_, last = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
     assert (first.vectors, last.vectors) == (True, False)
 
 

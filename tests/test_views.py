@@ -15,7 +15,7 @@ from looptune.tune.space.axes import axes_of, pack, unpack
 from looptune.tune.space.product_view import Product, view_of
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.space.table_view import Table, coordinates
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 
 VIEWS = {"listed": view_of(SECTIONS), "product": Product(SECTIONS)}
 
@@ -93,7 +93,7 @@ def test_varying_is_what_brute_force_finds(name: str):
 
 
 @pytest.mark.parametrize("view", [*VIEWS.values(), view_of(LARGE)], ids=[*VIEWS, "large"])
-def test_near_points_are_others_each_once(view: View):
+def test_near_points_are_others_each_once(view: SpaceView):
     """None is the point itself, none comes twice, all are numbers of the space; equal seeds give equal orders."""
     for index in (0, view.size // 2, view.size - 1):
         found = list(view.near(index, random.Random(4)))

@@ -17,8 +17,8 @@ import pytest
 
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.worker_loop import own_work
-from looptune.tune.execution.workers import Pool, Raised, Reply, Returned, Worker, alone, wait
+from looptune.tune.execution.worker_loop import excluded_from_limit
+from looptune.tune.execution.workers import Pool, Reply, TaskError, TaskResult, Worker, alone, wait
 
 
 def setup(base: int = 0) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ def act(base: int, what: str, *values: Any) -> Any:
         case "sleep":
             time.sleep(values[0])
         case "own":
-            with own_work():
+            with excluded_from_limit():
                 time.sleep(values[0])
             time.sleep(values[1])
         case "spin":
@@ -57,7 +57,7 @@ def act(base: int, what: str, *values: Any) -> Any:
 
 
 def working_setup() -> Callable[..., Any]:
-    with own_work():
+    with excluded_from_limit():
         return setup(7)
 
 
@@ -88,20 +88,20 @@ def worker() -> Iterator[Worker]:
 @pytest.mark.wide
 def test_own_work_is_not_what_a_task_is_timed_for(worker: Worker) -> None:
     """The limit of a second begins anew behind it, and holds then; it has one of its own."""
-    assert one(worker, "own", 1.5, 0.0) == Returned("own")
+    assert one(worker, "own", 1.5, 0.0) == TaskResult("own")
     assert one(worker, "own", 0.0, 30.0) == TimedOut(1.0)
     with Worker(setup, 30.0, start_limit_s=20.0) as patient:
-        assert one(patient, "add", 1) == Returned(1)
+        assert one(patient, "add", 1) == TaskResult(1)
         patient.start_limit_s = 1.0
         assert one(patient, "own", 30.0, 0.0) == TimedOut(1.0)
     with Worker(working_setup, 30.0) as other:
-        assert one(other, "add", 1) == Returned(8), "and setting up is own work anyway"
+        assert one(other, "add", 1) == TaskResult(8), "and setting up is own work anyway"
 
 
 def test_getting_ready_again_loses_no_reply() -> None:
     """A worker is told to start after a task has killed its process, and before that is noticed."""
     with Worker(setup, 30.0) as worker:
-        assert isinstance(alone(worker, "pid"), Returned)
+        assert isinstance(alone(worker, "pid"), TaskResult)
         worker.submit("last", "kill", signal.SIGKILL)
         life = worker.waiting_for
         assert life is not None
@@ -109,20 +109,20 @@ def test_getting_ready_again_loses_no_reply() -> None:
         worker.start()
         ((_, key, reply),) = wait((worker,), 30.0)
         assert (key, type(reply)) == ("last", Crashed)
-        assert isinstance(alone(worker, "pid"), Returned)
+        assert isinstance(alone(worker, "pid"), TaskResult)
 
 
 def test_values_come_back(worker: Worker):
     """The set-up runs once, in the process, and its function answers every task."""
-    assert one(worker, "add", 1, 2) == Returned(103)
-    assert one(worker, "pid") == one(worker, "pid") != Returned(os.getpid())
+    assert one(worker, "add", 1, 2) == TaskResult(103)
+    assert one(worker, "pid") == one(worker, "pid") != TaskResult(os.getpid())
 
 
 def test_large_values_pass(worker: Worker):
     """A reply and a task far beyond a pipe's buffer."""
     reply = one(worker, "large", 20_000_000)
-    assert isinstance(reply, Returned)
-    assert one(worker, "x", reply.value) == Returned("x")
+    assert isinstance(reply, TaskResult)
+    assert one(worker, "x", reply.value) == TaskResult("x")
 
 
 @pytest.mark.parametrize("what", ["raise", "unpicklable"])
@@ -130,7 +130,7 @@ def test_exceptions_come_back_as_text(worker: Worker, what: str):
     """The process lives on; the last line and the whole trace are kept."""
     before = one(worker, "pid")
     reply = one(worker, what)
-    assert isinstance(reply, Raised)
+    assert isinstance(reply, TaskError)
     assert ("ValueError: no such thing" if what == "raise" else "pickle") in reply.message
     assert reply.trace.startswith("Traceback")
     assert one(worker, "pid") == before
@@ -151,7 +151,7 @@ def test_a_death_is_a_crash_with_its_name(worker: Worker, task: tuple[Any, ...],
     assert isinstance(reply, Crashed)
     assert reply.message.splitlines()[0] == first
     assert evidence in reply.message
-    assert one(worker, "add", 1) == Returned(101)
+    assert one(worker, "add", 1) == TaskResult(101)
 
 
 def test_only_the_crashing_task_is_quoted(worker: Worker):
@@ -169,16 +169,16 @@ def test_a_hanging_task_is_killed(worker: Worker, what: str):
     start = time.monotonic()
     assert one(worker, what, 600) == TimedOut(1.0)
     assert time.monotonic() - start > 0.9
-    assert one(worker, "add", 1) == Returned(101)
+    assert one(worker, "add", 1) == TaskResult(101)
 
 
 def test_an_idle_worker_that_died_is_replaced(worker: Worker):
     """A process killed between tasks costs no task."""
     reply = one(worker, "pid")
-    assert isinstance(reply, Returned)
+    assert isinstance(reply, TaskResult)
     os.kill(reply.value, signal.SIGKILL)
     time.sleep(0.2)
-    assert one(worker, "add", 1) == Returned(101)
+    assert one(worker, "add", 1) == TaskResult(101)
 
 
 @pytest.mark.parametrize(("make", "why"), [(broken_setup, "no device here"), (dying_setup, "driver trouble")])
@@ -199,7 +199,7 @@ def killed_setup(times: int, journal: Path) -> Callable[..., Any]:
 def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
     """Twice, and the task is kept; killed once more it is the user's to know."""
     with Worker(partial(killed_setup, 2, tmp_path / "a"), limit_s=5.0) as worker:
-        assert one(worker, "add", 1) == Returned(1)
+        assert one(worker, "add", 1) == TaskResult(1)
     with (
         Worker(partial(killed_setup, 9, tmp_path / "b"), limit_s=5.0) as worker,
         pytest.raises(TargetError, match="cannot start: SIGKILL"),
@@ -212,7 +212,7 @@ def test_a_worker_killed_while_it_sets_up_is_started_again(tmp_path: Path):
 def test_setting_up_does_not_count_as_running():
     """A set-up longer than the limit of a task is no timeout; one longer than its own limit is."""
     with Worker(partial(slow_setup, 1.0), limit_s=0.5) as worker:
-        assert one(worker, "add", 1) == Returned(1)
+        assert one(worker, "add", 1) == TaskResult(1)
     with (
         Worker(partial(slow_setup, 60.0), limit_s=0.5, start_limit_s=0.5) as worker,
         pytest.raises(TargetError, match=r"0\.5 s"),
@@ -271,7 +271,7 @@ def test_closing_leaves_no_process_and_no_file(tmp_path: Path, monkeypatch: pyte
     before = set(os.listdir("/proc/self/fd"))
     worker = Worker(setup, limit_s=60.0)
     reply = one(worker, "pid")
-    assert isinstance(reply, Returned)
+    assert isinstance(reply, TaskResult)
     worker.submit("busy", "spin", 60)
     wait([worker], 0.2)
     worker.close()

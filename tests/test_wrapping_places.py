@@ -11,7 +11,7 @@ import pytest
 from oracle import Arguments
 
 from looptune.frontend import load
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -76,7 +76,7 @@ def test_places_wrap_as_in_c(tmp_path: Path) -> None:
     """The interpreter, CUDA C, the simulator and machine code store where gcc stores."""
     codelet = load(TEXT).codelet
     want = oracle.by_gcc(TEXT, codelet, arguments(), tmp_path)
-    made = plan(schedule(Analysis(codelet)).codelet)
+    made = lower_to_plan(schedule(Analysis(codelet)).codelet)
     found = {
         "interpreter": oracle.interpreted(codelet, arguments()),
         "cuda-c": c_blocks.run([c_blocks.Case("f", made, codelet, arguments())], tmp_path)["f"],

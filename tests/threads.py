@@ -13,7 +13,7 @@ from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet, Loop, Stmt, Var
 
 
-class Threads(interpreter._Machine):
+class Threads(interpreter.Interpreter):
     """``shared`` are the scalars of which there is one for all threads; ``seed`` chooses the order."""
 
     def __init__(

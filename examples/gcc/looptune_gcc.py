@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from looptune.backends import openmp
-from looptune.backends.base import Backend, Binary, Limit, Program, Ran
+from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.core.errors import TargetError
 from looptune.core.floating_point import STRICT
@@ -76,13 +76,13 @@ class Loaded(Program):
         self.function(*given)
 
     def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
+        self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> PartialRun:
         """One call, which cannot be stopped in between."""
         start = time.perf_counter_ns()
         self.run(arrays, scalars)
         launches = count(self.plan.steps, {n: int(v) for n, v in scalars.items() if float(v).is_integer()})
-        return Ran((time.perf_counter_ns() - start) / 1e3, launches, launches)
+        return PartialRun((time.perf_counter_ns() - start) / 1e3, launches, launches)
 
 
 class Machine(Cpu):

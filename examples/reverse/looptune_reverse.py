@@ -13,18 +13,18 @@ from typing import ClassVar, Self
 
 from looptune.ir.nodes import Const, Directive, Var
 from looptune.ir.simplify import sub
-from looptune.poly.scop import Piece
+from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.base import (
-    Change,
+    DirectiveSite,
     Example,
-    Reorder,
-    Site,
+    NewSchedule,
+    Rewrite,
     Transform,
-    iteration,
-    no_arguments,
-    only,
-    statements,
-    trips,
+    iteration_body,
+    reject_arguments,
+    restrict_schedule,
+    statement_names,
+    trip_count,
 )
 
 
@@ -36,24 +36,24 @@ class Reverse(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def schedule(self, site: Site) -> Reorder:
+    def schedule(self, site: DirectiveSite) -> NewSchedule:
         """Of each statement in the loop, time counts down where it counted up."""
         p = site.depth
 
-        def reversed_(piece: Piece) -> Piece:
+        def reversed_(piece: SchedulePiece) -> SchedulePiece:
             return replace(piece, time=(*piece.time[:p], f"-({piece.time[p]})", *piece.time[p + 1 :]))
 
-        inside = only(site.order, statements(site.loop.body))
-        return Reorder({name: tuple(map(reversed_, pieces)) for name, pieces in inside.items()}, p + 1)
+        inside = restrict_schedule(site.order, statement_names(site.loop.body))
+        return NewSchedule({name: tuple(map(reversed_, pieces)) for name, pieces in inside.items()}, p + 1)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        last = sub(trips(loop), Const(1, loop.dtype))
-        body = iteration(loop, sub(last, Var(loop.var, loop.dtype)))
-        return Change((replace(loop, lo=Const(0, loop.dtype), hi=trips(loop), step=1, body=body),))
+        last = sub(trip_count(loop), Const(1, loop.dtype))
+        body = iteration_body(loop, sub(last, Var(loop.var, loop.dtype)))
+        return Rewrite((replace(loop, lo=Const(0, loop.dtype), hi=trip_count(loop), step=1, body=body),))
 
 
 Reverse.examples = {

@@ -42,7 +42,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Progress:
     """``us[k]``: how long the device was busy by mark k of the host loop ``loop``, see ``marks``."""
 
     loop: str
@@ -50,12 +50,12 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class TimeLimit:
     """A plan is given up when it has taken ``us`` or, where it has the host loop of ``pace``, when it has taken
     ``pace.us[k]`` by mark k."""
 
     us: float
-    pace: Pace | None = None
+    pace: Progress | None = None
 
     def by(self, loop: str, mark: int) -> float:
         """What a plan with this host loop may take until this mark of it."""
@@ -65,14 +65,14 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PartialRun:
     """``us`` on the device, at least, for ``launched`` of the plan's ``launches``; ``pace``: by the marks passed, at
     most; None where it has no host loop."""
 
     us: float
     launched: int
     launches: int
-    pace: Pace | None = None
+    pace: Progress | None = None
 
 
 class Program(ABC):
@@ -85,8 +85,8 @@ class Program(ABC):
 
     @abstractmethod
     def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
+        self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> PartialRun:
         """As ``run``, and wait; but stop between two launches once the device has been busy for longer than allowed."""
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from looptune.backends.base import Limit, Pace, Ran
-from looptune.lower.checkpoints import Course
+from looptune.backends.base import PartialRun, Progress, TimeLimit
+from looptune.lower.checkpoints import Checkpoints
 
 LOOKS = 8
 """So often it is looked at, about, until the limit is reached."""
@@ -27,7 +27,7 @@ Batch = Callable[[int], tuple[int, float, float]]
 """Makes at most so many launches: how many it made, and the microseconds they took, at least and at most."""
 
 
-def stopped(batch: Batch, limit: Limit, launches: int, course: Course | None = None) -> Ran:
+def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkpoints | None = None) -> PartialRun:
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
     done, us, most_us, size = 0, 0.0, 0.0, 1
     by: list[float] = []
@@ -41,7 +41,7 @@ def stopped(batch: Batch, limit: Limit, launches: int, course: Course | None = N
         if us > allowed_us:
             break
         size = min(2 * size, _batch(limit.by(loop, len(by)), us / done))
-    return Ran(us, done, launches, None if course is None else Pace(loop, tuple(by)))
+    return PartialRun(us, done, launches, None if course is None else Progress(loop, tuple(by)))
 
 
 def _batch(limit_us: float, each_us: float) -> int:
@@ -49,7 +49,9 @@ def _batch(limit_us: float, each_us: float) -> int:
     return max(1, int(min(limit_us / LOOKS / each_us, 2.0**31))) if each_us > 0 else 2**31
 
 
-def watched(call: Callable[[np.ndarray], None], limit: Limit, launches: int, course: Course | None) -> Ran:
+def run_watched(
+    call: Callable[[np.ndarray], None], limit: TimeLimit, launches: int, course: Checkpoints | None
+) -> PartialRun:
     """``call(told)`` runs the plan: it counts its launches in ``told[1]`` and returns early once ``told[0]`` is set."""
     told, ended = np.zeros(2, np.int64), threading.Event()
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
@@ -84,5 +86,5 @@ def watched(call: Callable[[np.ndarray], None], limit: Limit, launches: int, cou
         watcher.join()
     by.extend([us] * (sum(mark <= told[1] for mark in marks) - len(by)))
     # The thread may have looked once more after the end.
-    pace = None if course is None else Pace(loop, tuple(min(mark_us, us) for mark_us in by))
-    return Ran(us, int(told[1]), launches, pace)
+    pace = None if course is None else Progress(loop, tuple(min(mark_us, us) for mark_us in by))
+    return PartialRun(us, int(told[1]), launches, pace)

@@ -17,11 +17,11 @@ from dataclasses import replace
 from looptune.frontend.signature import Head
 from looptune.ir.c_printer import body as body_of
 from looptune.ir.c_printer import function
-from looptune.ir.def_use import declared, names, names_in, target_name, written
+from looptune.ir.def_use import locals_declared_in, names_in, referenced_names, target_name, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Call,
     Codelet,
     Const,
@@ -39,14 +39,14 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.accumulators import Accumulator, quiet
-from looptune.lower.passes.split_reduction import wanted
+from looptune.lower.passes.split_reduction import accumulation_guard
 
 
 def text(codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "") -> str:
     """The function, all of whose loops' modes are decided, after the headers that it needs; ``head`` is how the file
     declares it, ``front`` stands before it, and it begins with ``opening``."""
     done = in_scalars(codelet)
-    used = names(done.body)
+    used = referenced_names(done.body)
     shared = {id(loop) for loop in _shared(done.body)}
     scalars = {v.name for v in done.locals if not v.shape} | {p.name for p in done.params if isinstance(p, Scalar)}
     headers = ({_header(n) for n in walk(done.body)} - {""}) | set(head.headers if head is not None else ())
@@ -71,9 +71,9 @@ def _bounds(codelet: Codelet) -> tuple[Expr, ...]:
 def in_scalars(codelet: Codelet) -> Codelet:
     """The codelet whose loops to be shared out accumulate into scalars, and into no elements."""
     made: list[Local] = []
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
     body = tuple(s for stmt in codelet.body for s in _accumulating(stmt, taken, made))
-    used = names(body)
+    used = referenced_names(body)
     return replace(codelet, body=body, locals=tuple(v for v in (*codelet.locals, *made) if v.name in used))
 
 
@@ -117,12 +117,12 @@ def _in_scalars(loop: Loop, targets: list[Load], taken: set[str], made: list[Loc
     inner = replace(rewrite(rule, loop), reduces=reduces)
     before, after = list[Stmt](), list[Stmt]()
     for a in sums:
-        where = wanted((loop,), a.target)
+        where = accumulation_guard((loop,), a.target)
         always = where.sure and where.given is None
         before.append(Assign(a.own, a.target if always else a.identity))
         added = Assign(a.target, a.own) if always else a.update
         after.append(added if where.given is None else If(where.given, (added,)))
-    return If(Bin("<", loop.lo, loop.hi), (*before, inner, *after))
+    return If(Binary("<", loop.lo, loop.hi), (*before, inner, *after))
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -145,7 +145,7 @@ def _shared(body: tuple[Stmt, ...]) -> Iterator[Loop]:
 
 def _shareable(loop: Loop) -> bool:
     """Parallel; what it reduces, if anything, is one place by an operation that OpenMP has."""
-    changing = {loop.var} | written(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
+    changing = {loop.var} | written_names(loop.body) | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     places = (r.target for r in loop.reduces if isinstance(r.target, Load))
     # fmin passes over NaN, OpenMP's min does not.
     odd = any(r.op in ("min", "max") and quiet(loop, r.target) for r in loop.reduces)
@@ -156,7 +156,7 @@ def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
     clauses = [" collapse(2)"] if _collapses(loop, inside) else []
     reduced = dict.fromkeys((r.op, target_name(r.target)) for r in loop.reduces)
     clauses += [f" reduction({op}:{name})" for op, name in reduced]
-    own = ((scalars | set(loop.own)) & written(loop.body)) - inside.keys() - {name for _, name in reduced}
+    own = ((scalars | set(loop.own)) & written_names(loop.body)) - inside.keys() - {name for _, name in reduced}
     clauses += [f" private({', '.join(sorted(own))})"] if own else []
     return f"#pragma omp parallel for{''.join(clauses)}"
 
@@ -164,6 +164,6 @@ def _pragma(loop: Loop, inside: Mapping[str, Local], scalars: set[str]) -> str:
 def _collapses(loop: Loop, inside: Mapping[str, Local]) -> bool:
     match loop.body:
         case (Loop(_, lo, hi, body, mode="parallel", reduces=()),) if not loop.reduces:
-            free = loop.var not in names_in((lo, hi)) and not declared(loop.body, set(inside))
+            free = loop.var not in names_in((lo, hi)) and not locals_declared_in(loop.body, set(inside))
             return free and any(isinstance(n, Loop) for n in walk(body))
     return False

@@ -132,7 +132,9 @@ def prune(
     from looptune.tune.store import maintenance
     from looptune.tune.store.store import Store
 
-    condition = maintenance.Condition(kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age))
+    condition = maintenance.PruneFilter(
+        kernel, device, lowering, CLASSES if failed else classes, maintenance.before(age)
+    )
     if condition.empty:
         raise UsageError("say what to remove: --kernel, --device, --lowering, --class, --failed or --older-than")
     with Store.change(db) as store:

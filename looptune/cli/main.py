@@ -24,10 +24,10 @@ from looptune.cli.model import model
 from looptune.cli.options import (
     SEED,
     STRATEGIES,
-    configured,
     defines_of,
     deliver,
     directive_options,
+    directives_of_config,
     file_options,
     float_options,
     note,
@@ -93,7 +93,7 @@ def check(
     if derived:
         click.echo(derive(Analysis(unit.codelet, not strict_float)), nl=False)
         return 0
-    lines = "\n".join((*directives, *configured(config))).splitlines()
+    lines = "\n".join((*directives, *directives_of_config(config))).splitlines()
     found = explain(unit, parse_lines(lines, "directives"), reassociate=not strict_float, everything=everything)
     for outside in found.leaves:
         warn(caret(outside.span, str(outside)))
@@ -123,7 +123,7 @@ def transform(
     from looptune.deploy import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    lines = (*directives, *configured(config))
+    lines = (*directives, *directives_of_config(config))
     floats = STRICT if strict_float else USUAL
     text = source_to_source.transform(file, lines, floats=floats, defines=defines, warn=warn, note=note, **options)
     deliver(source_to_source.encoded(file, text), output)
@@ -156,7 +156,7 @@ def emit(
     from looptune.deploy import source_to_source
 
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
-    lines = (*directives, *configured(config))
+    lines = (*directives, *directives_of_config(config))
     floats = chosen(strict=strict_float, contract=fp_contract)
     text = source_to_source.emit(
         file, lines, target=_emitted(target, ptx), arch=arch, ptx=ptx, floats=floats, defines=defines, warn=warn,
@@ -254,7 +254,7 @@ def devices(measure: bool, fresh: bool, as_json: bool) -> int:
     if fresh and not measure:
         raise UsageError("--fresh is for --measure")
     found = targets.devices()
-    own = targets.each(CACHE) if measure else ()
+    own = targets.all_targets(CACHE) if measure else ()
     peaks = [
         peak_rates.of(t.machine(), t.backend(), CACHE, fresh=fresh) if t.name in peak_rates.KNOWN else None for t in own
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from looptune.cli.options import configured, defines_of, directive_options, file_options, warn
+from looptune.cli.options import defines_of, directive_options, directives_of_config, file_options, warn
 from looptune.core.settings import DATABASE
 
 
@@ -37,7 +37,7 @@ def model(
 
     if space is not None and not sweep:
         raise UsageError("--space is for --sweep")
-    lines = (*directives, *configured(config))
+    lines = (*directives, *directives_of_config(config))
     if sweep and lines:
         raise UsageError("--with and --config are for one version, and --sweep is for all")
     defines = defines_of(options.pop("defines"), options.pop("dataset"))
@@ -47,7 +47,7 @@ def model(
         unit = load(file, defines=defines, **options)
         for message in unit.warnings:
             warn(message)
-        what = predict.subject(unit, held, device, reassociate=not strict_float)
+        what = predict.prediction_input(unit, held, device, reassociate=not strict_float)
         if sweep:
             rankings.append(predict.ranking(what, file, space))
             records.append(cost_model.ranking_record(rankings[-1]))

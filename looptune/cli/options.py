@@ -50,7 +50,7 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def directive_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Directives from outside the file, line by line or as a report has them; see ``configured``."""
+    """Directives from outside the file, line by line or as a report has them; see ``directives_of_config``."""
     lines = click.option(
         "--with",
         "directives",
@@ -203,7 +203,7 @@ def defines_of(defines: tuple[str, ...], dataset: str | None) -> dict[str, str |
     return made
 
 
-def configured(config: Path | None) -> tuple[str, ...]:
+def directives_of_config(config: Path | None) -> tuple[str, ...]:
     """The directives of a report's JSON: one object, or the list a device folder holds."""
     if config is None:
         return ()

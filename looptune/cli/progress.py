@@ -19,7 +19,7 @@ ABREAST = 2
 """Sweeps at once that have room on a line."""
 
 
-class Live:
+class ProgressLine:
     """Called with each progress; writes to ``stream``. ``of``: what is swept at once, told apart by kernel, by sizes
     where a kernel has several, and by device. Of several each has a line; on a terminal two share the line, and of more
     it has how far all are, and the one that came last."""

@@ -119,8 +119,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     from looptune.report import result_table
     from looptune.tune.results import studies
     from looptune.tune.session import site
-    from looptune.tune.session.experiment import dump_outputs, run_all, together
-    from looptune.tune.session.prepare import Request, prepare_all
+    from looptune.tune.session.experiment import concurrent_groups, dump_outputs, run_all
+    from looptune.tune.session.prepare import TuningRequest, prepare_all
     from looptune.tune.store.connection import check_path
     from looptune.tune.store.store import Store
 
@@ -133,13 +133,13 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     cache_folder.tidy(cache_folder.chosen()[0])
     result_table.check_writable(reports)
     _check_together(files, options)
-    options["also"] = studies.bests(options["also"])
+    options["also"] = studies.best_of_databases(options["also"])
     targets = _several(options.pop("target"))
     if len(targets) > 1 and options["dump"]:
         raise UsageError("--dump is for one target")
     requests = [
         [
-            Request(
+            TuningRequest(
                 f, target=target, defines=defines, fresh=fresh, timeout_s=timeout,
                 command=_alone(f, files, command), **options,
             )
@@ -150,10 +150,10 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     say = click.echo if not (quiet or as_json) else _nothing
     results: list[Any] = []
     troubles: list[str] = []
-    with site.at(options["cluster"], options["devices"], warn) as place:
+    with site.open_site(options["cluster"], options["devices"], warn) as place:
         # Mistakes show before anything is measured; then one target after the other, for they may share a device.
         ready = [[prepare_all(request, place) for request in own] for own in requests]
-        for group in (group for own in ready for group in together(own, place)):
+        for group in (group for own in ready for group in concurrent_groups(own, place)):
             for prepared in group:
                 _announce(prepared, say)
             every = [one for prepared in group for one in prepared]
@@ -237,11 +237,15 @@ def _show(result: Any, failed: Sequence[str], reports: Path, say: Callable[[str]
         say("\n" + result_table.plain(result) + "\n\nwinning directives (add them with --with):")
         say("\n".join(f"  {line}" for line in result.directives.splitlines()) + "\n")
         if result.earned:
-            say("what each earns (the winner over itself without it):\n" + result_table.earnings(result) + "\n")
+            say(
+                "what each earns (the winner over itself without it):\n"
+                + result_table.directive_gain_lines(result)
+                + "\n"
+            )
     else:
         say("\n" + result_table.plain(result) + "\n")
     if result.guests:
-        say("the best of other databases (over the winner):\n" + result_table.visits(result) + "\n")
+        say("the best of other databases (over the winner):\n" + result_table.transfer_lines(result) + "\n")
     spent = [result_table.time_spent(result)] if result.seconds else []
     say("\n".join([*lines, *spent, f"legality: {result.proof}", page]))
     return trouble
@@ -349,6 +353,6 @@ def _nothing(text: str) -> None:
 def _progress(every: Sequence[Any], silent: bool) -> Callable[[Any], None]:
     if silent:
         return lambda progress: None
-    from looptune.cli.progress import Live
+    from looptune.cli.progress import ProgressLine
 
-    return Live(sys.stderr, [one.context for one in every])
+    return ProgressLine(sys.stderr, [one.context for one in every])

@@ -57,7 +57,7 @@ class StoreError(LooptuneError): ...
 class PluginError(LooptuneError): ...
 
 
-class Unfit(Exception):
+class InfeasibleDirective(Exception):
     """A loop that its directive does not fit, now that the nest is finished: the message says why. ``schedule`` makes
     it an error at the directive."""
 

@@ -66,7 +66,7 @@ def names(kind: Kind) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.name for p in installed() if p.kind == kind))
 
 
-def named(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
+def find_plugin(kind: Kind, name: str, *, built_in: bool) -> Plugin | None:
     """The one of this name, None where there is none. PluginError where there are two, or looptune has one itself."""
     here = [p for p in installed() if (p.kind, p.name) == (kind, name)]
     if here and built_in:

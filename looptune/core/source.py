@@ -22,7 +22,7 @@ class Span:
         return f"{self.file}:{self.line}:{self.col}" if self.line else self.file
 
 
-def place(span: Span, near: Span) -> str:
+def location(span: Span, near: Span) -> str:
     """``line:col``, with the file where it is another one."""
     return f"{span.line}:{span.col}" if span.file == near.file else str(span)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from looptune.backends.codegen.python import SHARE, ident, imported
 from looptune.backends.numba_cpu import backend
-from looptune.backends.numba_cuda.alpha_renaming import canonical
+from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.core import escape
 from looptune.core.floating_point import Contract
 from looptune.lower.plan import Plan
@@ -33,7 +33,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PlanFunction:
     """A plan in the module; ``wide``: the arrays it reads 16 bytes at a time; ``notes``: what it is for."""
 
     name: str
@@ -51,7 +51,7 @@ class Assembly(ABC):
     imports: set[tuple[str, str]] = field(default_factory=set)
     helpers: dict[str, None] = field(default_factory=dict)
     found: dict[tuple[str, tuple[str, ...]], Kernel] = field(default_factory=dict)
-    plans: dict[tuple[str, tuple[str, ...]], Named] = field(default_factory=dict)
+    plans: dict[tuple[str, tuple[str, ...]], PlanFunction] = field(default_factory=dict)
 
     @abstractmethod
     def add(self, plan: Plan, note: str) -> str:
@@ -80,7 +80,7 @@ class Assembly(ABC):
         return self.found.setdefault((key, kernel.types), Kernel(new, text, kernel.types, kernel.spans))
 
     def named(self, body: str, wide: tuple[str, ...], note: str, used: Mapping[str, Kernel]) -> str:
-        plan = self.plans.setdefault((body, wide), Named(f"{self.prefix}_{len(self.plans)}", body, wide))
+        plan = self.plans.setdefault((body, wide), PlanFunction(f"{self.prefix}_{len(self.plans)}", body, wide))
         plan.notes.append(note)
         for kernel in used.values():
             kernel.users += [] if plan.name in kernel.users else [plan.name]
@@ -106,7 +106,7 @@ class Cuda(Assembly):
         self.helpers |= dict.fromkeys(parts.helpers)
         self.imports |= {("", "math"), *(pair for line in parts.imports for pair in _pairs(line))}
         used = {
-            name: self.kernel(plan, name, Kernel(name, text, types), canonical(text, "kernel"))
+            name: self.kernel(plan, name, Kernel(name, text, types), alpha_rename(text, "kernel"))
             for name, (text, types) in parts.kernels.items()
         }
         own = {name: kernel.name for name, kernel in used.items()}
@@ -183,7 +183,7 @@ def tupled(items: Iterable[str]) -> str:
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def _doc(plan: Named) -> str:
+def _doc(plan: PlanFunction) -> str:
     return f'    """{escape.docstring("; ".join(dict.fromkeys(plan.notes)))}."""'
 
 

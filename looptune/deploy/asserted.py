@@ -19,9 +19,9 @@ from itertools import combinations
 import numpy as np
 
 from looptune.frontend import Unit
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Un
+from looptune.ir.nodes import Array, Codelet, Loop, Scalar, Unary
 from looptune.ir.rewrite import walk_stmts
 from looptune.poly import array_extent
 from looptune.poly.array_extent import Poly
@@ -126,14 +126,14 @@ def _overflows(codelet: Codelet, name: str) -> Iterator[str]:
     risky = {*overflowing(codelet)}
     for _, index, around in array_extent.accesses(codelet, sure=True):
         for e in index:
-            if show(e) in risky and e.dtype == "int32":
+            if expression_text(e) in risky and e.dtype == "int32":
                 ends = (array_extent.bound(e, around, sizes, exact=True),
-                        array_extent.bound(Un("-", e), around, sizes, exact=True))  # fmt: skip
+                        array_extent.bound(Unary("-", e), around, sizes, exact=True))  # fmt: skip
                 for bound in ends:
                     text = None if bound is None or not any(k > 0 for at, k in bound.items() if at) else _c(bound)
                     if text is not None and text not in seen:
                         seen.add(text)
-                        yield f'{name}_check({text} - 1 <= {_MOST}, "{show(e)} overflows");'
+                        yield f'{name}_check({text} - 1 <= {_MOST}, "{expression_text(e)} overflows");'
 
 
 def _c(p: Poly) -> str | None:

@@ -26,20 +26,20 @@ from looptune.core.errors import UsageError
 from looptune.core.settings import DATABASE
 from looptune.deploy import compile
 from looptune.deploy.best_versions import measured
-from looptune.deploy.compile import Kernel
+from looptune.deploy.compile import CompiledKernel
 from looptune.frontend import Unit, load
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.runtime.targets import CACHE
 from looptune.tune.execution.lab import Progress
-from looptune.tune.execution.process_cache import Spares
+from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.session.experiment import run
-from looptune.tune.session.prepare import Request, prepare
-from looptune.tune.session.site import Here
+from looptune.tune.session.prepare import TuningRequest, prepare
+from looptune.tune.session.site import LocalSite
 from looptune.tune.store.store import Store
 
 
-def tune(
+def autotune(
     file: str | Path,
     *,
     budget: str = "20s",
@@ -61,7 +61,7 @@ def tune(
     given = {} if defines is None else dict(defines)
     unit = load(Path(file), kernel=kernel, defines=given, include_dirs=include_dirs, dtype=dtype)
     macros = {name: None if value is None else str(value) for name, value in given.items()}
-    request = Request(
+    request = TuningRequest(
         Path(file), kernel, macros, tuple(map(Path, include_dirs)), dtype, target, sweep=True,
         handwritten=False,
         space=None if space is None else Path(space), budget=budget, db=Path(db), strict_float=strict_float,
@@ -95,8 +95,8 @@ class Tuned:
     """``request``: of the sweep, without sizes."""
 
     unit: Unit
-    request: Request
-    kernel: Kernel | None = None
+    request: TuningRequest
+    kernel: CompiledKernel | None = None
     known: set[tuple[int, ...]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -111,12 +111,12 @@ class Tuned:
                 self.known.add(tuple(sizes.values()))
             self.kernel(*args)
 
-    def _tuned(self, sizes: Mapping[str, int]) -> Kernel:
+    def _tuned(self, sizes: Mapping[str, int]) -> CompiledKernel:
         """Search, unless the database knows the best at these sizes on this device."""
         defines = {**self.request.defines, **{name: str(value) for name, value in sizes.items()}}
         request = replace(self.request, defines=defines)
-        with Spares() as spares, Store.open(request.db) as store:
-            here = Here(None, spares)
+        with ProcessCache() as spares, Store.open(request.db) as store:
+            here = LocalSite(None, spares)
             model = here.models(request.target, CACHE, floats=request.floats, warm=False)[0]
             facts = model.facts
             place = (facts.name, facts.cores, dict(sizes))

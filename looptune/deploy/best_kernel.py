@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from looptune.backends.base import Backend, Program
 from looptune.deploy import plans
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.runtime.lookup import Device, Match, look_up
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
@@ -20,7 +20,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedPlan:
     match: Match
     plan: Plan
     source: str
@@ -34,7 +34,7 @@ class Best:
     analysis: Analysis
     backend: Backend
     device: Device
-    rows: tuple[Measured, ...]
+    rows: tuple[BestVersion, ...]
     _plans: dict[str, Plan] = field(init=False, default_factory=dict)
     _table: list[Mapping[str, object]] = field(init=False, default_factory=list)
     _built: dict[str, tuple[str, Program]] = field(init=False, default_factory=dict)
@@ -44,7 +44,7 @@ class Best:
         """Every plan is made at once, for an error in one to show here, and built when it is first used."""
         self._plans[DEFAULT] = plans.default(self.analysis)
         for k, row in enumerate(self.rows):
-            anywhere = plans.elsewhere(self.analysis, row)
+            anywhere = plans.for_other_sizes(self.analysis, row)
             self._plans[f"exact {k}"] = plans.exact(self.analysis, row)
             self._plans |= {f"elsewhere {k}": anywhere} if anywhere is not None else {}
             self._table.append(
@@ -56,7 +56,7 @@ class Best:
                 }
             )  # fmt: skip
 
-    def at(self, sizes: Mapping[str, int]) -> Chosen:
+    def at(self, sizes: Mapping[str, int]) -> SelectedPlan:
         """What to run at these sizes; a warning, once, where nothing was measured there."""
         match = look_up(self._table, DEFAULT, self.device, sizes)
         kind = match.level
@@ -65,13 +65,13 @@ class Best:
             warnings.warn(f"{self.analysis.codelet.name}: {match.said(self.device, sizes)}", stacklevel=4)
         return self._chosen(match)
 
-    def default(self) -> Chosen:
+    def default(self) -> SelectedPlan:
         return self._chosen(Match(DEFAULT, None, DEFAULT))
 
-    def _chosen(self, match: Match) -> Chosen:
+    def _chosen(self, match: Match) -> SelectedPlan:
         plan = self._plans[match.plan]
         if match.plan not in self._built:
             binary = self.backend.build(plan)
             self._built[match.plan] = (binary.source, self.backend.load(binary))
         source, program = self._built[match.plan]
-        return Chosen(match, plan, source, program)
+        return SelectedPlan(match, plan, source, program)

@@ -32,7 +32,7 @@ _OTHERS = ("hand-written", "library")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BestVersion:
     """``values`` are all scalar parameters at which it was measured, ``sizes`` the integers of them; ``default_us`` is
     None where the default was not; ``finished``: seconds since 1970; ``command`` measures one version of it again."""
 
@@ -56,7 +56,7 @@ class Measured:
         return self.time.median_us / self.sequential_us
 
 
-def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[Measured, ...]:
+def measured(store: Store, unit: Unit, target: str, floats: Floats = USUAL) -> tuple[BestVersion, ...]:
     """One for each device and sizes, in the order of their names and of the sizes; of what was measured with these
     ``floats``."""
     asked = floats.options(target)
@@ -89,7 +89,7 @@ def _worth(rows: Sequence[Row]) -> tuple[bool, bool, float]:
     return context.lowering == lowering(context.target), finals, max(_finished(row) for row in rows)
 
 
-def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> Measured | None:
+def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Mapping[str, str]) -> BestVersion | None:
     """None where nothing but hand-written kernels and the original loops was timed."""
     finals = [row for row in rows if row.role == "final" and row.directives.split(" ")[0] not in _OTHERS]
     newest = max(finals, key=_finished).sweep if finals else ""
@@ -105,7 +105,7 @@ def _won(rows: Sequence[Row], cores: int, sizes: Mapping[str, int], commands: Ma
         best = ""
     row = next(r for r in among if r.directives == best)
     directives = canonical(best, "configuration")
-    return Measured(
+    return BestVersion(
         row.context, json.loads(row.context.sizes), sizes, cores, directives, summary(times[best]),
         medians.get(""), bool(finals), _finished(row), commands.get(row.sweep, ""), _alone(rows),
     )  # fmt: skip

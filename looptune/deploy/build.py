@@ -8,7 +8,7 @@ from pathlib import Path
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import USUAL, Floats
 from looptune.deploy import c_source, python_module
-from looptune.deploy.best_versions import Measured, measured
+from looptune.deploy.best_versions import BestVersion, measured
 from looptune.deploy.python_module import Request
 from looptune.deploy.runtime.cpu_function import this_cpu
 from looptune.deploy.runtime.lookup import Device
@@ -51,7 +51,7 @@ def as_c(
     return c_source.text(Request(unit, name, rows, command, floats), here, sizes)
 
 
-def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn, instead: Callable[[Measured], bool]) -> None:
+def _warned(unit: Unit, rows: Sequence[BestVersion], warn: Warn, instead: Callable[[BestVersion], bool]) -> None:
     """Of each version that one core was faster than; ``instead``: whether the sequential loops are shipped for it."""
     for row in rows:
         if row.slower is not None:
@@ -63,7 +63,7 @@ def _warned(unit: Unit, rows: Sequence[Measured], warn: Warn, instead: Callable[
 
 def _found(
     unit: Unit, db: Path, target: str, default: bool, floats: Floats, order: Sequence[str]
-) -> tuple[str, tuple[Measured, ...]]:
+) -> tuple[str, tuple[BestVersion, ...]]:
     """The target and what was measured on it. UsageError where that is nothing, saying what measures it."""
     check_own(target, "kernels are built for")
     if target not in ("auto", GPU, CPU):

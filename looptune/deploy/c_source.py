@@ -16,7 +16,7 @@ from looptune.core.escape import comment_lines
 from looptune.core.version import __version__
 from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, asserted
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.deploy.python_module import Request, said_of
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.frontend import Unit
@@ -32,7 +32,7 @@ def text(request: Request, device: Device, sizes: Mapping[str, int]) -> str:
     """What ``gcc -fopenmp`` compiles: the best on ``device`` at ``sizes``, or on what comes nearest to them."""
     unit = request.unit
     match, best = chosen(request.measured, device, sizes)
-    directives = "" if best is None else plans.anywhere(best.directives)
+    directives = "" if best is None else plans.size_independent(best.directives)
     analysis = Analysis(unit.codelet, request.floats.reorder)
     said: list[str] = []
     try:
@@ -80,7 +80,9 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
     return unit.head, [f"It takes the place of the function of {name}.", *hidden]
 
 
-def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int]) -> tuple[Match, Measured | None]:
+def chosen(
+    measured: Sequence[BestVersion], device: Device, sizes: Mapping[str, int]
+) -> tuple[Match, BestVersion | None]:
     """The best on this device at these sizes, on any device where there is none nearer; None: nothing was measured."""
     table = [
         {
@@ -95,7 +97,7 @@ def chosen(measured: Sequence[Measured], device: Device, sizes: Mapping[str, int
     return match, measured[0] if measured else None
 
 
-def _measured(best: Measured | None, match: Match, analysis: Analysis) -> Iterator[str]:
+def _measured(best: BestVersion | None, match: Match, analysis: Analysis) -> Iterator[str]:
     if best is None:
         yield "Nothing was measured: this is the default."
         return

@@ -19,31 +19,32 @@ from looptune.backends.base import Program
 from looptune.core.errors import UsageError
 from looptune.core.floating_point import USUAL, Floats, chosen
 from looptune.core.settings import DATABASE
-from looptune.deploy.best_kernel import Best, Chosen
+from looptune.deploy.best_kernel import Best, SelectedPlan
 from looptune.deploy.best_versions import measured
 from looptune.deploy.runtime.lookup import Device, Match
 from looptune.frontend import Unit, load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer, wrap
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.cpu_reassociation import vectorised
-from looptune.lower.plan import Plan, value
+from looptune.lower.plan import Plan, evaluate_size
 from looptune.poly.reach_data import accesses
 from looptune.runtime import targets
 from looptune.runtime.array_reach import Reach, reached, too_short
-from looptune.runtime.device import Machine, on_gpu
+from looptune.runtime.device import Device as Machine
+from looptune.runtime.device import on_gpu
 from looptune.runtime.problem_sizes import integers
 from looptune.runtime.targets import CACHE, Target
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled
-from looptune.schedule.suggest import advised
-from looptune.tune.space.pragma_choices import decided
+from looptune.schedule.apply import ScheduleResult
+from looptune.schedule.suggest import schedule_with_suggestions
+from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.store.store import Store
 
 
 @dataclass(slots=True)
-class Kernel:
+class CompiledKernel:
     """A compiled codelet, called with the C function's parameters in the C function's order.
 
     ``source`` is the emitted module, ``directives`` what was applied as text, ``plan`` host steps and kernels, and
@@ -104,7 +105,7 @@ class Kernel:
             if wrong is not None:
                 raise UsageError(wrong)
 
-    def _take(self, chosen: Chosen) -> None:
+    def _take(self, chosen: SelectedPlan) -> None:
         """Run this from now on."""
         self.match, self.plan, self._program = chosen.match, chosen.plan, chosen.program
         self.directives, self.source = chosen.plan.note, chosen.source
@@ -171,7 +172,7 @@ def compile(
     db: str | Path = DATABASE,
     strict_float: bool = False,
     fp_contract: str | None = None,
-) -> Kernel:
+) -> CompiledKernel:
     """The codelet of a C file (or of C text: a string with a newline) as a callable; a group of codelets is one.
 
     ``kernel``: a function, an hmpp label or a group, where the file has several; ``defines``: macros, as with -D;
@@ -201,21 +202,23 @@ def compile(
         return _best_kernel(unit, made_for, Path(db), floats)
     done = scheduled(unit, directives, floats)
     backend, note = made_for.backend(), lines_of(directives)
-    planned = plan(done.codelet, note, done.asserted, blocks=made_for.bakes)
+    planned = lower_to_plan(done.codelet, note, done.asserted, blocks=made_for.bakes)
     machine = made_for.machine()
     binary = backend.build(planned)
-    return Kernel(
+    return CompiledKernel(
         done.codelet, binary.source, note, planned, made_for.name, backend.load(binary), machine,
         reordered=_reordered(unit.codelet, done, planned, made_for, floats),
     )  # fmt: skip
 
 
-def _reordered(codelet: Codelet, done: Scheduled, planned: Plan, target: Target, floats: Floats) -> tuple[str, ...]:
+def _reordered(
+    codelet: Codelet, done: ScheduleResult, planned: Plan, target: Target, floats: Floats
+) -> tuple[str, ...]:
     vectors = vectorised(codelet, planned) if floats.reorder and target.name == "numba-cpu" else ()
     return tuple(dict.fromkeys(map(str, (*done.sums, *vectors))))
 
 
-def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Kernel:
+def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> CompiledKernel:
     with Store.read(db) as store:
         rows = measured(store, unit, target.name, floats)
     machine = target.machine()
@@ -225,18 +228,18 @@ def _best_kernel(unit: Unit, target: Target, db: Path, floats: Floats) -> Kernel
     known = integers(unit.codelet, unit.values)
     whole = all(p.name in known for p in unit.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
     chosen = best.at(known) if whole else best.default()
-    kernel = Kernel(
+    kernel = CompiledKernel(
         unit.codelet, chosen.source, chosen.plan.note, chosen.plan, target.name, chosen.program, machine, None, (), best
     )
     kernel.match = chosen.match if whole else None
     return kernel
 
 
-def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL) -> Scheduled:
+def scheduled(unit: Unit, directives: str | Sequence[str] | None, floats: Floats = USUAL) -> ScheduleResult:
     """With the sums that the directives reorder."""
     placed = parse_lines(lines_of(directives).splitlines(), "directives")
-    decided(unit, placed)
-    return advised(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
+    check_choices_decided(unit, placed)
+    return schedule_with_suggestions(Analysis(unit.codelet, floats.reorder), placed, unit.values, sums=floats.reorder)
 
 
 def lines_of(directives: str | Sequence[str] | None) -> str:
@@ -274,7 +277,7 @@ def _check(p: Array, shape: tuple[int, ...], dtype: np.dtype[Any], scalars: Mapp
 
 def extents_of(p: Array, scalars: Mapping[str, int | float]) -> list[int | None]:
     from_sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
-    return [None if e is None else value(e, from_sizes) for e in p.shape]
+    return [None if e is None else evaluate_size(e, from_sizes) for e in p.shape]
 
 
 def _contiguous(device: Mapping[str, Any]) -> bool:

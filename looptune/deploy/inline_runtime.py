@@ -47,7 +47,7 @@ COMPILED = ("looptune.backends.numba_cpu.reassociated_operations", "looptune.bac
 
 
 @dataclass(frozen=True, slots=True)
-class Included:
+class InlinedRuntime:
     """``imports``: what the text imports, by module ("" for ``import name``); ``names``: what it defines."""
 
     imports: frozenset[tuple[str, str]]
@@ -55,7 +55,7 @@ class Included:
     names: frozenset[str]
 
 
-def included(modules: Sequence[str]) -> Included:
+def included(modules: Sequence[str]) -> InlinedRuntime:
     imports: set[tuple[str, str]] = set()
     names: set[str] = set()
     texts = []
@@ -66,7 +66,7 @@ def included(modules: Sequence[str]) -> Included:
         imports |= set(_imported(tree))
         names |= set(_defined(tree))
         texts.append(_body(source, tree, f"{name.removeprefix('looptune.')}"))
-    return Included(frozenset(imports), "\n\n".join(texts), frozenset(names))
+    return InlinedRuntime(frozenset(imports), "\n\n".join(texts), frozenset(names))
 
 
 def import_block(imports: Iterable[tuple[str, str]]) -> str:

@@ -11,39 +11,39 @@ import re
 from dataclasses import replace
 
 from looptune.core.errors import LooptuneError
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.cpu_reassociation import vectorised
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.tune.session.proof import judged
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.tune.session.proof import summarize_proof
 
 
-def scheduled(analysis: Analysis, best: Measured, *, sums: bool = False) -> Scheduled:
+def scheduled(analysis: Analysis, best: BestVersion, *, sums: bool = False) -> ScheduleResult:
     placed = parse_lines(best.directives.splitlines(), "configuration")
     return schedule(analysis, placed, best.values, sums=sums)
 
 
-def exact(analysis: Analysis, best: Measured) -> Plan:
+def exact(analysis: Analysis, best: BestVersion) -> Plan:
     return _exact(scheduled(analysis, best), best)
 
 
-def _exact(done: Scheduled, best: Measured) -> Plan:
+def _exact(done: ScheduleResult, best: BestVersion) -> Plan:
     blocks = best.context.target == "numba-cuda"
-    baked = bake(done.codelet, best.values) if blocks else done.codelet
-    return plan(baked, best.directives, done.asserted, blocks=blocks)
+    baked = specialize(done.codelet, best.values) if blocks else done.codelet
+    return lower_to_plan(baked, best.directives, done.asserted, blocks=blocks)
 
 
-def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:
+def for_other_sizes(analysis: Analysis, best: BestVersion) -> Plan | None:
     """None where the directives mean these sizes only, as ``fullunroll`` of a loop as long as one of them does, or
     where a block would need more than a GPU has."""
     try:
-        made = default(analysis, anywhere(best.directives))
+        made = default(analysis, size_independent(best.directives))
         if best.context.target == "numba-cuda":
             importlib.import_module("looptune.backends.numba_cuda.backend").check_limits(made)
     except LooptuneError:
@@ -51,7 +51,7 @@ def elsewhere(analysis: Analysis, best: Measured) -> Plan | None:
     return made
 
 
-def anywhere(directives: str) -> str:
+def size_independent(directives: str) -> str:
     """What the directives are where nothing is known of the sizes."""
     return re.sub(r"\bnoremainder\b", "remainder", directives, flags=re.IGNORECASE)
 
@@ -59,11 +59,11 @@ def anywhere(directives: str) -> str:
 def default(analysis: Analysis, directives: str = "") -> Plan:
     """For any sizes."""
     done = schedule(analysis, parse_lines(directives.splitlines(), "configuration"))
-    return plan(done.codelet, directives, done.asserted)
+    return lower_to_plan(done.codelet, directives, done.asserted)
 
 
 def original(codelet: Codelet) -> Plan:
-    return plan(sequential(codelet))
+    return lower_to_plan(sequential(codelet))
 
 
 def sequential(codelet: Codelet) -> Codelet:
@@ -75,7 +75,7 @@ def sequential(codelet: Codelet) -> Codelet:
     return rewrite(rule, codelet)
 
 
-def proof(analysis: Analysis, best: Measured) -> str:
+def proof(analysis: Analysis, best: BestVersion) -> str:
     """What the version rests on, at the sizes it was measured at."""
     done = scheduled(analysis, best, sums=True)
     blocks = best.context.target == "numba-cuda"
@@ -83,4 +83,6 @@ def proof(analysis: Analysis, best: Measured) -> str:
     reassociate = analysis.reassociate
     vectors = () if blocks or not reassociate else vectorised(analysis.codelet, made)
     sizes = best.sizes
-    return judged(analysis.codelet, done, made, sizes, reassociate=reassociate, blocks=blocks, vectors=vectors).said
+    return summarize_proof(
+        analysis.codelet, done, made, sizes, reassociate=reassociate, blocks=blocks, vectors=vectors
+    ).said

@@ -7,31 +7,31 @@ from typing import Literal
 
 from looptune.core.errors import ResourceError
 from looptune.deploy import plans
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.ir.nodes import Codelet
 from looptune.runtime.targets import Target
 from looptune.schedule.analysis import Analysis
-from looptune.tune.execution.worker_loop import Sealed, seal
+from looptune.tune.execution.worker_loop import PickledValue, pickled
 from looptune.tune.measure.device_limits import exceeded
 
 Sizes = Literal["exact", "elsewhere"]
 
 
-def builder(of: Sequence[tuple[Codelet, Measured]], target: Target) -> Callable[[int, Sizes], Sealed | None]:
+def builder(of: Sequence[tuple[Codelet, BestVersion]], target: Target) -> Callable[[int, Sizes], PickledValue | None]:
     """The set-up of such a process. It gives a version, by its number, as a sealed Binary; None where there is none for
     other sizes, or it would need more than the device has."""
     backend = target.backend()
 
-    def build(number: int, sizes: Sizes) -> Sealed | None:
+    def build(number: int, sizes: Sizes) -> PickledValue | None:
         codelet, best = of[number]
         analysis = Analysis(codelet)
-        made = plans.exact(analysis, best) if sizes == "exact" else plans.elsewhere(analysis, best)
+        made = plans.exact(analysis, best) if sizes == "exact" else plans.for_other_sizes(analysis, best)
         if made is None:
             return None
         try:
             binary = backend.build(made)
         except ResourceError:
             return None
-        return None if exceeded(binary.resources) is not None else seal(binary)
+        return None if exceeded(binary.resources) is not None else pickled(binary)
 
     return build

@@ -22,7 +22,7 @@ from looptune.core.floating_point import USUAL, Floats
 from looptune.core.version import __version__, lowering
 from looptune.deploy import inline_runtime, plans
 from looptune.deploy.assembly import Assembly, Cpu, Cuda, quoted, tupled
-from looptune.deploy.best_versions import Measured
+from looptune.deploy.best_versions import BestVersion
 from looptune.frontend import Unit
 from looptune.frontend.signature import Head
 from looptune.ir.nodes import Array, Codelet, Load, Loop, Scalar
@@ -38,14 +38,14 @@ class Request:
 
     unit: Unit
     target: str
-    measured: tuple[Measured, ...]
+    measured: tuple[BestVersion, ...]
     command: str
     floats: Floats = USUAL
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    measured: Measured
+    measured: BestVersion
     plan: str
     elsewhere: str | None
     proof: str
@@ -97,7 +97,7 @@ def text(request: Request) -> str:
     return "\n\n".join(part.strip("\n") + "\n" for part in parts)
 
 
-def runs_in_c(unit: Unit, best: Measured) -> bool:
+def runs_in_c(unit: Unit, best: BestVersion) -> bool:
     """One core was faster, and the C text is a function that a module can call beside others: nothing of it is at file
     scope, and no array of its own is on the stack."""
     codelet, head = unit.codelet, unit.head
@@ -107,11 +107,11 @@ def runs_in_c(unit: Unit, best: Measured) -> bool:
     return whole and not any(v.shape for v in codelet.locals)
 
 
-def _row(request: Request, analysis: Analysis, best: Measured, assembly: Assembly) -> _Row:
+def _row(request: Request, analysis: Analysis, best: BestVersion, assembly: Assembly) -> _Row:
     where = f"{best.context.device}, {_sizes(best)}"
     constants = " as constants" if best.context.target == "numba-cuda" else ""
     here = assembly.add(plans.exact(analysis, best), f"{where}: these sizes{constants}")
-    anywhere = plans.elsewhere(analysis, best)
+    anywhere = plans.for_other_sizes(analysis, best)
     elsewhere = None if anywhere is None else assembly.add(anywhere, f"{where}: other sizes")
     proof = plans.proof(analysis, best)
     if not runs_in_c(request.unit, best) or not isinstance(assembly, Cpu):
@@ -121,7 +121,7 @@ def _row(request: Request, analysis: Analysis, best: Measured, assembly: Assembl
     return _Row(best, alone, elsewhere, proof, in_c=True)
 
 
-def _sizes(best: Measured) -> str:
+def _sizes(best: BestVersion) -> str:
     return " ".join(f"{name}={value}" for name, value in best.sizes.items())
 
 
@@ -162,7 +162,7 @@ def _one_core(row: _Row) -> Iterator[str]:
         yield "        so that a call runs the C text, where there is a C compiler"
 
 
-def said_of(m: Measured, proof: str) -> Iterator[str]:
+def said_of(m: BestVersion, proof: str) -> Iterator[str]:
     """What was measured where, in lines for a person."""
     t = m.time
     date = time.strftime("%Y-%m-%d", time.gmtime(m.finished))

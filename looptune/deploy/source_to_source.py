@@ -13,14 +13,14 @@ from looptune.core.floating_point import USUAL, Floats
 from looptune.core.source import caret
 from looptune.deploy.compile import scheduled
 from looptune.deploy.text_edits import Edit, how
-from looptune.deploy.write_back import written_back
+from looptune.deploy.write_back import write_back
 from looptune.frontend import Unit, load
 from looptune.frontend.preprocess import as_written, encoding, read_source
 from looptune.ir.rewrite import walk
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import targets
 from looptune.runtime.targets import CACHE
-from looptune.schedule.apply import Scheduled
+from looptune.schedule.apply import ScheduleResult
 from looptune.schedule.assumptions import overlapping
 
 Warn = Callable[[str], object]
@@ -56,7 +56,7 @@ def transform(
     if apart:
         note(f"{file}: the directives rest on this, which C does not say: {apart}")
     usual = how(scheduled(unit, (), floats).codelet.body) if lines and not unit.choices else {}
-    edits = written_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
+    edits = write_back(unit, done.codelet, usual, lambda span, said: warn(caret(span, said)))
     macros = [name for name in unit.defines if name not in unit.given]
     gone = [e for e in _undefined(unit.text, macros) if not any(x.start <= e.start < x.end for x in edits)]
     return _applied(unit, [*edits, *gone], _head(unit, lines, done) if edits or macros else "")
@@ -112,14 +112,14 @@ def _loaded(
     return unit
 
 
-def _apart(unit: Unit, done: Scheduled) -> str:
+def _apart(unit: Unit, done: ScheduleResult) -> str:
     """Which arrays have to be apart for what the directives move; "" where nothing moves, or C says that they are."""
     moved = any(s.proof == "proved" for s in done.steps)
     pairs = ", ".join(f"{p} and {q}" for p, q in overlapping(unit)) if moved else ""
     return f"these do not overlap: {pairs}" if pairs else ""
 
 
-def _head(unit: Unit, lines: Sequence[str], done: Scheduled) -> str:
+def _head(unit: Unit, lines: Sequence[str], done: ScheduleResult) -> str:
     whole = [
         *"\n".join(lines).splitlines(),
         *(f"asserted by the user, not proved: {line}" for line in done.asserted),
@@ -149,7 +149,9 @@ def emit(
     """The Python module of the kernels, their file of C, or their PTX. TargetError where the target cannot give it."""
     unit = _loaded(file, kernel, defines, include_dirs, dtype, warn)
     done = scheduled(unit, lines, floats)
-    planned = plan(done.codelet, "\n".join(lines), done.asserted, blocks=targets.bakes(target, CACHE))
+    planned = lower_to_plan(
+        done.codelet, "\n".join(lines), done.asserted, blocks=targets.specializes_sizes(target, CACHE)
+    )
     if ptx:
         return targets.ptx(target, planned, arch, floats)
     return targets.emit(target, planned, CACHE, arch, floats)

@@ -15,10 +15,10 @@ from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.source_layout import Layout, Line, Run
-from looptune.frontend.unit import Part
+from looptune.frontend.unit import FunctionPart
 from looptune.ir import c_printer
-from looptune.ir.def_use import declared, names
-from looptune.ir.nodes import Assign, Bin, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.def_use import locals_declared_in, referenced_names
+from looptune.ir.nodes import Assign, Binary, Cast, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, div, fold, is_integer, sub
 from looptune.schedule import directives
@@ -62,7 +62,8 @@ class _Apart(Exception):
 
 
 def edits(
-    part: Part, layout: Layout | None, before: Version, after: Version, usual: Annotations, defined: Sequence[Span],
+    part: FunctionPart, layout: Layout | None, before: Version, after: Version, usual: Annotations,
+    defined: Sequence[Span],
     warn: Callable[[Span, str], object],
 ) -> tuple[Edit, ...]:  # fmt: skip
     """The changes of ``part``'s file that make ``before`` into ``after``; none where nothing differs.
@@ -177,7 +178,7 @@ def _groups(
 
 @dataclass(frozen=True, slots=True)
 class _Splicer:
-    part: Part
+    part: FunctionPart
     layout: Layout
     before: Version
     after: Version
@@ -317,7 +318,7 @@ class _Splicer:
     def text(self, run: Run, old: tuple[Stmt, ...], new: tuple[Stmt, ...], start: int, around: Around) -> str:
         """The new statements under the names of the text."""
         new, counters = _in_terms_of_the_text(new, around)
-        used, elsewhere = names(new), self.elsewhere(old)
+        used, elsewhere = referenced_names(new), self.elsewhere(old)
         shared = {v for v in used & self.after.locals.keys() & self.before.locals.keys() if v in elsewhere}
         outer = self.outer(shared, used, old, new, counters)
         private = {v: self.after.locals[v] for v in self.after.locals if v in used and v not in shared}
@@ -325,7 +326,7 @@ class _Splicer:
         opens = self.layout.text.rfind("\n", 0, start) + 1
         before = self.layout.text[opens:start]
         indent = before if not before.strip() else re.match(r"[ \t]*", before)[0] + "  "  # type: ignore[index]
-        braced = bool(declared(stmts, set(local))) or not (run.block.braced or _is_one(stmts))
+        braced = bool(locals_declared_in(stmts, set(local))) or not (run.block.braced or _is_one(stmts))
         inner = indent + "  " if braced else indent
         body = c_printer.statements(stmts, dict(local), indent=inner, pragmas=True)
         self.check_macros(body, old)
@@ -354,9 +355,9 @@ class _Splicer:
                     continue
                 blocks = _blocks(stmt)
                 if not blocks:
-                    found.update(names((stmt,)))
+                    found.update(referenced_names((stmt,)))
                     continue
-                found.update(names((_hollow(stmt),)))
+                found.update(referenced_names((_hollow(stmt),)))
                 for block in blocks:
                     visit(block)
 
@@ -404,7 +405,7 @@ class _Splicer:
     ) -> tuple[tuple[Stmt, ...], dict[str, Local]]:
         """The statements with their own variables renamed where they would hide one of the text."""
         bound = {n.var for n in walk(new) if isinstance(n, Loop)} | private.keys()
-        taken = names(new) | set(outer.values())
+        taken = referenced_names(new) | set(outer.values())
         rename = dict(outer)
         for name in sorted(bound - outer.keys()):
             if name in outer.values():
@@ -463,7 +464,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         name, _ = loop.counter
         hidden = name in hiding
         hiding.add(name)
-        if loop.var not in names(stmts):
+        if loop.var not in referenced_names(stmts):
             continue
         if hidden or not name:
             raise _Apart(f"two variables of the text are called {name}: rename one of them", loop.span)
@@ -473,7 +474,7 @@ def _in_terms_of_the_text(stmts: tuple[Stmt, ...], around: Around) -> tuple[tupl
         counter = _solved(value, loop.var, own)
         if counter is not None:
             stmts = substitute(stmts, {loop.var: counter})
-        elif loop.var in names(stmts):
+        elif loop.var in referenced_names(stmts):
             raise _Apart(f"the loop of {name} counts otherwise than its text", loop.span)
         counters[own.name] = loop
     return stmts, counters
@@ -494,7 +495,7 @@ def _solved(value: Expr, var: str, known: Expr) -> Expr | None:
             return known
         case Cast(arg=e) if is_integer(e.dtype):
             return _solved(e, var, known)
-        case Bin("+" | "-" | "*" as op, lhs, rhs):
+        case Binary("+" | "-" | "*" as op, lhs, rhs):
             left, right = var in _mentioned(lhs), var in _mentioned(rhs)
             if left == right:
                 return None

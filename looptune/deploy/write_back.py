@@ -13,15 +13,15 @@ from dataclasses import replace
 from looptune.core.errors import UnsupportedError, UsageError
 from looptune.core.source import Span
 from looptune.deploy.text_edits import Annotations, Edit, Version, edits, unchanged
-from looptune.frontend import Part, Unit
-from looptune.ir.def_use import names
+from looptune.frontend import FunctionPart, Unit
+from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, walk
 
 Warn = Callable[[Span, str], object]
 
 
-def written_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> tuple[Edit, ...]:
+def write_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -> tuple[Edit, ...]:
     """The changes of the file's text that make each function what the schedule makes of it.
 
     ``usual`` is how loops run without the directives that were given from outside. UnsupportedError where a loop holds
@@ -43,7 +43,7 @@ def written_back(unit: Unit, codelet: Codelet, usual: Annotations, warn: Warn) -
     return tuple(edit for made in found.values() for edit in made)
 
 
-def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[Part, Version, Version]]:
+def _versions(unit: Unit, codelet: Codelet) -> Iterator[tuple[FunctionPart, Version, Version]]:
     """Each function, its statements, and what the schedule makes of them."""
     if len(unit.parts) == 1:
         yield unit.parts[0], _version(unit.codelet), _version(codelet)
@@ -86,9 +86,9 @@ def _split(unit: Unit, codelet: Codelet) -> list[tuple[Stmt, ...]]:
     return [tuple(stmts) for stmts in split]
 
 
-def _renamed(part: Part, codelet: Codelet, stmts: tuple[Stmt, ...]) -> Version:
+def _renamed(part: FunctionPart, codelet: Codelet, stmts: tuple[Stmt, ...]) -> Version:
     """The statements under the function's own names."""
-    used = names(stmts)
+    used = referenced_names(stmts)
     rename = dict(_clear(part.names, used)) | dict(part.names)
     own = {rename.get(v.name, v.name): v for v in codelet.locals if v.name in used}
     locals_ = {name: replace(v, name=name) for name, v in own.items()}

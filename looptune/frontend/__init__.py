@@ -14,9 +14,9 @@ from looptune.core.source import Span, caret
 from looptune.frontend import c_ast as s
 from looptune.frontend import codelet_selection, constant_propagation, hmpp_warnings, reference_text, signature
 from looptune.frontend.c_parser import parse
-from looptune.frontend.call_sites import Run, callers, runs
-from looptune.frontend.codelet_group import Member, unite
-from looptune.frontend.codelet_selection import Chosen, Region
+from looptune.frontend.call_sites import CodeletCall, callers, runs
+from looptune.frontend.codelet_group import Member, merge_codelets
+from looptune.frontend.codelet_selection import CodeletFunction, Region
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import Built, build
 from looptune.frontend.preprocess import Preprocessed, declared, decode, normalised, preprocess, read_source
@@ -24,12 +24,12 @@ from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
 from looptune.frontend.signature import Head
 from looptune.frontend.symbol_table import Options
-from looptune.frontend.unit import Choices, Part, Unit, choices_of
+from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
 
-__all__ = ["Choices", "Part", "Unit", "load"]
+__all__ = ["FunctionPart", "PragmaChoices", "Unit", "load"]
 
 Value = str | int | float | None
 _C_NAMES = {"float32": "float", "float64": "double"}
@@ -190,7 +190,7 @@ def _data_type(text: str, dtype: str | None, given: Mapping[str, str]) -> dict[s
     return found
 
 
-def _single(program: _Program, chosen: Chosen) -> Unit:
+def _single(program: _Program, chosen: CodeletFunction) -> Unit:
     built = _built(program, chosen)
     codelet = built.codelet
     values = _file_values(program, chosen, codelet)
@@ -206,14 +206,14 @@ def _single(program: _Program, chosen: Chosen) -> Unit:
                 excerpt=_excerpt(program, [run], codelet), head=head)  # fmt: skip
 
 
-def _head(program: _Program, chosen: Chosen, codelet: Codelet) -> Head | str:
+def _head(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> Head | str:
     try:
         return signature.head(chosen.function, codelet, program.file)
     except UsageError as error:
         return error.message
 
 
-def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -> Unit:
+def _group(program: _Program, chosen: tuple[CodeletFunction, ...], warnings: list[str]) -> Unit:
     """All the codelets as one, in call order."""
     around = callers(program.file, chosen)
     order = runs(around, chosen, warnings)
@@ -227,7 +227,7 @@ def _group(program: _Program, chosen: tuple[Chosen, ...], warnings: list[str]) -
     ]
     groups = list(dict.fromkeys(c.group for c in chosen if c.group))
     label = groups[0] if len(groups) == 1 else ""
-    codelet, values, shares = unite(members, _name(program, order, label), label)
+    codelet, values, shares = merge_codelets(members, _name(program, order, label), label)
     parts = tuple(
         replace(_part(program, s.run.chosen, built[s.run.chosen.function.name]),
                 statements=s.statements, names=s.names, apart=s.apart)
@@ -257,7 +257,7 @@ def _excerpt(program: _Program, parts: Sequence[reference_text.Run], codelet: Co
     )  # fmt: skip
 
 
-def _name(program: _Program, order: Sequence[Run], label: str) -> str:
+def _name(program: _Program, order: Sequence[CodeletCall], label: str) -> str:
     """A C name for the whole: the file's, else the group's, else those of its codelets."""
     stem = re.sub(r"\W", "_", Path(program.path).stem)
     if program.path != "<source>" and re.fullmatch(r"[A-Za-z_]\w*", stem):
@@ -265,23 +265,23 @@ def _name(program: _Program, order: Sequence[Run], label: str) -> str:
     return label if label else "_".join(dict.fromkeys(r.chosen.function.name for r in order))
 
 
-def _built(program: _Program, chosen: Chosen) -> Built:
+def _built(program: _Program, chosen: CodeletFunction) -> Built:
     built = build(program.file, chosen, program.options)
     target = program.target
     return built if target is None else replace(built, codelet=_for_target(built.codelet, target))
 
 
-def _part(program: _Program, chosen: Chosen, built: Built) -> Part:
+def _part(program: _Program, chosen: CodeletFunction, built: Built) -> FunctionPart:
     function, region = chosen.function, built.region
     path = function.open.file
     body = _extent(program.source, path, function, region)
-    return Part(
+    return FunctionPart(
         function.name, path, body, frozenset(), {}, open=function.open, region=region is not None,
         variables=built.variables, held=built.held, hidden=built.hidden,
     )  # fmt: skip
 
 
-def _file_values(program: _Program, chosen: Chosen, codelet: Codelet) -> dict[str, int | float]:
+def _file_values(program: _Program, chosen: CodeletFunction, codelet: Codelet) -> dict[str, int | float]:
     """What the text says of the scalars apart from the calls."""
     scalars = {p.name: p for p in codelet.params if isinstance(p, Scalar)}
     own = {p.name for p in chosen.function.params}
@@ -291,7 +291,7 @@ def _file_values(program: _Program, chosen: Chosen, codelet: Codelet) -> dict[st
     return values | _sizes(codelet, chosen)
 
 
-def _call_values(program: _Program, run: Run) -> dict[str, int | float]:
+def _call_values(program: _Program, run: CodeletCall) -> dict[str, int | float]:
     """The constants that one call passes, those given with -D first."""
     found: dict[str, int | float] = {}
     if run.caller is not None and run.call is not None:
@@ -348,7 +348,7 @@ def _for_target(codelet: Codelet, target: str) -> Codelet:
     return replace(codelet, body=rewrite(rule, codelet.body), directives=kept)
 
 
-def _sizes(codelet: Codelet, chosen: Chosen) -> dict[str, int]:
+def _sizes(codelet: Codelet, chosen: CodeletFunction) -> dict[str, int]:
     """Parameters that are an array's declared extent, where an hmpp clause gives that extent as a number."""
     clauses = () if chosen.directive is None else chosen.directive.clauses
     found: dict[str, int] = {}

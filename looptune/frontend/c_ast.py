@@ -5,7 +5,7 @@
     Expr     = Number | Name | Index | Unary | Binary | Ternary | Convert | Invoke | Store | Comma | Strange
     Type     = Basic | Pointer | ArrayOf | Other
 
-``Strange`` is valid C that looptune has no use for; it is refused where the codelet needs it, and nowhere else.
+``Unsupported`` is valid C that looptune has no use for; it is refused where the codelet needs it, and nowhere else.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ class Ternary(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Convert(Syntax):
+class Cast(Syntax):
     type: Type
     arg: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Invoke(Syntax):
+class Call(Syntax):
     name: str
     args: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Store(Syntax):
+class Assignment(Syntax):
     """``target = value`` where op is empty, else ``target op= value``."""
 
     op: str
@@ -92,14 +92,14 @@ class Comma(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Braces(Syntax):
+class InitializerList(Syntax):
     """An initialiser list."""
 
-    parts: tuple[Expr | Braces, ...]
+    parts: tuple[Expr | InitializerList, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Strange(Syntax):
+class Unsupported(Syntax):
     """``what`` names the construct, ``instead`` what to write in its place, ``parts`` what it is made of."""
 
     what: str
@@ -125,7 +125,7 @@ class ArrayOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class UnsupportedType:
     """A struct, a function, ``long double``, a type nobody declared."""
 
     what: str
@@ -138,7 +138,7 @@ class Declare(Syntax):
 
     name: str
     type: Type
-    init: Expr | Braces | None = None
+    init: Expr | InitializerList | None = None
     static: bool = False
     const: bool = False
     c: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
@@ -190,7 +190,7 @@ class Jump(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark(Syntax):
+class PragmaItem(Syntax):
     """A pragma among statements."""
 
     pragma: Pragma
@@ -218,9 +218,9 @@ class File:
     """Variables at file scope, and enumeration constants as const ints."""
 
 
-Expr = Number | Name | Index | Unary | Binary | Ternary | Convert | Invoke | Store | Comma | Strange
-Type = Basic | Pointer | ArrayOf | Other
-Item = Declare | Evaluate | Block | For | While | If | Return | Jump | Mark | Strange
+Expr = Number | Name | Index | Unary | Binary | Ternary | Cast | Call | Assignment | Comma | Unsupported
+Type = Basic | Pointer | ArrayOf | UnsupportedType
+Item = Declare | Evaluate | Block | For | While | If | Return | Jump | PragmaItem | Unsupported
 
 
 def children(node: Any) -> Iterator[Any]:

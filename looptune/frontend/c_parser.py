@@ -24,8 +24,8 @@ from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_types import HEADER_TYPES, named_type
 from looptune.frontend.lower_expressions import Expressions
-from looptune.frontend.parse_errors import explain, hole
-from looptune.frontend.pragma import Located, Pragma, classify, joined, spanning
+from looptune.frontend.parse_errors import explain, skippable_range
+from looptune.frontend.pragma import Pragma, SourceText, classify, joined, spanning
 from looptune.frontend.preprocess import Preprocessed
 from looptune.frontend.symbol_table import Options, Scope
 from looptune.ir.nodes import Const, Expr
@@ -51,7 +51,7 @@ def parse(source: Preprocessed, dtype: str | None, needed: Callable[[str, str], 
             if again is not None and assumed.pop(again[1], None) is not None:
                 continue
             error, at = explain(source, str(problem), parser.clex.last)
-            gap = hole(source, at, needed)
+            gap = skippable_range(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():
                 raise error from None
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
@@ -83,7 +83,7 @@ class _Reader:
         self.source = source
         self.dtype = dtype
         self.types: dict[str, s.Type] = {
-            name: s.Basic(known) if known else s.Other(name) for name, known in assumed.items()
+            name: s.Basic(known) if known else s.UnsupportedType(name) for name, known in assumed.items()
         }
         self.constants: list[s.Declare] = []
         self.numbers: dict[str, Expr] = {}
@@ -183,7 +183,7 @@ class _Reader:
         match node:
             case c_ast.EllipsisParam() | c_ast.ID():
                 span = self.span(node)
-                return (s.Declare("...", s.Other("a variable or untyped parameter"), span=span),)
+                return (s.Declare("...", s.UnsupportedType("a variable or untyped parameter"), span=span),)
             case _:
                 kind = self.type(node.type)
                 if kind == s.Basic("void") and node.name is None:
@@ -212,13 +212,13 @@ class _Reader:
         const = "const" in node.quals or "constexpr" in node.storage
         return (s.Declare(node.name, kind, init, static, const, _written(node), span=self.span(node)),)
 
-    def initialiser(self, node: Any) -> s.Expr | s.Braces:
+    def initialiser(self, node: Any) -> s.Expr | s.InitializerList:
         if isinstance(node, c_ast.NamedInitializer):
             inner = self.initialiser(node.expr)
-            return s.Strange("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
+            return s.Unsupported("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
             parts = tuple(self.initialiser(e) for e in node.exprs or ())
-            return s.Braces(parts, span=self.span(node))
+            return s.InitializerList(parts, span=self.span(node))
         return self.expr(node)
 
     def enumerated(self, node: Any) -> s.Type:
@@ -276,11 +276,11 @@ class _Reader:
             case c_ast.IdentifierType():
                 return named_type(node.names, self.types, self.dtype)
             case c_ast.FuncDecl():
-                return s.Other("a function pointer")
+                return s.UnsupportedType("a function pointer")
             case c_ast.Struct() | c_ast.Union():
-                return s.Other("a struct")
+                return s.UnsupportedType("a struct")
             case _:
-                return s.Other("this type")
+                return s.UnsupportedType("this type")
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class _Reader:
                 raise ParseError("#pragma does not begin its line: write it on a line of its own", self.span(node))
             return self.source.pragmas[int(node.string)]
         at = self.span(node)
-        return classify(Located.at(node.string.value[1:-1].replace('\\"', '"'), at))
+        return classify(SourceText.at(node.string.value[1:-1].replace('\\"', '"'), at))
 
     def block(self, node: Any) -> s.Block:
         """A statement as a block; pragmas that one ``&`` joins become one."""
@@ -311,11 +311,11 @@ class _Reader:
             if isinstance(node, c_ast.Pragma):
                 marks.append(self.pragma(node))
                 continue
-            found += [s.Mark(p, span=p.span) for p in joined(marks)]
+            found += [s.PragmaItem(p, span=p.span) for p in joined(marks)]
             marks = []
             made = self.item(node)
             found += [*self.declared_constants(), *made]
-        found += [s.Mark(p, span=p.span) for p in joined(marks)]
+        found += [s.PragmaItem(p, span=p.span) for p in joined(marks)]
         return tuple(found)
 
     def item(self, node: Any) -> tuple[s.Item, ...]:
@@ -348,13 +348,13 @@ class _Reader:
                 return (s.Jump(type(node).__name__.lower(), span=span),)
             case c_ast.Switch():
                 parts = (s.Evaluate(self.expr(node.cond)), self.block(node.stmt))
-                return (s.Strange("switch", "if … else if …", parts, span=span),)
+                return (s.Unsupported("switch", "if … else if …", parts, span=span),)
             case c_ast.Label() if node.name not in self.targets:
                 return self.item(node.stmt)
             case c_ast.Label():
-                return (s.Strange("a label", "a loop or an if", (self.block(node.stmt),), span=span),)
+                return (s.Unsupported("a label", "a loop or an if", (self.block(node.stmt),), span=span),)
             case c_ast.Case() | c_ast.Default():
-                return (s.Strange("a label", "a loop or an if", self.items(node.stmts or []), span=span),)
+                return (s.Unsupported("a label", "a loop or an if", self.items(node.stmts or []), span=span),)
             case _:
                 expr = self.expr(node)
                 return (s.Evaluate(expr, span=expr.span),)
@@ -398,13 +398,13 @@ class _Reader:
                 return s.Ternary(cond, then, other, span=self.span(node, cond, then, other))
             case c_ast.Cast():
                 arg = self.expr(node.expr)
-                return s.Convert(self.type(node.to_type), arg, span=self.span(node, arg))
+                return s.Cast(self.type(node.to_type), arg, span=self.span(node, arg))
             case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
                 args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
-                return s.Invoke(node.name.name, args, span=self.span(node, *args, closing=")"))
+                return s.Call(node.name.name, args, span=self.span(node, *args, closing=")"))
             case c_ast.Assignment():
                 target, value = self.expr(node.lvalue), self.expr(node.rvalue)
-                return s.Store(node.op[:-1], target, value, span=self.span(node, target, value))
+                return s.Assignment(node.op[:-1], target, value, span=self.span(node, target, value))
             case c_ast.ExprList():
                 parts = tuple(self.expr(e) for e in node.exprs)
                 return s.Comma(parts, span=self.span(node, *parts))
@@ -413,7 +413,7 @@ class _Reader:
 
     def unary(self, node: Any) -> s.Expr:
         if node.op in ("sizeof", "_Alignof"):
-            return s.Strange(node.op, "the number", span=self.span(node))
+            return s.Unsupported(node.op, "the number", span=self.span(node))
         arg = self.expr(node.expr)
         op = node.op.removeprefix("p")
         prefix = op == node.op
@@ -423,23 +423,23 @@ class _Reader:
     def constant(self, node: Any) -> s.Expr:
         span = self.span(node)
         if node.type == "string":
-            return s.Strange("a string", "numbers", span=span)
+            return s.Unsupported("a string", "numbers", span=span)
         return s.Number(node.value, span=span)
 
-    def strange(self, node: Any) -> s.Strange:
+    def strange(self, node: Any) -> s.Unsupported:
         span = self.span(node)
         parts = tuple(self.within(node))
         match node:
             case c_ast.StructRef():
-                return s.Strange("a struct", "one array or scalar parameter per field", parts, span=span)
+                return s.Unsupported("a struct", "one array or scalar parameter per field", parts, span=span)
             case c_ast.CompoundLiteral():
-                return s.Strange("a compound literal", "a declared array", parts, span=span)
+                return s.Unsupported("a compound literal", "a declared array", parts, span=span)
             case c_ast.FuncCall():
-                return s.Strange("a call through a pointer", "the function's name", parts, span=span)
+                return s.Unsupported("a call through a pointer", "the function's name", parts, span=span)
             case c_ast.Compound():
-                return s.Strange("({ … }), which is GNU C,", "its statements and an expression", parts, span=span)
+                return s.Unsupported("({ … }), which is GNU C,", "its statements and an expression", parts, span=span)
             case _:
-                return s.Strange("this expression", "plain arithmetic", parts, span=span)
+                return s.Unsupported("this expression", "plain arithmetic", parts, span=span)
 
     def within(self, node: Any) -> Iterator[s.Expr]:
         """The variables that are named in something that is not read further."""

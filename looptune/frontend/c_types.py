@@ -33,5 +33,5 @@ def named_type(names: Sequence[str], types: Mapping[str, c_ast.Type], dtype: str
     key = " ".join(sorted(words, key=lambda w: order.get(w, 9)))
     known = _WORDS.get(key if key else "int")
     if known is None:
-        return c_ast.Other(" ".join(names))
+        return c_ast.UnsupportedType(" ".join(names))
     return c_ast.Basic(dtype if dtype is not None and known.startswith("float") else known)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import caret
 from looptune.frontend import c_ast, hmpp
-from looptune.frontend.codelet_selection import Chosen
+from looptune.frontend.codelet_selection import CodeletFunction
 from looptune.frontend.name_resolution import resolve
 
 
@@ -31,12 +31,12 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CodeletCall:
     """One run of a codelet: by ``call`` in ``caller``, or without one."""
 
-    chosen: Chosen
+    chosen: CodeletFunction
     caller: Caller | None = None
-    call: c_ast.Invoke | None = None
+    call: c_ast.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class _Event:
 
     at: int
     caller: Caller
-    call: c_ast.Invoke
+    call: c_ast.Call
     marked: bool
     looped: c_ast.For | c_ast.While | None
 
 
-def callers(file: c_ast.File, members: Sequence[Chosen]) -> tuple[Caller, ...]:
+def callers(file: c_ast.File, members: Sequence[CodeletFunction]) -> tuple[Caller, ...]:
     """Every function but the codelets themselves."""
     own = {m.function.name for m in members}
     return tuple(Caller(f, resolve(f.body, {})) for f in file.functions if f.name not in own)
 
 
-def runs(around: Sequence[Caller], members: Sequence[Chosen], warn: list[str]) -> tuple[Run, ...]:
+def runs(around: Sequence[Caller], members: Sequence[CodeletFunction], warn: list[str]) -> tuple[CodeletCall, ...]:
     """The codelets in the order they run.
 
     The calls marked as call sites count; a codelet without one runs at its first call. Where nothing is called, the
@@ -75,7 +75,7 @@ def runs(around: Sequence[Caller], members: Sequence[Chosen], warn: list[str]) -
                                                    f"of {name}: its first call is taken"))  # fmt: skip
     if not taken:
         warn.append(caret(members[0].function.span, "no codelet is called: they run in the order of the text"))
-        return tuple(Run(m) for m in members)
+        return tuple(CodeletCall(m) for m in members)
     if not marked:
         warn.append(caret(taken[0].call.span, "no `#pragma hmpp … callsite`: the codelets run in the order of their "
                                               "first calls"))  # fmt: skip
@@ -87,22 +87,22 @@ def runs(around: Sequence[Caller], members: Sequence[Chosen], warn: list[str]) -
     looped = next((e for e in taken if e.looped is not None), None)
     if looped is not None and looped.looped is not None:
         warn.append(caret(looped.looped.span, "the codelets are called in a loop: one pass of it is compiled"))
-    return tuple(Run(by_name[e.call.name], e.caller, e.call) for e in taken)
+    return tuple(CodeletCall(by_name[e.call.name], e.caller, e.call) for e in taken)
 
 
-def _events(around: Sequence[Caller], members: dict[str, Chosen], warn: list[str]) -> list[_Event]:
+def _events(around: Sequence[Caller], members: dict[str, CodeletFunction], warn: list[str]) -> list[_Event]:
     found: list[_Event] = []
     for caller in around:
         pending: hmpp.Hmpp | None = None
         loops = [n for n in c_ast.every(caller.body) if isinstance(n, c_ast.For | c_ast.While)]
         for node in c_ast.every(caller.body):
             match node:
-                case c_ast.Mark(pragma) if pragma.family == "hmpp":
+                case c_ast.PragmaItem(pragma) if pragma.family == "hmpp":
                     site = _callsite(node)
                     if site is not None and pending is not None:
                         warn.append(caret(pending.span, "this callsite stands before no call of a codelet"))
                     pending = pending if site is None else site
-                case c_ast.Invoke(name) if name in members:
+                case c_ast.Call(name) if name in members:
                     _compare(pending, members[name], node, warn)
                     outer = next((f for f in loops if any(n is node for n in c_ast.every(f))), None)
                     found.append(_Event(len(found), caller, node, pending is not None, outer))
@@ -112,7 +112,7 @@ def _events(around: Sequence[Caller], members: dict[str, Chosen], warn: list[str
     return found
 
 
-def _callsite(mark: c_ast.Mark) -> hmpp.Hmpp | None:
+def _callsite(mark: c_ast.PragmaItem) -> hmpp.Hmpp | None:
     try:
         said = hmpp.parse(mark.pragma)
     except (ParseError, UnsupportedError):
@@ -121,6 +121,6 @@ def _callsite(mark: c_ast.Mark) -> hmpp.Hmpp | None:
     return said if said.verb == "callsite" else None
 
 
-def _compare(site: hmpp.Hmpp | None, member: Chosen, call: c_ast.Invoke, warn: list[str]) -> None:
+def _compare(site: hmpp.Hmpp | None, member: CodeletFunction, call: c_ast.Call, warn: list[str]) -> None:
     if site is not None and site.label and site.label.lower() != member.label.lower():
         warn.append(caret(site.span, f"{site.label} is called here, and the call is of {call.name}"))

@@ -18,16 +18,16 @@ from typing import Literal
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import Span
-from looptune.frontend.call_sites import Run
+from looptune.frontend.call_sites import CodeletCall
 from looptune.frontend.finalize import numbered
 from looptune.frontend.hmpp import io_of
 from looptune.frontend.name_resolution import base
 from looptune.frontend.renaming import Renaming, as_dtype, renamed
 from looptune.frontend.shared_arguments import Key, Param, holder
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Loop, Scalar, Stmt, Var
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import largest, mul
+from looptune.ir.simplify import max_of, mul
 from looptune.ir.verify import verify
 
 Io = Literal["in", "out", "inout"]
@@ -37,19 +37,19 @@ Io = Literal["in", "out", "inout"]
 class Member:
     """A codelet as one run of it uses it. ``keys`` say what each parameter is; ``values`` what is known of scalars."""
 
-    run: Run
+    run: CodeletCall
     codelet: Codelet
     keys: Mapping[str, Key]
     values: Mapping[str, int | float]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MemberShare:
     """What one member has of the group: its statements, its own names, and why it cannot be written back; ``params``:
     the group's names of its own parameters, ``elements`` those that are an element of an array of the group, which is
     named where it is the first."""
 
-    run: Run
+    run: CodeletCall
     statements: frozenset[str]
     names: Mapping[str, str]
     apart: str
@@ -82,7 +82,9 @@ def _directed(codelet: Codelet) -> tuple[Stmt, ...]:
     return tuple(given(s) if isinstance(s, Loop) else s for s in codelet.body)
 
 
-def unite(members: Sequence[Member], name: str, label: str) -> tuple[Codelet, dict[str, int | float], list[Share]]:
+def merge_codelets(
+    members: Sequence[Member], name: str, label: str
+) -> tuple[Codelet, dict[str, int | float], list[MemberShare]]:
     """The members one after the other, what is known of the scalars, and what of it is whose.
 
     Raises UnsupportedError where they use one array in ways that cannot be told apart.
@@ -161,7 +163,7 @@ def _place(m: Member, p: Param) -> Span:
 
 
 def _writes(member: Member, array: str) -> bool:
-    return array in written(member.codelet.body)
+    return array in written_names(member.codelet.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,7 @@ def _parameter(slot: _Slot, renames: Sequence[Mapping[str, str]], members: Seque
     extent: Expr | None = None
     for e in (e for e in outer if e is not None):
         dtype = e.dtype if extent is None or extent.dtype == e.dtype else "int64"
-        extent = e if extent is None or extent == e else largest(as_dtype(extent, dtype), as_dtype(e, dtype))
+        extent = e if extent is None or extent == e else max_of(as_dtype(extent, dtype), as_dtype(e, dtype))
     inner = () if slot.flat else _inner(first, renames[uses[0][0]])[1]
     return Array(slot.name, first.dtype, (extent, *inner), _io(members, uses), span=first.span)
 
@@ -289,7 +291,7 @@ def _share(
     rename: Mapping[str, str],
     handed: Mapping[str, _Element],
     slots: Sequence[_Slot],
-) -> Share:
+) -> MemberShare:
     names = frozenset(n.name for n in walk(stmts) if isinstance(n, Assign))
     back = {new: old for old, new in reversed(list(rename.items())) if new != old}
     flat = next((p.name for slot in slots if slot.flat for _, p in slot.uses if rename.get(p.name) == slot.name), None)
@@ -299,4 +301,4 @@ def _share(
     elif handed:
         apart = f"{min(handed)} is computed by a codelet before this one"
     elements = {name: "" if any(e.indices) else e.slot.name for name, e in handed.items()}
-    return Share(m.run, names, back, apart, dict(rename), elements)
+    return MemberShare(m.run, names, back, apart, dict(rename), elements)

@@ -19,7 +19,7 @@ Ends = Callable[[tuple[c_ast.Item, ...], int], "int | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CodeletFunction:
     """``directive`` is the ``hmpp codelet`` line, where the function has one."""
 
     function: c_ast.Function
@@ -61,14 +61,14 @@ class Region:
     braced: bool = False
 
 
-def codelets(file: c_ast.File) -> tuple[Chosen, ...]:
+def codelets(file: c_ast.File) -> tuple[CodeletFunction, ...]:
     """The functions with a ``#pragma hmpp … codelet``, in textual order."""
-    found: list[Chosen] = []
+    found: list[CodeletFunction] = []
     for function in file.functions:
         for mark in function.marks:
             directive = hmpp.parse(mark) if mark.family == "hmpp" else None
             if directive is not None and directive.verb == "codelet":
-                found.append(Chosen(function, directive))
+                found.append(CodeletFunction(function, directive))
     return tuple(found)
 
 
@@ -81,7 +81,7 @@ def external(source: Preprocessed, file: c_ast.File) -> tuple[tuple[str, Span], 
 
 def check_scops(source: Preprocessed, file: c_ast.File) -> None:
     """UnsupportedError for a scop that stands in no function."""
-    inside = {n.span for f in file.functions for n in c_ast.every(f.body) if isinstance(n, c_ast.Mark)}
+    inside = {n.span for f in file.functions for n in c_ast.every(f.body) if isinstance(n, c_ast.PragmaItem)}
     bodies = [(f.open.file, f.open.line, f.close.line) for f in file.functions]
     for pragma in source.pragmas:
         at = pragma.span
@@ -97,7 +97,7 @@ def _marks(source: Preprocessed) -> list[int]:
     return [k for k, text in lines if re.search(r"\bcodelet\s*(,|&|$)", text, re.IGNORECASE)]
 
 
-def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[Chosen, ...]:
+def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[CodeletFunction, ...]:
     """The codelets called ``kernel`` (one, or all of a group); else all that are marked; else the only function with
     a scop, the only one with loops.
 
@@ -119,10 +119,10 @@ def choose(file: c_ast.File, kernel: str | None, path: str) -> tuple[Chosen, ...
     if len(plain) > 1:
         names = ", ".join(f.name for f in plain)
         raise UsageError(f"{path} has {len(plain)} codelets: choose one with --kernel: {names}")
-    return (Chosen(plain[0], None),)
+    return (CodeletFunction(plain[0], None),)
 
 
-def _called(file: c_ast.File, marked: Sequence[Chosen], kernel: str, path: str) -> tuple[Chosen, ...]:
+def _called(file: c_ast.File, marked: Sequence[CodeletFunction], kernel: str, path: str) -> tuple[CodeletFunction, ...]:
     named = [c for c in marked if kernel in (c.address, c.function.name)]
     labelled = [c for c in marked if kernel == c.label]
     group = tuple(c for c in marked if kernel == c.group)
@@ -137,7 +137,7 @@ def _called(file: c_ast.File, marked: Sequence[Chosen], kernel: str, path: str) 
         return (labelled[0],)
     for function in file.functions:
         if function.name == kernel:
-            return (Chosen(function, None),)
+            return (CodeletFunction(function, None),)
     names = list(dict.fromkeys([*(c.group for c in marked if c.group), *(c.address for c in marked)]))
     names += [
         f.name for f in file.functions if c_ast.has_loop(f.body) and f.name not in {c.function.name for c in marked}
@@ -169,12 +169,12 @@ def _function_after(text: str, pragma: int) -> str | None:
 
 
 def _is_scop(node: Any) -> bool:
-    return isinstance(node, c_ast.Mark) and node.pragma.family == "scop"
+    return isinstance(node, c_ast.PragmaItem) and node.pragma.family == "scop"
 
 
 def _is_region(node: Any) -> bool:
     return (
-        isinstance(node, c_ast.Mark)
+        isinstance(node, c_ast.PragmaItem)
         and node.pragma.family == "hmpp"
         and _REGION.match(node.pragma.body.text) is not None
     )
@@ -214,7 +214,7 @@ def _region(
 def _scop_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
     if not _is_scop(items[k]):
         return None
-    ends = [j for j, i in enumerate(items) if isinstance(i, c_ast.Mark) and i.pragma.family == "endscop"]
+    ends = [j for j, i in enumerate(items) if isinstance(i, c_ast.PragmaItem) and i.pragma.family == "endscop"]
     return ends[0] if ends and ends[0] > k else -1
 
 
@@ -222,7 +222,7 @@ def _region_at(items: tuple[c_ast.Item, ...], k: int) -> int | None:
     """The block that follows the pragma, other pragmas apart."""
     if not _is_region(items[k]):
         return None
-    follows = next((j for j in range(k + 1, len(items)) if not isinstance(items[j], c_ast.Mark)), None)
+    follows = next((j for j in range(k + 1, len(items)) if not isinstance(items[j], c_ast.PragmaItem)), None)
     return follows if follows is not None and isinstance(items[follows], c_ast.Block) else -1
 
 

@@ -11,7 +11,7 @@ from looptune.frontend import c_ast
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.name_resolution import assigned, resolve, written_once
 from looptune.frontend.symbol_table import Options, Scope
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Scalar, Un
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Scalar, Unary
 from looptune.ir.simplify import is_integer, wrap
 
 _DEEPEST = 4
@@ -34,7 +34,7 @@ def initial(file: c_ast.File, borrowed: Mapping[str, Scalar], options: Options) 
     scope = Scope(file, options)
     for name in borrowed:
         declared = scope.variable(name)
-        if declared is not None and declared.init is not None and not isinstance(declared.init, c_ast.Braces):
+        if declared is not None and declared.init is not None and not isinstance(declared.init, c_ast.InitializerList):
             value = converted(Expressions(Scope(file, options)), declared.type, declared.init)
             if value is not None:
                 found[name] = value
@@ -50,7 +50,7 @@ def at_calls(
         if caller.name == function.name or depth > _DEEPEST:
             continue
         body = resolve(caller.body, {})
-        calls = [n for n in c_ast.every(body) if isinstance(n, c_ast.Invoke) and n.name == function.name]
+        calls = [n for n in c_ast.every(body) if isinstance(n, c_ast.Call) and n.name == function.name]
         if not calls:
             continue
         around = at_calls(file, caller, options, given, depth + 1)
@@ -83,11 +83,11 @@ def variables(
                 value = given if given is not None else None if init is None else value_of(exprs, init)
                 if value is not None:
                     scope.bound[name] = _const(value, dtype)
-            case c_ast.Store("", c_ast.Name(name), right) if name in once:
+            case c_ast.Assignment("", c_ast.Name(name), right) if name in once:
                 value = converted(exprs, types[name], right) if name in types else value_of(exprs, right)
                 if value is not None:
                     scope.bound[name] = _const(value)
-            case c_ast.Invoke(name, args):
+            case c_ast.Call(name, args):
                 _filled_in(exprs, file, name, args)
     return exprs
 
@@ -114,7 +114,7 @@ def _filled_in(exprs: Expressions, file: c_ast.File, name: str, args: tuple[c_as
 
 def _is_write(node: Any, pointer: str) -> bool:
     match node:
-        case c_ast.Store("", c_ast.Unary("*", c_ast.Name(name))):
+        case c_ast.Assignment("", c_ast.Unary("*", c_ast.Name(name))):
             return name == pointer
         case _:
             return False
@@ -126,16 +126,16 @@ def _const(value: Number, dtype: str | None = None) -> Const:
     return Const(wrap(int(value), dtype) if is_integer(dtype) else float(value), dtype)
 
 
-def converted(exprs: Expressions, kind: c_ast.Type, e: c_ast.Expr | c_ast.Braces) -> Number | None:
+def converted(exprs: Expressions, kind: c_ast.Type, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
     """The constant that a scalar of the type is given, None where it is none; floats are not rounded to it."""
-    if not isinstance(kind, c_ast.Basic) or isinstance(e, c_ast.Braces):
+    if not isinstance(kind, c_ast.Basic) or isinstance(e, c_ast.InitializerList):
         return None
-    return value_of(exprs, c_ast.Convert(kind, e, span=e.span) if is_integer(kind.dtype) else e)
+    return value_of(exprs, c_ast.Cast(kind, e, span=e.span) if is_integer(kind.dtype) else e)
 
 
-def value_of(exprs: Expressions, e: c_ast.Expr | c_ast.Braces) -> Number | None:
+def value_of(exprs: Expressions, e: c_ast.Expr | c_ast.InitializerList) -> Number | None:
     """The constant an expression is, None where it is none."""
-    if isinstance(e, c_ast.Braces):
+    if isinstance(e, c_ast.InitializerList):
         return None
     try:
         return constant(exprs.value(e))
@@ -156,10 +156,10 @@ def constant(e: Expr) -> Number | None:
             if dtype == "bool":
                 return int(inner != 0)
             return wrap(int(inner), dtype) if is_integer(dtype) else float(inner)
-        case Un("-", arg):
+        case Unary("-", arg):
             inner = constant(arg)
             return None if inner is None else -inner
-        case Bin("+" | "-" | "*" | "/" as op, lhs, rhs) if not is_integer(lhs.dtype):
+        case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if not is_integer(lhs.dtype):
             a, b = constant(lhs), constant(rhs)
             if a is None or b is None or (op == "/" and b == 0):
                 return None

@@ -43,7 +43,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class DirectiveLine:
     """A directive and the loop it belongs to."""
 
     where: Where
@@ -51,7 +51,7 @@ class Placed:
     directive: Directive
 
 
-def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[Placed, ...]:
+def parse_lines(lines: Iterable[str], file: str = "--with") -> tuple[DirectiveLine, ...]:
     """The directives of ``lines``, each of which may itself hold several lines; blank ones and comments are skipped."""
     texts = (text for line in lines for text in (line.splitlines() if line else [""]))
     return tuple(_parse_line(text, span) for text, span in numbered(texts, file))
@@ -95,8 +95,8 @@ def inside(span: Span, start: int, width: int) -> Span:
 
 
 @lru_cache(maxsize=16384)  # a space says the same lines again and again
-def _parse_line(text: str, span: Span) -> Placed:
+def _parse_line(text: str, span: Span) -> DirectiveLine:
     address, rest, after = parse_address(text, span)
     if not rest:
         raise ParseError(f"a directive is missing after `{address}:`", span)
-    return Placed(address.where, address.loop, directive.parse(rest, after))
+    return DirectiveLine(address.where, address.loop, directive.parse(rest, after))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.pragma import Located, Pragma, spanning
+from looptune.frontend.pragma import Pragma, SourceText, spanning
 from looptune.frontend.unit import CHOICE
 from looptune.ir.nodes import Arg, Directive
 
@@ -45,7 +45,7 @@ def parse(text: str, span: Span, target: str | None = None) -> Directive:
     >>> parse("Tile i:4, J:8", Span("a.c", 1, 1)).args
     (Arg(key='i', values=(4,)), Arg(key='J', values=(8,)))
     """
-    return _parse(Located.at(text, span), target)
+    return _parse(SourceText.at(text, span), target)
 
 
 def parse_pragma(pragma: Pragma) -> Directive:
@@ -61,7 +61,7 @@ def parse_pragma(pragma: Pragma) -> Directive:
     assert name is not None, "the pattern matches the empty text"
     head, rest = body.text[: name.end()], body.since(name.end())
     expanded = rest.expanded()
-    return _parse(Located(head + expanded.text, body.places[: name.end()] + expanded.places), pragma.target)
+    return _parse(SourceText(head + expanded.text, body.places[: name.end()] + expanded.places), pragma.target)
 
 
 def is_cut(pragma: Pragma) -> bool:
@@ -69,11 +69,11 @@ def is_cut(pragma: Pragma) -> bool:
     return re.match(r"\s*cut\b", pragma.body.text, re.IGNORECASE) is not None
 
 
-def _parse(source: Located, target: str | None) -> Directive:
+def _parse(source: SourceText, target: str | None) -> Directive:
     return _Parser(source).directive(target)
 
 
-def _tokens(source: Located) -> tuple[_Token, ...]:
+def _tokens(source: SourceText) -> tuple[_Token, ...]:
     found: list[_Token] = []
     at = 0
     end = len(source.text.rstrip())
@@ -92,7 +92,7 @@ def _tokens(source: Located) -> tuple[_Token, ...]:
 class _Parser:
     """Recursive descent over the tokens of one directive."""
 
-    def __init__(self, source: Located) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.tokens = _tokens(source)
         self.next = 0
         stripped = source.stripped()

@@ -5,7 +5,7 @@ g0(x) = x * x;  g1(x) = g0(g0(x));  ...      g30 would be a thousand million ope
 
 from __future__ import annotations
 
-from looptune.ir.nodes import Bin, Call, Cast, Expr, Load, Select, Un
+from looptune.ir.nodes import Binary, Call, Cast, Expr, Load, Select, Unary
 
 MOST_NODES = 20_000
 """Of one expression."""
@@ -20,9 +20,9 @@ def nodes(e: Expr, known: dict[int, tuple[Expr, int]]) -> int:
 
 def _parts(e: Expr) -> tuple[Expr, ...]:
     match e:
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             return lhs, rhs
-        case Un(_, arg) | Cast(_, arg):
+        case Unary(_, arg) | Cast(_, arg):
             return (arg,)
         case Select(cond, then, other):
             return cond, then, other

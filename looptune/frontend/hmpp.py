@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
-from looptune.frontend.pragma import Located, Pragma
+from looptune.frontend.pragma import Pragma, SourceText
 
 VERBS = (
     "codelet", "callsite", "synchronize", "acquire", "allocate", "release", "advancedload", "delegatedstore",
@@ -105,7 +105,7 @@ def parse(pragma: Pragma) -> Hmpp:
     return Hmpp(verb, label, "" if group is None else group, clauses, pragma.span, tuple(problems))
 
 
-def _unknown(body: Located, head: re.Match[str], words: Sequence[str]) -> ParseError | UnsupportedError:
+def _unknown(body: SourceText, head: re.Match[str], words: Sequence[str]) -> ParseError | UnsupportedError:
     place = body.span(*head.span("words"))
     outside = next((w for w in words if w in INSTEAD), None)
     if outside is not None:
@@ -117,13 +117,13 @@ def _shifted(match: re.Match[str], by: int) -> tuple[int, int]:
     return by + match.start(), by + match.end()
 
 
-def _names(body: Located, start: int) -> Clause:
+def _names(body: SourceText, start: int) -> Clause:
     """The names after ``mapbyname``, however they are separated."""
     found = tuple(re.findall(r"\w+", body.text[start:]))
     return Clause(found, "", "", body.span(start, len(body.text)))
 
 
-def _parts(body: Located, start: int, problems: list[Problem]) -> list[tuple[int, int]]:
+def _parts(body: SourceText, start: int, problems: list[Problem]) -> list[tuple[int, int]]:
     """The stretches between top-level commas; an ``&`` that joins two lines separates like a comma."""
     parts: list[tuple[int, int]] = []
     depth, quoted = 0, False
@@ -146,7 +146,7 @@ def _parts(body: Located, start: int, problems: list[Problem]) -> list[tuple[int
     return [(a, b) for a, b in split if body.text[a:b].strip()]
 
 
-def _clause(body: Located, start: int, end: int, problems: list[Problem]) -> tuple[Clause, ...]:
+def _clause(body: SourceText, start: int, end: int, problems: list[Problem]) -> tuple[Clause, ...]:
     raw = body.text[start:end]
     start += len(raw) - len(raw.lstrip())
     # a continued line may name its group once more

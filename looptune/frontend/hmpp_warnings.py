@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import caret
 from looptune.frontend import c_ast, hmpp
-from looptune.frontend.codelet_selection import Chosen, codelets
+from looptune.frontend.codelet_selection import CodeletFunction, codelets
 from looptune.frontend.name_resolution import assigned
 from looptune.frontend.pragma import Pragma
 
@@ -22,7 +22,9 @@ def lines(file: c_ast.File) -> Iterator[Pragma]:
     for function in file.functions:
         yield from (p for p in function.marks if p.family == "hmpp")
         yield from (
-            n.pragma for n in c_ast.every(function.body) if isinstance(n, c_ast.Mark) and n.pragma.family == "hmpp"
+            n.pragma
+            for n in c_ast.every(function.body)
+            if isinstance(n, c_ast.PragmaItem) and n.pragma.family == "hmpp"
         )
 
 
@@ -31,7 +33,7 @@ def maps(file: c_ast.File) -> tuple[hmpp.Hmpp, ...]:
     return tuple(said for said in _readable(file, []) if said.verb in ("map", "mapbyname"))
 
 
-def warnings(file: c_ast.File, chosen: Sequence[Chosen]) -> list[str]:
+def warnings(file: c_ast.File, chosen: Sequence[CodeletFunction]) -> list[str]:
     found: list[str] = []
     known = codelets(file)
     labels = {c.label.lower() for c in known}
@@ -78,7 +80,7 @@ def _readable(file: c_ast.File, found: list[str]) -> Iterator[hmpp.Hmpp]:
             found.append(str(error))
 
 
-def _clauses(c: Chosen) -> Iterator[str]:
+def _clauses(c: CodeletFunction) -> Iterator[str]:
     """Names in a codelet's clauses that it has no parameter for, and directions that its body contradicts."""
     if c.directive is None:
         return

@@ -118,7 +118,7 @@ class _Flow:
                 return frozenset() if value is None else expression(value, frozenset())
             case c_ast.Jump(word):
                 return jumps.out if word == "break" else jumps.again if word == "continue" else self.everything
-            case c_ast.Mark():
+            case c_ast.PragmaItem():
                 return after
             case _:
                 return self.everything
@@ -150,7 +150,7 @@ def expression(e: Any, after: Names) -> Names:
             for part in reversed(parts):
                 after = expression(part, after)
             return after
-        case c_ast.Store("", c_ast.Name(name), value):
+        case c_ast.Assignment("", c_ast.Name(name), value):
             return expression(value, after - {name})
         case _:
             return after | used((e,))

@@ -15,8 +15,8 @@ from typing import Any
 from looptune.core.source import NOWHERE, Span
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import assigned, used
-from looptune.ir.nodes import Bin, Const, Expr, Select, Var
-from looptune.ir.simplify import add, div, largest, mul, smallest, sub
+from looptune.ir.nodes import Binary, Const, Expr, Select, Var
+from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
@@ -70,11 +70,13 @@ def _update(e: Any) -> tuple[str, bool, c_ast.Expr] | None:
     match e:
         case c_ast.Unary("++" | "--" as op, c_ast.Name(name)):
             return name, op == "--", c_ast.Number("1", span=e.span)
-        case c_ast.Store("+" | "-" as op, c_ast.Name(name), step):
+        case c_ast.Assignment("+" | "-" as op, c_ast.Name(name), step):
             return name, op == "-", step
-        case c_ast.Store("", c_ast.Name(name), c_ast.Binary("+" | "-" as op, c_ast.Name(same), step)) if same == name:
+        case c_ast.Assignment("", c_ast.Name(name), c_ast.Binary("+" | "-" as op, c_ast.Name(same), step)) if (
+            same == name
+        ):
             return name, op == "-", step
-        case c_ast.Store("", c_ast.Name(name), c_ast.Binary("+", step, c_ast.Name(same))) if same == name:
+        case c_ast.Assignment("", c_ast.Name(name), c_ast.Binary("+", step, c_ast.Name(same))) if same == name:
             return name, False, step
         case _:
             return None
@@ -132,13 +134,13 @@ def _start(
         match item:
             case c_ast.Declare(name, c_ast.Basic(), init_value) if name == var and isinstance(init_value, c_ast.Expr):
                 return init_value, item, others
-            case c_ast.Evaluate(c_ast.Store("", c_ast.Name(name), value)) if name == var:
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), value)) if name == var:
                 return value, None, others
     return None, None, tuple(flat)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CanonicalLoop:
     """``counter = lo .. hi step``; ``value`` is the user's variable, ``last`` what it holds after the loop.
 
     ``never_negative``: the loop ends before the user's variable is.
@@ -152,7 +154,9 @@ class Counted:
     never_negative: bool = False
 
 
-def counted(counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down: bool, step: Expr) -> Counted | None:
+def canonicalize(
+    counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down: bool, step: Expr
+) -> CanonicalLoop | None:
     """The half-open form. ``limits`` are pairs of relation and bound, all of the counter's type, which is signed.
 
     None where the direction and the relation do not fit: such a loop runs not at all or for ever. A step that is no
@@ -173,9 +177,9 @@ def counted(counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down:
             return None
         exclusive = bound if len(op) == 1 else (sub(bound, one) if down else add(bound, one))
         ends.append(exclusive)
-    end = reduce(largest if down else smallest, ends)
+    end = reduce(max_of if down else min_of, ends)
     if not down and known is not None:
-        return Counted(start, end, known, counter, _after(start, start, end, known))
+        return CanonicalLoop(start, end, known, counter, _after(start, start, end, known))
     zero = Const(0, counter.dtype)
     span = sub(start, end) if down else sub(end, start)
     if known is not None:
@@ -184,18 +188,18 @@ def counted(counter: Var, start: Expr, limits: Sequence[tuple[str, Expr]], down:
         last = _after(zero, zero, span, known)
     else:
         count = div(sub(add(span, step), one), step)
-        trips, stride = Select(Bin("<", end, start) if down else Bin("<", start, end), count, zero), 1
+        trips, stride = Select(Binary("<", end, start) if down else Binary("<", start, end), count, zero), 1
         offset = mul(counter, step)
-        last = mul(largest(zero, trips), step)
+        last = mul(max_of(zero, trips), step)
     move = sub if down else add
     ends_above = down and any(isinstance(e, Const) and e.value >= -1 for e in ends)
-    return Counted(zero, trips, stride, move(start, offset), move(start, last), ends_above)
+    return CanonicalLoop(zero, trips, stride, move(start, offset), move(start, last), ends_above)
 
 
 def _after(start: Expr, lo: Expr, hi: Expr, step: int) -> Expr:
     """The first of ``lo, lo + step, …`` that is not below ``hi``."""
     if step == 1:
-        return largest(lo, hi)
+        return max_of(lo, hi)
     by = Const(step, lo.dtype)
     trips = div(add(sub(hi, lo), sub(by, Const(1, lo.dtype))), by)
-    return add(start, mul(largest(Const(0, lo.dtype), trips), by))
+    return add(start, mul(max_of(Const(0, lo.dtype), trips), by))

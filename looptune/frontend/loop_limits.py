@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 from looptune.core.errors import UnsupportedError
 from looptune.core.source import Span
-from looptune.ir.c_printer import C_TYPES, converted
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Select, Un, Var
+from looptune.ir.c_printer import C_TYPES, arithmetic_type
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Select, Unary, Var
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import fold, is_integer, largest, smallest, wrap
+from looptune.ir.simplify import fold, is_integer, max_of, min_of, wrap
 
 COUNTING = "int64"
 """The type in which unsigned counters count."""
@@ -46,7 +46,7 @@ class Asked:
     @property
     def kind(self) -> str:
         """The type in which the two are compared."""
-        return converted(self.side, self.bound.dtype)
+        return arithmetic_type(self.side, self.bound.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def to(e: Expr, dtype: str) -> Expr:
                 return Const(wrap(int(value), COUNTING), COUNTING, span=e.span)
             case Cast(_, arg) if arg.dtype != "uint64" and is_integer(arg.dtype):
                 return to(arg, COUNTING)
-            case Bin("+" | "-" | "*", lhs, rhs):
+            case Binary("+" | "-" | "*", lhs, rhs):
                 return fold(replace(e, lhs=to(lhs, COUNTING), rhs=to(rhs, COUNTING)))
     return e if e.dtype == dtype else fold(Cast(dtype, e, span=e.span))
 
@@ -88,7 +88,7 @@ def ends(own: str, start: Expr, asked: Sequence[Asked], down: bool, step: Expr, 
     Raises UnsupportedError where the condition holds for every value of the counter.
     """
     asked = _lasting(own, asked)
-    shown = converted(own, own)
+    shown = arithmetic_type(own, own)
     by = int(step.value) if isinstance(step, Const) else None
     found = [_limit(own, start, a, down, by, known) for a in asked]
     made = [f for f in found if f is not None]
@@ -130,7 +130,7 @@ def _always(own: str, a: Asked) -> bool:
 
 
 def _limit(own: str, start: Expr, a: Asked, down: bool, by: int | None, known: Nonnegative) -> Ends | None:
-    shown = converted(own, own)
+    shown = arithmetic_type(own, own)
     if not is_integer(a.bound.dtype) or not _ends_first(own, start, a, down, by):
         return None
     if not shown.startswith("u") and not a.kind.startswith("u"):
@@ -165,7 +165,7 @@ def _unsigned(start: Expr, a: Asked, down: bool, shown: str, known: Nonnegative)
     else:
         first, last = _apart(start, a, down, known)
     if a.added:
-        last = fold(Bin("-", last, Const(a.added, COUNTING), span=last.span))
+        last = fold(Binary("-", last, Const(a.added, COUNTING), span=last.span))
     return Ends(COUNTING, first, ((a.op, last),), shown)
 
 
@@ -180,9 +180,9 @@ def _apart(start: Expr, a: Asked, down: bool, known: Nonnegative) -> tuple[Expr,
     if a.kind != "uint64" or _tame(last if down else first, known):
         return to(first, COUNTING), to(last, COUNTING)
     if len(a.op) == 1:
-        return to(first, COUNTING), to(smallest(first, last) if down else largest(first, last), COUNTING)
-    beside = fold(Bin("+" if down else "-", to(first, COUNTING), Const(1, COUNTING), span=first.span))
-    passed = Bin("<", first, last) if down else Bin("<", last, first)
+        return to(first, COUNTING), to(min_of(first, last) if down else max_of(first, last), COUNTING)
+    beside = fold(Binary("+" if down else "-", to(first, COUNTING), Const(1, COUNTING), span=first.span))
+    passed = Binary("<", first, last) if down else Binary("<", last, first)
     return to(first, COUNTING), fold(Select(passed, beside, to(last, COUNTING), span=last.span))
 
 
@@ -190,7 +190,7 @@ def _tame(e: Expr, known: Nonnegative) -> bool:
     """No difference in it can have wrapped, and nothing negative been converted."""
     for n in walk(e):
         match n:
-            case Bin("-" | "<<" | "^") | Un():
+            case Binary("-" | "<<" | "^") | Unary():
                 return False
             case Cast(dtype, arg) if dtype.startswith("u") and not known(arg):
                 return False
@@ -242,7 +242,7 @@ def _meets(own: str, start: Expr, a: Asked, down: bool) -> bool:
 def nonnegative(e: Expr, counters: frozenset[str] | set[str]) -> bool:
     """``e`` cannot be negative, given these loop variables not to be.
 
-    >>> nonnegative(Bin("+", Var("i"), Const(1)), {"i"}), nonnegative(Bin("-", Var("i"), Const(1)), {"i"})
+    >>> nonnegative(Binary("+", Var("i"), Const(1)), {"i"}), nonnegative(Binary("-", Var("i"), Const(1)), {"i"})
     (True, False)
     """
     if not is_integer(e.dtype):
@@ -258,10 +258,10 @@ def nonnegative(e: Expr, counters: frozenset[str] | set[str]) -> bool:
             return (
                 is_integer(arg.dtype) and limits_of(arg.dtype)[1] <= limits_of(dtype)[1] and nonnegative(arg, counters)
             )
-        case Bin("+" | "*" | "/" | "min", lhs, rhs):
+        case Binary("+" | "*" | "/" | "min", lhs, rhs):
             return nonnegative(lhs, counters) and nonnegative(rhs, counters)
-        case Bin("%", lhs, _):
+        case Binary("%", lhs, _):
             return nonnegative(lhs, counters)
-        case Bin("max", lhs, rhs):
+        case Binary("max", lhs, rhs):
             return nonnegative(lhs, counters) or nonnegative(rhs, counters)
     return False

@@ -8,13 +8,21 @@ from typing import Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast, hmpp
-from looptune.frontend.codelet_selection import Chosen, Region, region
+from looptune.frontend.codelet_selection import CodeletFunction, Region, region
 from looptune.frontend.directive_parser import parse_pragma
 from looptune.frontend.finalize import FINAL, direction, live, named, numbered, scalars_in, without_empty
 from looptune.frontend.liveness import live_after, live_before, pointed, repeats
 from looptune.frontend.lower_expressions import ABSOLUTE, MATH, Expressions
 from looptune.frontend.lower_statements import Statements
-from looptune.frontend.name_resolution import always_starred, assigned, base, plainly_used, resolve, used, written_once
+from looptune.frontend.name_resolution import (
+    assigned,
+    base,
+    only_dereferenced,
+    plainly_used,
+    resolve,
+    used,
+    written_once,
+)
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.structured_jumps import without_return
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
@@ -36,7 +44,7 @@ class Built:
     hidden: frozenset[str]
 
 
-def build(file: c_ast.File, chosen: Chosen, options: Options) -> Built:
+def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Built:
     """Raises ParseError and UnsupportedError at the place in the C text."""
     builder = _Builder(file, chosen, options)
     codelet = builder.codelet()
@@ -45,7 +53,7 @@ def build(file: c_ast.File, chosen: Chosen, options: Options) -> Built:
 
 
 class _Builder:
-    def __init__(self, file: c_ast.File, chosen: Chosen, options: Options) -> None:
+    def __init__(self, file: c_ast.File, chosen: CodeletFunction, options: Options) -> None:
         self.file = file
         self.chosen = chosen
         self.function = chosen.function
@@ -57,7 +65,7 @@ class _Builder:
         marked = chosen.directive is not None
         self.region = None if marked else region(self.body)
         self.items = without_return(self.body.items) if self.region is None else self.region.items
-        self.starred = always_starred((self.body,))
+        self.starred = only_dereferenced((self.body,))
         self.outer: dict[str, Array | Scalar] = {}
         self.results = self.leaving()
         self.variables: Mapping[str, str] = {}
@@ -315,28 +323,28 @@ def _without_headers(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
 
 def _without_declarations(items: Iterable[c_ast.Item]) -> tuple[Any, ...]:
     """What the statements do, declarations apart, ``for`` headers included."""
-    return tuple(n for item in items for n in c_ast.every(item) if isinstance(n, c_ast.Store | c_ast.Unary))
+    return tuple(n for item in items for n in c_ast.every(item) if isinstance(n, c_ast.Assignment | c_ast.Unary))
 
 
-def _is_opaque(init: c_ast.Expr | c_ast.Braces) -> bool:
+def _is_opaque(init: c_ast.Expr | c_ast.InitializerList) -> bool:
     return any(
-        isinstance(n, c_ast.Strange) or (isinstance(n, c_ast.Invoke) and n.name not in MATH | ABSOLUTE.keys())
+        isinstance(n, c_ast.Unsupported) or (isinstance(n, c_ast.Call) and n.name not in MATH | ABSOLUTE.keys())
         for n in c_ast.every(init)
     )  # fmt: skip
 
 
-def _reads_memory(init: c_ast.Expr | c_ast.Braces) -> bool:
+def _reads_memory(init: c_ast.Expr | c_ast.InitializerList) -> bool:
     return any(isinstance(n, c_ast.Index) or (isinstance(n, c_ast.Unary) and n.op == "*") for n in c_ast.every(init))
 
 
 def _writes_memory(node: Any) -> bool:
     """Something else than a variable may change: an array's element, or whatever a function that is called reaches."""
     match node:
-        case c_ast.Store(_, c_ast.Name()):
+        case c_ast.Assignment(_, c_ast.Name()):
             return False
-        case c_ast.Store() | c_ast.Unary("++" | "--", c_ast.Index() | c_ast.Unary("*")):
+        case c_ast.Assignment() | c_ast.Unary("++" | "--", c_ast.Index() | c_ast.Unary("*")):
             return True
-        case c_ast.Invoke(name):
+        case c_ast.Call(name):
             return name not in MATH | ABSOLUTE.keys()
         case _:
             return False

@@ -15,8 +15,8 @@ from looptune.frontend.expression_size import MOST_NODES, nodes
 from looptune.frontend.loop_limits import COUNTING, to
 from looptune.frontend.name_resolution import TABLE, base, resolve, written_once
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
-from looptune.ir.c_printer import converted
-from looptune.ir.nodes import Array, Bin, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Un, Var
+from looptune.ir.c_printer import arithmetic_type
+from looptune.ir.nodes import Array, Binary, Call, Cast, Const, Expr, Load, Node, Scalar, Select, Unary, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import fold, is_integer
 
@@ -65,7 +65,8 @@ def cast(e: Expr, dtype: str) -> Expr:
 def constant_only(e: Expr, fixed: set[str]) -> bool:
     """The expression has one value wherever it stands: constants and scalars that never change."""
     return all(
-        isinstance(n, Const | Bin | Un | Select | Cast) or (isinstance(n, Var) and n.name in fixed) for n in walk(e)
+        isinstance(n, Const | Binary | Unary | Select | Cast) or (isinstance(n, Var) and n.name in fixed)
+        for n in walk(e)
     )
 
 
@@ -90,15 +91,15 @@ class Expressions:
                 return self.binary(e.op, self.value(e.lhs), self.value(e.rhs), e.span)
             case c_ast.Ternary():
                 return self.ternary(e)
-            case c_ast.Convert():
+            case c_ast.Cast():
                 return self.convert(e)
-            case c_ast.Invoke():
+            case c_ast.Call():
                 return self.invoke(e)
-            case c_ast.Store():
+            case c_ast.Assignment():
                 raise refuse("an assignment inside an expression", "it as a statement of its own", e.span)
             case c_ast.Comma():
                 raise refuse("a comma expression", "its parts as statements", e.span)
-            case c_ast.Strange(what, instead):
+            case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, e.span)
             case _:
                 assert_never(e)
@@ -129,7 +130,7 @@ class Expressions:
         if extents:
             self.borrow_array(declared, dtype, extents)
             return None
-        if declared.const and declared.init is not None and not isinstance(declared.init, c_ast.Braces):
+        if declared.const and declared.init is not None and not isinstance(declared.init, c_ast.InitializerList):
             return cast(Expressions(scope.inner(e.name)).value(declared.init), dtype)
         scope.borrowed.setdefault(e.name, Scalar(e.name, dtype, span=declared.span))
         scope.fixed.add(e.name)
@@ -139,7 +140,7 @@ class Expressions:
         """An array at file scope: a parameter more, or a local table where it is const and has its values."""
         scope = self.scope
         name = declared.name
-        if declared.const and isinstance(declared.init, c_ast.Braces):
+        if declared.const and isinstance(declared.init, c_ast.InitializerList):
             own = name + TABLE
             scope.arrays[name] = Storage(own, dtype, len(extents))
             scope.tables[own] = replace(declared, name=own)
@@ -183,11 +184,11 @@ class Expressions:
                 return storage, (*indices, Const(0) if offset is None else offset), None
             case c_ast.Binary("+" | "-" as op, lhs, rhs):
                 return self.moved(op, lhs, rhs, e.span)
-            case c_ast.Strange(what, instead):
+            case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, e.span)
             case c_ast.Unary("&"):
                 raise refuse("taking an address", "the array's name and its indices", e.span)
-            case c_ast.Unary("++" | "--") | c_ast.Store():
+            case c_ast.Unary("++" | "--") | c_ast.Assignment():
                 raise refuse("moving a pointer", "an index", e.span)
             case _:
                 raise refuse("this pointer expression", "an array and its indices", e.span)
@@ -223,7 +224,7 @@ class Expressions:
                 return to(index, COUNTING)
             if isinstance(index, Cast) and self.counts(index):
                 return index.arg
-        return cast(index, converted(index.dtype, "int32"))
+        return cast(index, arithmetic_type(index.dtype, "int32"))
 
     def counts(self, e: Node) -> bool:
         """It is what the variable of a loop stands for that is unsigned in C."""
@@ -250,61 +251,61 @@ class Expressions:
         arg = self.value(e.arg)
         match e.op:
             case "+":
-                return cast(arg, converted(arg.dtype, arg.dtype))
+                return cast(arg, arithmetic_type(arg.dtype, arg.dtype))
             case "-":
-                return self.negated(cast(arg, converted(arg.dtype, arg.dtype)))
+                return self.negated(cast(arg, arithmetic_type(arg.dtype, arg.dtype)))
             case "!":
-                return Un("!", arg, span=e.span)
+                return Unary("!", arg, span=e.span)
             case _:
-                arg = cast(arg, converted(arg.dtype, arg.dtype))
+                arg = cast(arg, arithmetic_type(arg.dtype, arg.dtype))
                 if not is_integer(arg.dtype):
                     raise ParseError(f"{e.op} needs an integer", e.span)
-                return Un("~", arg, span=e.span)
+                return Unary("~", arg, span=e.span)
 
     def negated(self, arg: Expr) -> Expr:
-        return fold(Un("-", arg, span=arg.span))
+        return fold(Unary("-", arg, span=arg.span))
 
     def binary(self, op: str, lhs: Expr, rhs: Expr, span: Span) -> Expr:
         """``lhs op rhs`` in the type C computes it in."""
         if op in ("&&", "||"):
-            return Bin(op, lhs, rhs, span=span)
+            return Binary(op, lhs, rhs, span=span)
         if op in ("<<", ">>", "%", "&", "|", "^") and not (is_integer(lhs.dtype) and is_integer(rhs.dtype)):
             raise ParseError(f"{op} needs integers", span)
         if op in ("<<", ">>"):
-            own = converted(lhs.dtype, lhs.dtype)
-            return fold(Bin(op, cast(lhs, own), cast(rhs, converted(rhs.dtype, rhs.dtype)), span=span))
-        dtype = converted(lhs.dtype, rhs.dtype)
-        return fold(Bin(op, cast(lhs, dtype), cast(rhs, dtype), span=span))
+            own = arithmetic_type(lhs.dtype, lhs.dtype)
+            return fold(Binary(op, cast(lhs, own), cast(rhs, arithmetic_type(rhs.dtype, rhs.dtype)), span=span))
+        dtype = arithmetic_type(lhs.dtype, rhs.dtype)
+        return fold(Binary(op, cast(lhs, dtype), cast(rhs, dtype), span=span))
 
     def ternary(self, e: c_ast.Ternary) -> Expr:
         return self.select(self.value(e.cond), self.value(e.then), self.value(e.other), e.span)
 
     def select(self, cond: Expr, then: Expr, other: Expr, span: Span) -> Expr:
         """``cond ? then : other``; on integers, the minimum or maximum it spells out."""
-        dtype = converted(then.dtype, other.dtype)
+        dtype = arithmetic_type(then.dtype, other.dtype)
         then, other = cast(then, dtype), cast(other, dtype)
         match cond:
             case Const(known) if is_integer(cond.dtype):
                 return then if known else other
-            case Bin("<" | "<=" | ">" | ">=" as op, a, b) if is_integer(dtype) and a.dtype == dtype:
+            case Binary("<" | "<=" | ">" | ">=" as op, a, b) if is_integer(dtype) and a.dtype == dtype:
                 if (a, b) == (then, other):
-                    return fold(Bin("min" if op[0] == "<" else "max", a, b, span=span))
+                    return fold(Binary("min" if op[0] == "<" else "max", a, b, span=span))
                 if (b, a) == (then, other):
-                    return fold(Bin("max" if op[0] == "<" else "min", a, b, span=span))
+                    return fold(Binary("max" if op[0] == "<" else "min", a, b, span=span))
         return Select(cond, then, other, span=span)
 
-    def convert(self, e: c_ast.Convert) -> Expr:
+    def convert(self, e: c_ast.Cast) -> Expr:
         match e.type:
             case c_ast.Basic(dtype) if dtype != "void":
                 return cast(self.value(e.arg), dtype)
-            case c_ast.Other("long double" as wide):
+            case c_ast.UnsupportedType("long double" as wide):
                 raise refuse(wide, "double", e.span)
             case _:
                 raise refuse("this cast", "a cast to a number type", e.span)
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def invoke(self, e: c_ast.Invoke) -> Expr:
+    def invoke(self, e: c_ast.Call) -> Expr:
         own = self.scope.function(e.name)
         if own is not None:
             return self.inline(own, e)
@@ -313,15 +314,15 @@ class Expressions:
             return Call("abs", (cast(self.only(e), dtype),), dtype, span=e.span)
         return self.math(e)
 
-    def only(self, e: c_ast.Invoke) -> Expr:
+    def only(self, e: c_ast.Call) -> Expr:
         self.count(e, 1)
         return self.value(e.args[0])
 
-    def count(self, e: c_ast.Invoke, want: int) -> None:
+    def count(self, e: c_ast.Call, want: int) -> None:
         if len(e.args) != want:
             raise ParseError(f"{e.name} takes {want} argument{'s' * (want > 1)}, not {len(e.args)}", e.span)
 
-    def math(self, e: c_ast.Invoke) -> Expr:
+    def math(self, e: c_ast.Call) -> Expr:
         """A function of math.h: double, or float by its f form."""
         fn, dtype = e.name, "float64"
         if fn not in MATH and fn.endswith("f"):
@@ -338,7 +339,7 @@ class Expressions:
             dtype = "float64" if any(a.dtype == "float64" for a in args) else "float32"
         return Call(fn, tuple(cast(a, dtype) for a in args), dtype, span=e.span)
 
-    def inline(self, function: c_ast.Function, e: c_ast.Invoke) -> Expr:
+    def inline(self, function: c_ast.Function, e: c_ast.Call) -> Expr:
         """The value of a function that declares variables, tests and returns, and does nothing else."""
         if function.name in self.scope.inlining:
             raise refuse(f"{e.name}, which calls itself,", "a loop", e.span)
@@ -346,7 +347,7 @@ class Expressions:
         match function.result:
             case c_ast.Basic(result) if result != "void":
                 inner = Expressions(self.scope.inner(function.name))
-            case c_ast.Other("long double" as wide):
+            case c_ast.UnsupportedType("long double" as wide):
                 raise refuse(wide, "double", function.span)
             case _:
                 raise refuse(f"a call of {e.name}, which returns no number,", "its statements", e.span)
@@ -372,7 +373,7 @@ class Expressions:
             raise refuse("a part of an array as an argument", "the array and the index", arg.span)
         scope.arrays[param.name] = storage
 
-    def returned(self, items: Sequence[Any], once: frozenset[str], e: c_ast.Invoke) -> Expr:
+    def returned(self, items: Sequence[Any], once: frozenset[str], e: c_ast.Call) -> Expr:
         for k, item in enumerate(items):
             match item:
                 case c_ast.Return(value) if value is not None:
@@ -385,7 +386,7 @@ class Expressions:
                     return self.select(self.value(cond), yes, no, e.span)
                 case c_ast.Block(inner):
                     return self.returned((*inner, *items[k + 1 :]), once, e)
-                case c_ast.Mark():
+                case c_ast.PragmaItem():
                     continue
                 case _:
                     break

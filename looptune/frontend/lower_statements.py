@@ -11,15 +11,15 @@ from looptune.core.source import Span
 from looptune.frontend import c_ast
 from looptune.frontend.directive_parser import is_cut, parse_pragma
 from looptune.frontend.finalize import FINAL
-from looptune.frontend.loop_headers import Counted, Header, Limit, counted, header
+from looptune.frontend.loop_headers import CanonicalLoop, Header, Limit, canonicalize, header
 from looptune.frontend.loop_limits import Asked, ends, nonnegative
 from looptune.frontend.lower_expressions import Expressions, cast, constant_only
 from looptune.frontend.name_resolution import assigned, base
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.structured_jumps import without_continue
 from looptune.frontend.symbol_table import Scope, Storage, layout, refuse
-from looptune.ir.c_printer import converted
-from looptune.ir.nodes import Assign, Bin, Const, Directive, Expr, If, Load, Local, Loop, Select, Stmt, Var, While
+from looptune.ir.c_printer import arithmetic_type
+from looptune.ir.nodes import Assign, Binary, Const, Directive, Expr, If, Load, Local, Loop, Select, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 
@@ -50,7 +50,7 @@ class Statements:
         cuts: tuple[Directive, ...] = ()
         for item in items:
             match item:
-                case c_ast.Mark(pragma) if pragma.family in LOOP_FAMILIES and is_cut(pragma):
+                case c_ast.PragmaItem(pragma) if pragma.family in LOOP_FAMILIES and is_cut(pragma):
                     cuts = (*cuts, parse_pragma(pragma))
                     continue
             made = self.item(item)
@@ -80,7 +80,7 @@ class Statements:
             case c_ast.If(cond, then, other):
                 value = self.exprs.value(cond)
                 return (If(value, self.block(then.items), self.block(other.items), span=item.span),)
-            case c_ast.Mark(pragma):
+            case c_ast.PragmaItem(pragma):
                 if pragma.family in LOOP_FAMILIES:
                     self.pending.append(parse_pragma(pragma))
                 return ()
@@ -89,7 +89,7 @@ class Statements:
             case c_ast.Jump(word):
                 instead = {"break": "what ends the loop in its condition", "goto": "a loop or an if"}
                 raise refuse(word, instead.get(word, "an if around what it skips"), item.span)
-            case c_ast.Strange(what, instead_of):
+            case c_ast.Unsupported(what, instead_of):
                 raise refuse(what, instead_of, item.span)
             case _:
                 assert_never(item)
@@ -102,7 +102,7 @@ class Statements:
         dtype, extents = layout(item.type, base(item.name), item.span)
         if extents:
             return self.declare_array(item, dtype, extents)
-        if isinstance(item.init, c_ast.Braces):
+        if isinstance(item.init, c_ast.InitializerList):
             raise refuse("a scalar's value in braces", "the value", item.init.span)
         self.enter(item.name, dtype, item.span)
         if item.init is None:
@@ -120,7 +120,7 @@ class Statements:
         if isinstance(item.type, c_ast.Pointer):
             raise refuse(f"the pointer {name}", "the array it points to and an index", item.span)
         init = item.init
-        if extents[0] is None and isinstance(init, c_ast.Braces):
+        if extents[0] is None and isinstance(init, c_ast.InitializerList):
             extents = (c_ast.Number(str(len(init.parts))), *extents[1:])
         if extents[0] is None and init is not None:
             raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
@@ -131,7 +131,7 @@ class Statements:
         self.scope.locals[item.name] = Local(item.name, dtype, shape, span=item.span)
         if init is None:
             return ()
-        if not isinstance(init, c_ast.Braces):
+        if not isinstance(init, c_ast.InitializerList):
             raise refuse(f"this initialiser of {name}", "a list in braces", init.span)
         return self.table(item, shape, init)
 
@@ -144,7 +144,7 @@ class Statements:
             raise UnsupportedError(message, e.span if e.span.line else item.span)
         return value
 
-    def table(self, item: c_ast.Declare, shape: tuple[Expr, ...], init: c_ast.Braces) -> tuple[Stmt, ...]:
+    def table(self, item: c_ast.Declare, shape: tuple[Expr, ...], init: c_ast.InitializerList) -> tuple[Stmt, ...]:
         """One assignment for each element of an initialised array, zeros included."""
         sizes = [int(e.value) if isinstance(e, Const) else None for e in shape]
         count = 1
@@ -166,13 +166,13 @@ class Statements:
             out.append(Assign(element, cast(Const(0) if value is None else value, storage.dtype), span=item.span))
         return tuple(out)
 
-    def flat(self, init: c_ast.Expr | c_ast.Braces, sizes: Sequence[int]) -> list[Expr | None]:
+    def flat(self, init: c_ast.Expr | c_ast.InitializerList, sizes: Sequence[int]) -> list[Expr | None]:
         """The values of a list in storage order, None for elements it leaves out."""
         if not sizes:
-            if isinstance(init, c_ast.Braces):
+            if isinstance(init, c_ast.InitializerList):
                 raise refuse("a list for one element", "one value", init.span)
             return [self.exprs.value(init)]
-        if not isinstance(init, c_ast.Braces):
+        if not isinstance(init, c_ast.InitializerList):
             raise refuse("a list without inner braces", "one pair of braces for each row", init.span)
         found: list[Expr | None] = []
         row = 1
@@ -188,16 +188,16 @@ class Statements:
         match e:
             case c_ast.Comma(parts):
                 return tuple(stmt for part in parts for stmt in self.evaluate(part))
-            case c_ast.Store("", target, c_ast.Store(_, inner, _) as chained):
+            case c_ast.Assignment("", target, c_ast.Assignment(_, inner, _) as chained):
                 # a = b = c: b takes c, then a takes what b holds
                 return (*self.evaluate(chained), *self.store("", target, inner, e.span))
-            case c_ast.Store(op, target, value):
+            case c_ast.Assignment(op, target, value):
                 return self.store(op, target, value, e.span)
             case c_ast.Unary("++" | "--" as op, target):
                 return self.store(op[0], target, c_ast.Number("1", span=e.span), e.span)
-            case c_ast.Convert(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
+            case c_ast.Cast(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
                 return ()
-            case c_ast.Invoke(name):
+            case c_ast.Call(name):
                 raise refuse(f"a call of {name}", "its statements", e.span)
             case _:
                 self.exprs.value(e)
@@ -219,7 +219,7 @@ class Statements:
                 element = self.exprs.load(target)
                 new = cast(self.combined(op, element, self.exprs.value(value), span), element.dtype)
                 return (Assign(element, new, span=span),)
-            case c_ast.Strange(what, instead):
+            case c_ast.Unsupported(what, instead):
                 raise refuse(what, instead, target.span)
             case _:
                 raise refuse("this assignment", "a variable or an array element on its left", span)
@@ -234,7 +234,7 @@ class Statements:
         """
         dtype = self.scope.scalars[name]
         value = cast(value, dtype)
-        free = is_integer(dtype) or not any(isinstance(n, Bin | Select) for n in walk(value))
+        free = is_integer(dtype) or not any(isinstance(n, Binary | Select) for n in walk(value))
         if free and name in self.once and constant_only(value, self.scope.fixed):
             self.scope.bound[name] = value
             return ()
@@ -306,7 +306,7 @@ class Statements:
         own = self.scope.scalars.get(head.var)
         if own is None or not is_integer(own) or own == "bool":
             return None
-        shown = converted(own, own)
+        shown = arithmetic_type(own, own)
         step = self.exprs.value(head.step)
         if not is_integer(step.dtype):
             return None
@@ -321,7 +321,7 @@ class Statements:
             return None
         self.serial += 1
         counter = Var(f"{base(head.var)}#{self.serial}@", found.dtype, span=item.span)
-        form = counted(counter, found.start, found.limits, head.down, cast(step, found.dtype))
+        form = canonicalize(counter, found.start, found.limits, head.down, cast(step, found.dtype))
         if form is None:
             return None
         if found.dtype != shown:
@@ -342,7 +342,7 @@ class Statements:
         for op, e in limit.less:
             value = self.exprs.value(e)
             moved = self.exprs.binary("-" if op == "+" else "+", moved, value, e.span)
-            side = converted(side, value.dtype)
+            side = arithmetic_type(side, value.dtype)
             match value:
                 case Const(int(number)) if added is not None:
                     added += number if op == "+" else -number
@@ -362,7 +362,7 @@ class Statements:
         return first, (Assign(first, start, span=span),)
 
     def run(
-        self, item: c_ast.For, head: Header, counter: Var, form: Counted, directives: tuple[Directive, ...]
+        self, item: c_ast.For, head: Header, counter: Var, form: CanonicalLoop, directives: tuple[Directive, ...]
     ) -> Loop:
         """The loop with its body lowered, the user's variable standing for its value in terms of the counter."""
         scope = self.scope

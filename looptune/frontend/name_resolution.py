@@ -53,7 +53,7 @@ class _Resolver:
                 self.count[name] = self.count.get(name, 0) + 1
                 env[name] = f"{name}#{self.count[name]}"
                 return replace(new, name=env[name])
-            case c_ast.Number() | c_ast.Mark():
+            case c_ast.Number() | c_ast.PragmaItem():
                 return node
             case _:
                 return c_ast.mapped(lambda part: self.node(part, env), node)
@@ -64,7 +64,7 @@ def root(expr: Any) -> str | None:
     match expr:
         case c_ast.Name(name):
             return name
-        case c_ast.Index(inner) | c_ast.Unary("*", inner) | c_ast.Convert(_, inner):
+        case c_ast.Index(inner) | c_ast.Unary("*", inner) | c_ast.Cast(_, inner):
             return root(inner)
         case c_ast.Binary("+" | "-", lhs, rhs):
             found = root(lhs)
@@ -79,7 +79,7 @@ def assigned(nodes: Iterable[Any]) -> frozenset[str]:
     for top in nodes:
         for node in c_ast.every(top):
             match node:
-                case c_ast.Store(_, target) | c_ast.Unary("++" | "--" | "&", target):
+                case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--" | "&", target):
                     found.add(root(target))
                 case c_ast.Declare(name, _, init) if init is not None:
                     found.add(name)
@@ -98,13 +98,13 @@ def plainly_used(nodes: Iterable[Any]) -> frozenset[str]:
         match node:
             case c_ast.Name(name):
                 found.add(name)
-            case c_ast.Strange():
+            case c_ast.Unsupported():
                 continue
         found |= plainly_used(c_ast.children(node))
     return frozenset(found)
 
 
-def always_starred(nodes: Iterable[Any]) -> frozenset[str]:
+def only_dereferenced(nodes: Iterable[Any]) -> frozenset[str]:
     """Names that occur as ``*x`` only: such a pointer is the thing it points to."""
     starred: set[str] = set()
     plain: dict[str, int] = {}
@@ -141,7 +141,7 @@ class _Walk:
                 self.parts((kind, init))
                 if init is not None:
                     self.write(name, block)
-            case c_ast.Evaluate(c_ast.Store("", c_ast.Name(name), value)):
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), value)):
                 self.parts((value,))
                 self.write(name, block)
             case c_ast.Block(items):
@@ -161,7 +161,7 @@ class _Walk:
         for top in nodes:
             for node in c_ast.every(top) if top is not None else ():
                 match node:
-                    case c_ast.Store(_, c_ast.Name(name)) | c_ast.Unary("++" | "--" | "&", c_ast.Name(name)):
+                    case c_ast.Assignment(_, c_ast.Name(name)) | c_ast.Unary("++" | "--" | "&", c_ast.Name(name)):
                         self.write(name, None)
                     case c_ast.Name(name):
                         self.at += 1

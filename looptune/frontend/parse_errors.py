@@ -92,7 +92,7 @@ def _hint(source: Preprocessed) -> str:
     return f" (<{own[0]}> was not found: add its folder with -I)" if own else ""
 
 
-def hole(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
+def skippable_range(source: Preprocessed, at: int, needed: Callable[[str, str], bool]) -> tuple[int, int] | None:
     """The offsets of the function body or declaration around a token, where it can be done without."""
     depth = 0
     start, opened, name = 0, None, None

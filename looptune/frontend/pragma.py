@@ -30,7 +30,7 @@ def spanning(first: Span, last: Span) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class SourceText:
     """``text`` with the place of each of its characters; ``macros`` holds the macros its words name."""
 
     text: str
@@ -38,7 +38,7 @@ class Located:
     macros: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def at(cls, text: str, span: Span) -> Located:
+    def at(cls, text: str, span: Span) -> SourceText:
         """``text`` as it stands in one line, from ``span`` on."""
         places = (Span(span.file, span.line, span.col + k, 1, span.text) for k in range(len(text)))
         return cls(text, tuple(places))
@@ -50,17 +50,17 @@ class Located:
         start = min(start, len(self.places) - 1)
         return spanning(self.places[start], self.places[max(start, min(end, len(self.places)) - 1)])
 
-    def since(self, start: int) -> Located:
-        return Located(self.text[start:], self.places[start:], self.macros)
+    def since(self, start: int) -> SourceText:
+        return SourceText(self.text[start:], self.places[start:], self.macros)
 
-    def stripped(self) -> Located:
+    def stripped(self) -> SourceText:
         start, end = len(self.text) - len(self.text.lstrip()), len(self.text.rstrip())
-        return Located(self.text[start:end], self.places[start:end], self.macros) if start < end else self
+        return SourceText(self.text[start:end], self.places[start:end], self.macros) if start < end else self
 
-    def __add__(self, other: Located) -> Located:
-        return Located(self.text + other.text, self.places + other.places, {**self.macros, **other.macros})
+    def __add__(self, other: SourceText) -> SourceText:
+        return SourceText(self.text + other.text, self.places + other.places, {**self.macros, **other.macros})
 
-    def expanded(self) -> Located:
+    def expanded(self) -> SourceText:
         """With each word that names a macro replaced by the macro's text, at the word's place."""
         text, places = "", []
         done = 0
@@ -71,7 +71,7 @@ class Located:
             text += self.text[done : word.start()] + new
             places += [*self.places[done : word.start()], *[self.span(word.start(), word.end())] * len(new)]
             done = word.end()
-        return Located(text + self.text[done:], (*places, *self.places[done:]))
+        return SourceText(text + self.text[done:], (*places, *self.places[done:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Pragma:
 
     family: str
     target: str | None
-    body: Located
-    whole: Located
+    body: SourceText
+    whole: SourceText
 
     @property
     def span(self) -> Span:
@@ -91,19 +91,19 @@ class Pragma:
 
 def read(lines: Sequence[Span], macros: Mapping[str, str]) -> Pragma:
     """The pragma of some physical lines joined by backslashes, comments left out; each span is a whole line."""
-    whole = Located("", ())
+    whole = SourceText("", ())
     for k, line in enumerate(lines):
         text = line.text.rstrip()
         if k < len(lines) - 1:
             text = text[:-1]
-        whole += Located.at(text, Span(line.file, line.line, 1, 1, line.text))
+        whole += SourceText.at(text, Span(line.file, line.line, 1, 1, line.text))
     blank = _COMMENT.sub(lambda m: " " * len(m[0]), whole.text)
     body = re.search(r"#\s*pragma\b", blank)
     assert body is not None, f"no pragma in {whole.text!r}"
-    return classify(Located(blank, whole.places, macros).since(body.end()))
+    return classify(SourceText(blank, whole.places, macros).since(body.end()))
 
 
-def classify(whole: Located) -> Pragma:
+def classify(whole: SourceText) -> Pragma:
     """What stands after ``#pragma``, taken apart as far as every family shares it."""
     head = _HEAD.match(whole.text)
     assert head is not None, "the pattern matches the empty text"

@@ -174,7 +174,7 @@ def _scop(
                 yield f"  {d.c[0]} = {places[name]};\n"
             case None:
                 made = d.init is not None and any(
-                    isinstance(n, c_ast.Invoke | c_ast.Strange) for n in c_ast.every(d.init)
+                    isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.every(d.init)
                 )
                 yield f"  {d.c[0 if made else 1]};\n"
     yield "{\n" + text[slice(*run.body)] + "\n}\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.call_sites import Caller, Run
+from looptune.frontend.call_sites import Caller, CodeletCall
 from looptune.frontend.hmpp import Hmpp
 from looptune.frontend.name_resolution import base, root, used, written_once
 from looptune.ir.nodes import Array, Codelet, Scalar
@@ -41,7 +41,7 @@ def holder(key: Key) -> tuple[Key, tuple[int, ...]]:
 
 
 def keys(
-    runs: Sequence[Run], codelets: Sequence[Codelet], variables: Variables, maps: Sequence[Hmpp]
+    runs: Sequence[CodeletCall], codelets: Sequence[Codelet], variables: Variables, maps: Sequence[Hmpp]
 ) -> list[dict[str, Key]]:
     """What each parameter of each run is."""
     found = [_at_call(k, run, codelet, variables) for k, (run, codelet) in enumerate(zip(runs, codelets, strict=True))]
@@ -53,7 +53,7 @@ def keys(
     return found
 
 
-def _at_call(index: int, run: Run, codelet: Codelet, variables: Variables) -> dict[str, Key]:
+def _at_call(index: int, run: CodeletCall, codelet: Codelet, variables: Variables) -> dict[str, Key]:
     """The parameters that a call or the file's scope decides."""
     found: dict[str, Key] = {}
     own = [p.name for p in run.chosen.function.params]
@@ -81,7 +81,7 @@ def _kinded(p: Param, key: Key) -> Key:
 
 
 def _classes(
-    runs: Sequence[Run], codelets: Sequence[Codelet], maps: Sequence[Hmpp]
+    runs: Sequence[CodeletCall], codelets: Sequence[Codelet], maps: Sequence[Hmpp]
 ) -> Iterator[frozenset[tuple[str, str]]]:
     """The (label, parameter) pairs that one ``map`` clause, or one name of ``mapbyname``, makes one."""
     labels = {(r.chosen.label, r.chosen.group): c for r, c in zip(runs, codelets, strict=True)}
@@ -104,7 +104,7 @@ def _classes(
 def _without_call(
     index: int,
     p: Param,
-    runs: Sequence[Run],
+    runs: Sequence[CodeletCall],
     codelets: Sequence[Codelet],
     found: Sequence[Mapping[str, Key]],
     classes: Sequence[frozenset[tuple[str, str]]],
@@ -126,7 +126,7 @@ class Variables:
 
     file: c_ast.File
     callers: tuple[Caller, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[CodeletCall, ...]
 
     def array(self, caller: Caller, e: c_ast.Expr) -> Key | None:
         """The array an argument is; None where it is no variable. A part of one has the expression in its key."""
@@ -138,10 +138,10 @@ class Variables:
 
     def scalar(self, caller: Caller, e: c_ast.Expr) -> Key | None:
         """The value an argument is; None where it may be another one at each call."""
-        while isinstance(e, c_ast.Convert):
+        while isinstance(e, c_ast.Cast):
             e = e.arg
         names = used((e,))
-        if names & self.changing(caller) or any(isinstance(n, c_ast.Invoke | c_ast.Strange) for n in c_ast.every(e)):
+        if names & self.changing(caller) or any(isinstance(n, c_ast.Call | c_ast.Unsupported) for n in c_ast.every(e)):
             return None
         match e:
             case c_ast.Name(name) if not self.is_constant(name):
@@ -163,7 +163,7 @@ class Variables:
                 (other, n.args[caller.parameters.index(name)])
                 for other in self.callers
                 for n in c_ast.every(other.body)
-                if isinstance(n, c_ast.Invoke)
+                if isinstance(n, c_ast.Call)
                 and n.name == caller.function.name
                 and len(n.args) == len(caller.parameters)
             ]
@@ -204,7 +204,7 @@ def _element(e: Any) -> tuple[str, tuple[int, ...]] | None:
 
 def _written(node: Any) -> str | None:
     match node:
-        case c_ast.Store(_, target) | c_ast.Unary("++" | "--", target):
+        case c_ast.Assignment(_, target) | c_ast.Unary("++" | "--", target):
             return root(target)
         case _:
             return None
@@ -215,7 +215,7 @@ def _whole(e: Any) -> str | None:
     match e:
         case c_ast.Name(name):
             return name
-        case c_ast.Unary("*" | "&", inner) | c_ast.Convert(_, inner) | c_ast.Index(inner, c_ast.Number("0")):
+        case c_ast.Unary("*" | "&", inner) | c_ast.Cast(_, inner) | c_ast.Index(inner, c_ast.Number("0")):
             return _whole(inner)
         case _:
             return None
@@ -237,7 +237,9 @@ def _settings(caller: Caller, name: str) -> Iterator[c_ast.Expr]:
     }
     for node in c_ast.every(caller.body) if name in pointers else ():
         match node:
-            case c_ast.Declare(own, _, init) if own == name and init is not None and not isinstance(init, c_ast.Braces):
+            case c_ast.Declare(own, _, init) if (
+                own == name and init is not None and not isinstance(init, c_ast.InitializerList)
+            ):
                 yield init
-            case c_ast.Store("", c_ast.Name(own), value) if own == name:
+            case c_ast.Assignment("", c_ast.Name(own), value) if own == name:
                 yield value

@@ -89,9 +89,9 @@ def layout(kind: c_ast.Type, name: str, span: Span) -> tuple[str, tuple[c_ast.Ex
             extent: c_ast.Expr | None = None
         case c_ast.ArrayOf(of, extent):
             dtype, rest = layout(of, name, span)
-        case c_ast.Other("a struct"):
+        case c_ast.UnsupportedType("a struct"):
             raise refuse(f"a struct ({name})", "one parameter per field", span)
-        case c_ast.Other(what):
+        case c_ast.UnsupportedType(what):
             shown = f"{name}, of type {what}," if what.isidentifier() else f"{what} ({name})"
             raise refuse(shown, "float, double or an integer type", span)
     if rest and rest[0] is None:

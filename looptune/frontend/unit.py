@@ -18,7 +18,7 @@ CHOICE = "{}"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FunctionPart:
     """One function of the program (or the scop in it) as the file has it.
 
     ``text[body[0]:body[1]]`` of the file at ``path`` is its body with both braces, or what stands between the
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class PragmaChoices:
     """A directive of the file with choices in braces, and the number of the loop it stands before."""
 
     loop: int
@@ -69,9 +69,9 @@ class Unit:
     values: Mapping[str, int | float]
     path: str
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[FunctionPart, ...]
     defines: Mapping[str, str]
-    choices: tuple[Choices, ...] = ()
+    choices: tuple[PragmaChoices, ...] = ()
     warnings: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, int | float] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Unit:
         """Where the first part's body stands in ``text``."""
         return self.parts[0].body
 
-    def layout(self, part: Part) -> Layout | None:
+    def layout(self, part: FunctionPart) -> Layout | None:
         """Where the statements of a part stand; None where a macro or another file makes them."""
         if self.prepared is None:
             return None
@@ -92,10 +92,10 @@ class Unit:
         return layout(part.path, self.sources[part.path], self.prepared.tokens, part.open, within)
 
 
-def choices_of(codelet: Codelet) -> tuple[Codelet, tuple[Choices, ...]]:
+def choices_of(codelet: Codelet) -> tuple[Codelet, tuple[PragmaChoices, ...]]:
     """The codelet without the directives that hold choices, and these, in textual order."""
     loops = [n for n in walk(codelet.body) if isinstance(n, Loop | While)]
-    found = tuple(Choices(f.number, _text(d), d.span) for f in loops for d in f.directives if d.name == CHOICE)
+    found = tuple(PragmaChoices(f.number, _text(d), d.span) for f in loops for d in f.directives if d.name == CHOICE)
 
     def rule(node: Node) -> Node | None:
         match node:

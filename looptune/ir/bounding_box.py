@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import reduce
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Bin, Cast, Const, Expr, If, Loop, Var
+from looptune.ir.nodes import Binary, Cast, Const, Expr, If, Loop, Var
 from looptune.ir.simplify import div, fold, mul, sub, widens
 
 
-def hull(loop: Loop, outer: Loop) -> Loop | None:
+def rectangular_hull(loop: Loop, outer: Loop) -> Loop | None:
     """The loop with bounds that do not depend on ``outer``; None where it has no such bounds."""
     found = bounds(loop, (outer,))
-    return None if found is None else between(loop, *found)
+    return None if found is None else guarded_between(loop, *found)
 
 
 def bounds(loop: Loop, around: Sequence[Loop]) -> tuple[Expr, Expr] | None:
@@ -33,12 +33,12 @@ def bounds(loop: Loop, around: Sequence[Loop]) -> tuple[Expr, Expr] | None:
     return lo, hi
 
 
-def between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
+def guarded_between(loop: Loop, lo: Expr, hi: Expr) -> Loop:
     """The loop from ``lo`` to ``hi``, which are not inside its own bounds; its body asks for these."""
     var = Var(loop.var, loop.dtype)
-    asked = [Bin(">=", var, loop.lo)] if lo != loop.lo else []
-    asked += [Bin("<", var, loop.hi)] if hi != loop.hi else []
-    body = (If(reduce(lambda a, b: Bin("&&", a, b), asked), loop.body),) if asked else loop.body
+    asked = [Binary(">=", var, loop.lo)] if lo != loop.lo else []
+    asked += [Binary("<", var, loop.hi)] if hi != loop.hi else []
+    body = (If(reduce(lambda a, b: Binary("&&", a, b), asked), loop.body),) if asked else loop.body
     return replace(loop, lo=lo, hi=hi, body=body)
 
 
@@ -52,13 +52,13 @@ def _extreme(e: Expr, outer: Loop, *, greatest: bool) -> Expr | None:
         case Cast(dtype, arg) if widens(dtype, arg.dtype):
             at = _extreme(arg, outer, greatest=greatest)
             return None if at is None else fold(Cast(dtype, at))
-        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
+        case Binary("*", Const(int(k)), x) | Binary("*", x, Const(int(k))):
             at = _extreme(x, outer, greatest=greatest == (k >= 0))
             return None if at is None else mul(Const(k, e.dtype), at)
-        case Bin("/", x, Const(int(k)) as per) if k > 0:
+        case Binary("/", x, Const(int(k)) as per) if k > 0:
             at = _extreme(x, outer, greatest=greatest)
             return None if at is None else div(at, per)
-        case Bin("+" | "-" | "min" | "max" as op, lhs, rhs):
+        case Binary("+" | "-" | "min" | "max" as op, lhs, rhs):
             a, b = _extreme(lhs, outer, greatest=greatest), _extreme(rhs, outer, greatest=greatest != (op == "-"))
-            return None if a is None or b is None else fold(Bin(op, a, b))
+            return None if a is None or b is None else fold(Binary(op, a, b))
     return None

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from looptune.ir.def_use import declared
+from looptune.ir.def_use import locals_declared_in
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -28,7 +28,7 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -51,16 +51,16 @@ _UNARY, _ATOM = 11, 12
 _COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def converted(a: str, b: str) -> str:
+def arithmetic_type(a: str, b: str) -> str:
     """The type C computes ``a op b`` in: the usual arithmetic conversions.
 
-    >>> converted("float32", "int32"), converted("int8", "int8"), converted("uint32", "int64")
+    >>> arithmetic_type("float32", "int32"), arithmetic_type("int8", "int8"), arithmetic_type("uint32", "int64")
     ('float32', 'int32', 'int64')
     """
     return _RANK[max(_RANK.index(a), _RANK.index(b), _RANK.index("int32"))]
 
 
-def show(e: Expr, level: int = 0) -> str:
+def expression_text(e: Expr, level: int = 0) -> str:
     """``e`` as C text, parenthesised where its place binds tighter than ``level``."""
     text, own = _expr(e)
     return f"({text})" if own < level else text
@@ -73,26 +73,26 @@ def _expr(e: Expr) -> tuple[str, int]:
         case Var(name):
             return name, _ATOM
         case Load(array, index):
-            return array + "".join(f"[{show(i)}]" for i in index), _ATOM
-        case Bin("min" | "max" as op, lhs, rhs):
-            compare = f"{show(lhs, 8)} {'<' if op == 'min' else '>'} {show(rhs, 8)}"
-            return f"({compare} ? {show(lhs)} : {show(rhs)})", _ATOM
-        case Bin(op, lhs, rhs):
-            a, b = (_promoted(lhs), _promoted(rhs)) if op in ("<<", ">>") else implicit(lhs, rhs)
+            return array + "".join(f"[{expression_text(i)}]" for i in index), _ATOM
+        case Binary("min" | "max" as op, lhs, rhs):
+            compare = f"{expression_text(lhs, 8)} {'<' if op == 'min' else '>'} {expression_text(rhs, 8)}"
+            return f"({compare} ? {expression_text(lhs)} : {expression_text(rhs)})", _ATOM
+        case Binary(op, lhs, rhs):
+            a, b = (_promoted(lhs), _promoted(rhs)) if op in ("<<", ">>") else drop_implicit_casts(lhs, rhs)
             own = _LEVEL[op]
             # Where C's precedence is clear to a compiler and seldom to a reader.
             clear = _UNARY if op in ("<<", ">>", "&", "|", "^") else _LEVEL["<<"] if op in _COMPARED else 0
-            return f"{show(a, max(own, clear))} {op} {show(b, max(own + 1, clear))}", own
-        case Un(op, arg):
-            return f"{op}{show(arg, _ATOM)}", _UNARY
+            return f"{expression_text(a, max(own, clear))} {op} {expression_text(b, max(own + 1, clear))}", own
+        case Unary(op, arg):
+            return f"{op}{expression_text(arg, _ATOM)}", _UNARY
         case Call(fn, args, dtype):
             suffix = "f" if dtype == "float32" and fn != "abs" else ""
             name = "labs" if (fn, dtype) == ("abs", "int64") else f"{fn}{suffix}"
-            return f"{name}({', '.join(show(a) for a in args)})", _ATOM
+            return f"{name}({', '.join(expression_text(a) for a in args)})", _ATOM
         case Select(cond, then, other):
-            return f"({show(cond, 1)} ? {show(then, 1)} : {show(other, 1)})", _ATOM
+            return f"({expression_text(cond, 1)} ? {expression_text(then, 1)} : {expression_text(other, 1)})", _ATOM
         case Cast(dtype, arg):
-            return f"({C_TYPES[dtype]}){show(arg, _UNARY)}", _UNARY
+            return f"({C_TYPES[dtype]}){expression_text(arg, _UNARY)}", _UNARY
 
 
 LEAST = (-(2**31), -(2**63))
@@ -126,11 +126,11 @@ def decimal(c: Const) -> str:
     return text if np.dtype(c.dtype).type(float(text)) == value else repr(float(value))
 
 
-def implicit(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+def drop_implicit_casts(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """The operands without the casts that C's usual arithmetic conversions would insert again."""
     a, b = _uncast(lhs), _uncast(rhs)
     for x, y in ((a, b), (a, rhs), (lhs, b)):
-        if converted(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
+        if arithmetic_type(x.dtype, y.dtype) == lhs.dtype == rhs.dtype:
             return x, y
     return lhs, rhs
 
@@ -138,7 +138,7 @@ def implicit(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 def _promoted(e: Expr) -> Expr:
     """Without the cast that an operand of a shift is given by C."""
     inner = _uncast(e)
-    return inner if converted(inner.dtype, inner.dtype) == e.dtype else e
+    return inner if arithmetic_type(inner.dtype, inner.dtype) == e.dtype else e
 
 
 def _uncast(e: Expr) -> Expr:
@@ -148,11 +148,11 @@ def _uncast(e: Expr) -> Expr:
 def assignment(target: Var | Load, value: Expr) -> str:
     plain = _uncast(value)
     match plain:
-        case Bin("+" | "-" | "*" | "/" as op, lhs, rhs) if _uncast(lhs) == target:
-            _, rest = implicit(lhs, rhs)
-            if converted(target.dtype, rest.dtype) == plain.dtype:
-                return f"{show(target)} {op}= {show(rest)};"
-    return f"{show(target)} = {show(plain)};"
+        case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if _uncast(lhs) == target:
+            _, rest = drop_implicit_casts(lhs, rhs)
+            if arithmetic_type(target.dtype, rest.dtype) == plain.dtype:
+                return f"{expression_text(target)} {op}= {expression_text(rest)};"
+    return f"{expression_text(target)} = {expression_text(plain)};"
 
 
 Marks = Callable[[Loop, Mapping[str, Local]], str]
@@ -177,7 +177,7 @@ def statements(
     ``pragmas``: loops say how they run, and what covers them where it is not that of the loop ``around``; ``marks``:
     what else stands before a loop.
     """
-    here = declared(block, set(locals_))
+    here = locals_declared_in(block, set(locals_))
     lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
     inner = {n: v for n, v in locals_.items() if n not in here}
     for stmt in block:
@@ -255,12 +255,13 @@ def _statement(
                 pragma += f"{indent}#pragma looptune pack\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
-            head = f"{indent}for ({C_TYPES[stmt.dtype]} {var} = {show(lo)}; {var} < {show(hi, 8)}; {by}) {{"
+            start = f"{C_TYPES[stmt.dtype]} {var} = {expression_text(lo)}"
+            head = f"{indent}for ({start}; {var} < {expression_text(hi, 8)}; {by}) {{"
             return f"{pragma}{head}\n{block(body)}\n{indent}}}"
         case While(cond, body):
-            return f"{indent}while ({show(cond)}) {{\n{block(body)}\n{indent}}}"
+            return f"{indent}while ({expression_text(cond)}) {{\n{block(body)}\n{indent}}}"
         case If(cond, then, other):
-            text = f"{indent}if ({show(cond)}) {{\n{block(then)}\n{indent}}}"
+            text = f"{indent}if ({expression_text(cond)}) {{\n{block(then)}\n{indent}}}"
             return text + (f" else {{\n{block(other)}\n{indent}}}" if other else "")
 
 
@@ -271,7 +272,7 @@ def declaration(variable: Array | Scalar | Local) -> str:
         case Scalar(name):
             return f"{ctype} {name}"
         case Array(name, _, shape) | Local(name, _, shape):
-            return f"{ctype} {name}" + "".join("[]" if n is None else f"[{show(n)}]" for n in shape)
+            return f"{ctype} {name}" + "".join("[]" if n is None else f"[{expression_text(n)}]" for n in shape)
 
 
 def body(codelet: Codelet, indent: str = "  ", pragmas: bool = False, marks: Marks | None = None) -> str:

@@ -13,29 +13,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear, never_wraps
-from looptune.ir.nodes import Bin, Const, Expr, If, Load, Loop, Stmt, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import affine_terms, cannot_overflow
+from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, mul
 
 
 @dataclass(frozen=True, slots=True)
-class _Fact:
+class _LinearInequality:
     """The sum of the terms is at least ``least``."""
 
     terms: frozenset[tuple[Expr, int]]
     least: int
 
     @property
-    def otherwise(self) -> _Fact:
-        return _Fact(frozenset((t, -k) for t, k in self.terms), 1 - self.least)
+    def otherwise(self) -> _LinearInequality:
+        return _LinearInequality(frozenset((t, -k) for t, k in self.terms), 1 - self.least)
 
 
-Facts = tuple[_Fact, ...]
+Facts = tuple[_LinearInequality, ...]
 
 
-def decided(body: tuple[Stmt, ...], facts: Facts = ()) -> tuple[Stmt, ...]:
+def simplify_conditions(body: tuple[Stmt, ...], facts: Facts = ()) -> tuple[Stmt, ...]:
     """``facts`` are what holds around the body."""
     out: list[Stmt] = []
     for stmt in body:
@@ -45,28 +45,28 @@ def decided(body: tuple[Stmt, ...], facts: Facts = ()) -> tuple[Stmt, ...]:
                     out[-1] = replace(before, then=(*first, *then))
                 case _:
                     out.append(done)
-        facts = _without(facts, written((stmt,)))
+        facts = _without(facts, written_names((stmt,)))
     return tuple(out)
 
 
 def _stays(cond: Expr, body: tuple[Stmt, ...]) -> bool:
-    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written(body)
+    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
 
 
 def _statement(stmt: Stmt, facts: Facts) -> tuple[Stmt, ...]:
     match stmt:
         case Loop(body=body):
-            return (replace(stmt, body=decided(body, _without(facts, written(body) | {stmt.var}))),)
+            return (replace(stmt, body=simplify_conditions(body, _without(facts, written_names(body) | {stmt.var}))),)
         case While(_, body):
-            return (replace(stmt, body=decided(body, _without(facts, written(body)))),)
+            return (replace(stmt, body=simplify_conditions(body, _without(facts, written_names(body)))),)
         case If(cond, then, other):
             asked = _condition(cond, facts)
             match asked:
                 case Const(value):
-                    return decided(then if value else other, facts)
+                    return simplify_conditions(then if value else other, facts)
             found = tuple(_facts(asked))
             not_so = (found[0].otherwise,) if len(found) == 1 and _fact(asked) is not None else ()
-            yes, no = decided(then, (*facts, *found)), decided(other, (*facts, *not_so))
+            yes, no = simplify_conditions(then, (*facts, *found)), simplify_conditions(other, (*facts, *not_so))
             return (replace(stmt, cond=asked, then=yes, other=no),)
     return (stmt,)
 
@@ -77,7 +77,7 @@ def _without(facts: Facts, changed: set[str]) -> Facts:
 
 def _condition(e: Expr, facts: Facts) -> Expr:
     match e:
-        case Bin("&&", lhs, rhs):
+        case Binary("&&", lhs, rhs):
             first = _condition(lhs, facts)
             then = _condition(rhs, (*facts, *_facts(first)))
             match first, then:
@@ -97,10 +97,10 @@ def _condition(e: Expr, facts: Facts) -> Expr:
     return _said(fact, e)
 
 
-def _facts(e: Expr) -> Iterator[_Fact]:
+def _facts(e: Expr) -> Iterator[_LinearInequality]:
     """All that holds where the condition does."""
     match e:
-        case Bin("&&", lhs, rhs):
+        case Binary("&&", lhs, rhs):
             yield from (*_facts(lhs), *_facts(rhs))
         case _:
             fact = _fact(e)
@@ -108,26 +108,26 @@ def _facts(e: Expr) -> Iterator[_Fact]:
                 yield fact
 
 
-def _fact(e: Expr) -> _Fact | None:
+def _fact(e: Expr) -> _LinearInequality | None:
     """A comparison of sums of variables."""
     match e:
-        case Bin(">=" | ">" | "<=" | "<" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
+        case Binary(">=" | ">" | "<=" | "<" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
             more, less = (lhs, rhs) if op.startswith(">") else (rhs, lhs)
         case _:
             return None
-    (p, c), (q, d) = linear(more), linear(less)
+    (p, c), (q, d) = affine_terms(more), affine_terms(less)
     terms: Mapping[Expr, int] = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
     if not terms or any(isinstance(n, Load) for t in terms for n in walk(t)):
         return None
     least = d - c + (0 if op.endswith("=") else 1)
     common = gcd(*terms.values())
-    return _Fact(frozenset((t, k // common) for t, k in terms.items()), -(-least // common))
+    return _LinearInequality(frozenset((t, k // common) for t, k in terms.items()), -(-least // common))
 
 
-def _said(fact: _Fact, e: Expr) -> Expr:
+def _said(fact: _LinearInequality, e: Expr) -> Expr:
     """The comparison as it was written where it is in lowest terms already."""
-    assert isinstance(e, Bin)
-    (p, _), (q, _) = linear(e.lhs), linear(e.rhs)
+    assert isinstance(e, Binary)
+    (p, _), (q, _) = affine_terms(e.lhs), affine_terms(e.rhs)
     if gcd(*p.values(), *q.values()) == 1:
         return e
     left, right = (

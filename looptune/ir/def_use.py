@@ -13,7 +13,7 @@ from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop,
 from looptune.ir.rewrite import walk, walk_stmts
 
 
-def names(stmts: Iterable[Stmt]) -> set[str]:
+def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
     """Every scalar and array named in the statements, loop variables included."""
     found: set[str] = set()
     for node in walk(tuple(stmts)):
@@ -25,7 +25,7 @@ def names(stmts: Iterable[Stmt]) -> set[str]:
     return found
 
 
-def written(stmts: Iterable[Stmt]) -> set[str]:
+def written_names(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays the statements assign."""
     return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
@@ -46,21 +46,21 @@ def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
 
 
 def _lasts(cond: Expr, body: Sequence[Stmt]) -> bool:
-    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written(body)
+    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
 
 
-def assigned(stmts: Iterable[Stmt]) -> set[Var | Load]:
+def assigned_targets(stmts: Iterable[Stmt]) -> set[Var | Load]:
     """The scalars and elements that the statements assign, as they are written."""
     return {n.target for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
-def reducing(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
+def restrict_reductions(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
     """The loop with less of its body, and of what it reduces only what is assigned there."""
-    made = assigned(body)
+    made = assigned_targets(body)
     return replace(loop, body=body, reduces=tuple(r for r in loop.reduces if r.target in made))
 
 
-def read(stmts: Iterable[Stmt]) -> set[str]:
+def read_names(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays whose value the statements use."""
     found: set[str] = set()
     for node in walk(tuple(stmts)):
@@ -88,10 +88,10 @@ MOST_OWN_BYTES = 4096
 """Of a local array that every thread has for itself: so much memory times all the threads a GPU runs is 1 GB."""
 
 
-def own_bytes(local: Local) -> int | None:
+def private_bytes(local: Local) -> int | None:
     """The size of a local array, None where it is not constant.
 
-    >>> own_bytes(Local("h", "float32", (Const(3), Const(5))))
+    >>> private_bytes(Local("h", "float32", (Const(3), Const(5))))
     60
     """
     total = 1 if local.dtype == "bool" else int(local.dtype.lstrip("uintfloa")) // 8
@@ -102,16 +102,16 @@ def own_bytes(local: Local) -> int | None:
     return total
 
 
-def ownable(local: Local) -> bool:
+def can_be_private(local: Local) -> bool:
     """A local array of which every thread can have its own."""
-    size = own_bytes(local) if local.shape else None
+    size = private_bytes(local) if local.shape else None
     return size is not None and size <= MOST_OWN_BYTES
 
 
-def owned(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
+def privatizable_arrays(body: Iterable[Stmt], arrays: Iterable[str], around: Iterable[str] = ()) -> set[str]:
     """Of the ``arrays``, those that are used in ``body`` only inside loops which own them; ``around`` are owned by one
     of the loops around."""
-    left = set(arrays) & names(body)
+    left = set(arrays) & referenced_names(body)
     return left - (_outside_owners(tuple(body)) - set(around)) if left else left
 
 
@@ -127,37 +127,37 @@ def _outside_owners(body: tuple[Stmt, ...]) -> set[str]:
             case If(cond, then, other):
                 found |= names_in(cond) | _outside_owners((*then, *other))
             case Assign():
-                found |= names((stmt,))
+                found |= referenced_names((stmt,))
     return found
 
 
-def idle(assign: Assign, loop: Loop) -> bool:
+def is_dead_store(assign: Assign, loop: Loop) -> bool:
     """Of all iterations of ``loop`` only the last leaves anything of ``assign``, and none of them uses it.
 
-    >>> from looptune.ir.nodes import Bin, Const
+    >>> from looptune.ir.nodes import Binary, Const
     >>> i, t, s = Var("i"), Var("t"), Var("s")
-    >>> last, total = Assign(t, i), Assign(s, Bin("+", s, i))
-    >>> idle(last, Loop("i", Const(0), Var("n"), (last,))), idle(total, Loop("i", Const(0), Var("n"), (total,)))
-    (True, False)
+    >>> last, total = Assign(t, i), Assign(s, Binary("+", s, i))
+    >>> [is_dead_store(s, Loop("i", Const(0), Var("n"), (s,))) for s in (last, total)]
+    [True, False]
     """
-    changed = {loop.var} | written(loop.body)
+    changed = {loop.var} | written_names(loop.body)
     index = assign.target.index if isinstance(assign.target, Load) else ()
-    return not names_in(index) & changed and _target(assign) not in read(loop.body)
+    return not names_in(index) & changed and _target(assign) not in read_names(loop.body)
 
 
-def begins_with_write(block: tuple[Stmt, ...], name: str) -> bool:
+def is_defined_before_use(block: tuple[Stmt, ...], name: str) -> bool:
     """Every pass over ``block`` that uses scalar ``name`` assigns it before it reads it; some pass may.
 
     >>> from looptune.ir.nodes import Const
     >>> t, n = Var("t"), Var("n")
     >>> maybe = Loop("i", Const(0), n, (Assign(t, Const(1)),))
-    >>> begins_with_write((maybe, maybe), "t"), begins_with_write((maybe, Assign(n, t)), "t")
+    >>> is_defined_before_use((maybe, maybe), "t"), is_defined_before_use((maybe, Assign(n, t)), "t")
     (True, False)
     """
-    return name not in read_first(block) and name in names(block)
+    return name not in upward_exposed_uses(block) and name in referenced_names(block)
 
 
-def read_first(block: tuple[Stmt, ...]) -> set[str]:
+def upward_exposed_uses(block: tuple[Stmt, ...]) -> set[str]:
     """The names that some pass over ``block`` may read before it is sure to have assigned them."""
     return _first_uses(block)[0]
 
@@ -174,19 +174,19 @@ def _first_uses(block: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
                 if isinstance(target, Var) and target.name not in first_read:
                     first_written.add(target.name)
             case Loop(_, lo, hi, body):
-                first_read |= (names_in((lo, hi)) | read_first(body)) - first_written
+                first_read |= (names_in((lo, hi)) | upward_exposed_uses(body)) - first_written
             case If(cond, then, other):
                 (a, yes), (b, no) = _first_uses(then), _first_uses(other)
                 first_read |= (names_in(cond) | a | b) - first_written
                 first_written |= (yes & no) - first_read
             case While():
-                first_read |= names((stmt,)) - first_written
+                first_read |= referenced_names((stmt,)) - first_written
     return first_read, first_written
 
 
-def declared(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
+def locals_declared_in(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
     """Of the ``candidates``, all private to ``block``, those whose smallest block is this one, not one inside."""
-    inside = [(s, names((s,))) for s in block] if candidates else []
+    inside = [(s, referenced_names((s,))) for s in block] if candidates else []
     users = {name: [s for s, used in inside if name in used] for name in candidates}
     return {name for name, where in users.items() if len(where) != 1 or not _fits(where, name)}
 
@@ -194,16 +194,18 @@ def declared(block: tuple[Stmt, ...], candidates: set[str]) -> set[str]:
 def _fits(users: list[Stmt], name: str) -> bool:
     match users[0]:
         case Loop(_, lo, hi, body):
-            return name not in names_in((lo, hi)) and (begins_with_write(body, name) or bool(owned(users, {name})))
+            return name not in names_in((lo, hi)) and (
+                is_defined_before_use(body, name) or bool(privatizable_arrays(users, {name}))
+            )
         case If(cond, then, other):
-            inside = [b for b in (then, other) if name in names(b)]
-            private = all(begins_with_write(b, name) or bool(owned(b, {name})) for b in inside)
+            inside = [b for b in (then, other) if name in referenced_names(b)]
+            private = all(is_defined_before_use(b, name) or bool(privatizable_arrays(b, {name})) for b in inside)
             return name not in names_in(cond) and private
         case _:
             return False
 
 
-def extent_names(array: Array | Local) -> set[str]:
+def stride_parameters(array: Array | Local) -> set[str]:
     """The parameters that the strides of an array are computed from: every extent but the first."""
     return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}
 

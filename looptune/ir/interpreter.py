@@ -14,7 +14,7 @@ import numpy as np
 
 from looptune.ir.nodes import (
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -26,7 +26,7 @@ from looptune.ir.nodes import (
     Loop,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -48,7 +48,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class _Machine:
+class Interpreter:
     """The variables of one run; ``where`` holds loop variables and scalars, arrays are the caller's."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], scalars: Mapping[str, Any], trace: Trace | None) -> None:
@@ -116,9 +116,9 @@ class _Machine:
                 if is_integer(dtype):
                     return lambda: int(self.arrays[array][self._place(array, at)])
                 return lambda: self.arrays[array][self._place(array, at)]
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 return _binary(e, op, self._meaning(lhs), self._meaning(rhs))
-            case Un(op, arg):
+            case Unary(op, arg):
                 return _unary(op, arg.dtype, self._meaning(arg))
             case Call(fn, args, dtype):
                 called, given = FUNCTIONS[fn], tuple(map(self._meaning, args))
@@ -142,7 +142,7 @@ COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _binary(e: Bin, op: str, a: Meaning, b: Meaning) -> Meaning:
+def _binary(e: Binary, op: str, a: Meaning, b: Meaning) -> Meaning:
     if op == "&&":
         return lambda: int(bool(a()) and bool(b()))
     if op == "||":
@@ -200,14 +200,14 @@ def run(
     ``trace(statement, iterations)`` is called before every assignment.
     """
     typed = {p.name: convert(scalars[p.name], p.dtype) for p in codelet.params if p.name in scalars}
-    machine = _Machine(arrays, typed, trace)
+    machine = Interpreter(arrays, typed, trace)
     for local in codelet.locals:
         allocate(machine, local)
     with np.errstate(all="ignore"):
         machine.run(codelet.body)
 
 
-def allocate(machine: _Machine, local: Local) -> None:
+def allocate(machine: Interpreter, local: Local) -> None:
     if local.shape:
         machine.arrays[local.name] = np.zeros([int(machine.value(e)) for e in local.shape], local.dtype)
     else:

@@ -17,10 +17,10 @@ from functools import reduce
 from math import inf
 from typing import Any
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import COMPARISONS, Assign, Bin, Cast, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import COMPARISONS, Assign, Binary, Cast, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
-from looptune.ir.simplify import fits, fold, is_integer, keeps_index, truth, widens
+from looptune.ir.simplify import fits, fold, is_integer, is_lossless_index_cast, truth, widens
 
 Range = tuple[int, int]
 """The least and the greatest value."""
@@ -29,35 +29,35 @@ Range = tuple[int, int]
 Terms = tuple[dict[Expr, int], int]
 
 
-def linear(e: Expr) -> Terms:
+def affine_terms(e: Expr) -> Terms:
     """``e`` as a sum of integer multiples of atoms, and a constant.
 
-    >>> linear(Bin("+", Bin("*", Const(2), Var("i")), Const(1)))
+    >>> affine_terms(Binary("+", Binary("*", Const(2), Var("i")), Const(1)))
     ({Var(name='i', dtype='int32'): 2}, 1)
     """
     match e:
         case Const(int(value)):
             return {}, value
-        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
-            return linear(arg)
-        case Bin("+" | "-" as op, lhs, rhs):
-            (a, c), (b, d) = linear(lhs), linear(rhs)
+        case Cast(dtype, arg) if is_lossless_index_cast(dtype, arg.dtype):
+            return affine_terms(arg)
+        case Binary("+" | "-" as op, lhs, rhs):
+            (a, c), (b, d) = affine_terms(lhs), affine_terms(rhs)
             sign = 1 if op == "+" else -1
             total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
             return {t: k for t, k in total.items() if k}, c + sign * d
-        case Bin("*", Const(int(k)), x) | Bin("*", x, Const(int(k))):
-            terms, constant = linear(x)
+        case Binary("*", Const(int(k)), x) | Binary("*", x, Const(int(k))):
+            terms, constant = affine_terms(x)
             return {t: k * v for t, v in terms.items() if k * v}, k * constant
     return {e: 1}, 0
 
 
-def apart(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+def never_equal(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     """Indices of one array that are never the same: a subscript of one is that of the other and a constant."""
-    differences = (linear(Bin("-", x, y)) for x, y in zip(a, b, strict=True))
+    differences = (affine_terms(Binary("-", x, y)) for x, y in zip(a, b, strict=True))
     return any(constant and not terms for terms, constant in differences)
 
 
-def narrowed(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
+def simplify_with_ranges(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
     """``known`` are the ranges of variables around."""
     env = {} if known is None else known
     return tuple(_statement(s, env) for s in body)
@@ -67,13 +67,18 @@ def _statement(stmt: Stmt, env: Mapping[str, Range]) -> Stmt:
     match stmt:
         case Loop(_, lo, hi, body):
             loop = replace(stmt, lo=_decided(lo, env), hi=_decided(hi, env))
-            inner = inside(loop, env)
-            return _in_step(loop, narrowed(body, inner))
+            inner = body_ranges(loop, env)
+            return _in_step(loop, simplify_with_ranges(body, inner))
         case If(cond, then, other):
-            return replace(stmt, cond=_decided(cond, env), then=narrowed(then, env), other=narrowed(other, env))
+            return replace(
+                stmt,
+                cond=_decided(cond, env),
+                then=simplify_with_ranges(then, env),
+                other=simplify_with_ranges(other, env),
+            )
         case While(_, body):
-            inner = {k: v for k, v in env.items() if k not in written(body)}
-            return replace(stmt, body=narrowed(body, inner))
+            inner = {k: v for k, v in env.items() if k not in written_names(body)}
+            return replace(stmt, body=simplify_with_ranges(body, inner))
         case Assign(target, value):
             return replace(stmt, target=_decided(target, env), value=_decided(value, env))
 
@@ -89,59 +94,60 @@ def _in_step(loop: Loop, body: tuple[Stmt, ...]) -> Loop:
     return replace(loop, body=body, reduces=tuple(dict.fromkeys(reduces)))
 
 
-def inside(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
+def body_ranges(loop: Loop, env: Mapping[str, Range]) -> dict[str, Range]:
     """The ranges in the loop's body."""
-    inner = {k: v for k, v in env.items() if k != loop.var and k not in written(loop.body)}
-    first, last = between(loop.lo, env), between(loop.hi, env)
+    inner = {k: v for k, v in env.items() if k != loop.var and k not in written_names(loop.body)}
+    first, last = range_of(loop.lo, env), range_of(loop.hi, env)
     if first is not None and last is not None and first[0] < last[1]:
         inner[loop.var] = (first[0], last[1] - 1)
     return inner
 
 
-def runs(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
-    """It has an iteration whenever it is reached. ``around``: the ``steady`` loops that it is in, outermost first."""
+def surely_iterates(loop: Loop, env: Mapping[str, Range], around: Sequence[Loop] = ()) -> bool:
+    """It has an iteration whenever it is reached. ``around``: the loops with invariant bounds that it is in,
+    outermost first."""
     return all(_leaves(end, loop.lo, env, around) for end in _ends(loop.hi, "min"))
 
 
 def has_iteration(loop: Loop, around: Sequence[Loop]) -> Expr | None:
     """The condition that it has one; None where it always does in the loops ``around``, outermost first."""
-    known = [f for f in around if steady(f)]
-    if runs(loop, reduce(lambda env, f: inside(f, env), known, {}), known):
+    known = [f for f in around if has_invariant_bounds(f)]
+    if surely_iterates(loop, reduce(lambda env, f: body_ranges(f, env), known, {}), known):
         return None
     match loop.lo, loop.hi:
         case Const(lo), Const(hi):
             return Const(int(lo < hi))
-    return Bin("<", loop.lo, loop.hi)
+    return Binary("<", loop.lo, loop.hi)
 
 
 def harmless(e: Expr) -> bool:
     """It has a value whatever its variables are."""
-    divisors = (n.rhs for n in walk(e) if isinstance(n, Bin) and n.op in ("/", "%"))
+    divisors = (n.rhs for n in walk(e) if isinstance(n, Binary) and n.op in ("/", "%"))
     return all(isinstance(d, Const) and d.value not in (0, -1) for d in divisors)
 
 
 def _leaves(hi: Expr, lo: Expr, env: Mapping[str, Range], around: Sequence[Loop]) -> bool:
-    if not (never_wraps(hi) and never_wraps(lo)):
+    if not (cannot_overflow(hi) and cannot_overflow(lo)):
         return False
-    apart = difference(hi, lo, env)
+    apart = difference_range(hi, lo, env)
     return (apart is not None and apart[0] >= 1) or _lowest(_differing(hi, lo), around) >= 1
 
 
 def _ends(e: Expr, op: str) -> Iterator[Expr]:
     """What ``e`` is the least of, for ``min``, or the greatest."""
     match e:
-        case Bin(made, lhs, rhs) if made == op:
+        case Binary(made, lhs, rhs) if made == op:
             yield from _ends(lhs, op)
             yield from _ends(rhs, op)
         case _:
             yield e
 
 
-def steady(loop: Loop) -> bool:
+def has_invariant_bounds(loop: Loop) -> bool:
     """Its variable and its bounds are in the whole body what they are at its begin."""
     named = {loop.var} | names_in((loop.lo, loop.hi))
     loads = any(isinstance(n, Load) for bound in (loop.lo, loop.hi) for n in walk(bound))
-    return not loads and not named & written(loop.body)
+    return not loads and not named & written_names(loop.body)
 
 
 def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
@@ -165,26 +171,26 @@ def _lowest(sum_of: Terms, around: Sequence[Loop]) -> float:
 
 def _from_below(loop: Loop) -> Iterator[tuple[Terms, int]]:
     """What the variable is not less than, and divided by what."""
-    yield from ((linear(lo), 1) for lo in _ends(loop.lo, "max") if never_wraps(lo))
+    yield from ((affine_terms(lo), 1) for lo in _ends(loop.lo, "max") if cannot_overflow(lo))
 
 
 def _from_above(loop: Loop, outer: Sequence[Loop], factor: int) -> Iterator[tuple[Terms, int]]:
     """What the variable is not more than, and divided by what: a divisor of ``factor``, so that nothing is rounded."""
     for hi in _ends(loop.hi, "min"):
         match _bare(hi):
-            case Bin("/", x, Const(int(d))) if d > 0 and factor % d == 0 and never_wraps(x):
+            case Binary("/", x, Const(int(d))) if d > 0 and factor % d == 0 and cannot_overflow(x):
                 # Of a loop from 0 or more that runs, x / d is 1 at least, and rounded down.
-                if _lowest(linear(loop.lo), outer) >= 0:
-                    terms, constant = linear(x)
+                if _lowest(affine_terms(loop.lo), outer) >= 0:
+                    terms, constant = affine_terms(x)
                     yield (terms, constant - d), d
-            case end if never_wraps(end):
-                terms, constant = linear(end)
+            case end if cannot_overflow(end):
+                terms, constant = affine_terms(end)
                 yield (terms, constant - 1), 1
 
 
 def _bare(e: Expr) -> Expr:
     match e:
-        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype) and never_wraps(e):
+        case Cast(dtype, arg) if is_lossless_index_cast(dtype, arg.dtype) and cannot_overflow(e):
             return _bare(arg)
     return e
 
@@ -201,33 +207,33 @@ def _decided(e: Any, env: Mapping[str, Range]) -> Any:
 
     def rule(n: Any) -> Any:
         match n:
-            case Bin("min" | "max" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
-                apart = difference(lhs, rhs, env)
+            case Binary("min" | "max" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
+                apart = difference_range(lhs, rhs, env)
                 if apart is not None and (apart[1] <= 0 or apart[0] >= 0):
                     return lhs if (apart[1] <= 0) == (op == "min") else rhs
-            case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
-                return _compared(op, difference(lhs, rhs, env), n)
-            case Bin("&&" | "||" as op, Const(value), rest) | Bin("&&" | "||" as op, rest, Const(value)):
+            case Binary("<" | "<=" | ">" | ">=" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
+                return _compared(op, difference_range(lhs, rhs, env), n)
+            case Binary("&&" | "||" as op, Const(value), rest) | Binary("&&" | "||" as op, rest, Const(value)):
                 return truth(rest) if bool(value) == (op == "&&") else Const(int(bool(value)), "int32")
             case Var(name, dtype) if name in env and env[name][0] == env[name][1]:
                 return Const(env[name][0], dtype)
-            case Bin() | Un() | Cast():
+            case Binary() | Unary() | Cast():
                 return fold(n)
         return None
 
     return rewrite(rule, e) if env else e
 
 
-def never_wraps(e: Expr) -> bool:
+def cannot_overflow(e: Expr) -> bool:
     """Nothing in it wraps around, and no conversion in it changes a value."""
     return all(
         n.dtype in ("int32", "int64") and not (isinstance(n, Cast) and (n.dtype, n.arg.dtype) == ("int32", "int64"))
         for n in walk(e)
-        if isinstance(n, (Var, Const, Bin, Cast, Load, Un))
+        if isinstance(n, (Var, Const, Binary, Cast, Load, Unary))
     )
 
 
-def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
+def _compared(op: str, apart: Range | None, n: Binary) -> Expr | None:
     """1 or 0 where the difference of the two sides says so."""
     if apart is None:
         return None
@@ -237,34 +243,34 @@ def _compared(op: str, apart: Range | None, n: Bin) -> Expr | None:
     return Const(int(always), n.dtype) if always or never else None
 
 
-def difference(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
+def difference_range(a: Expr, b: Expr, env: Mapping[str, Range]) -> Range | None:
     """The range of ``a - b``; None where it is not known."""
     return _sum(*_differing(a, b), env)
 
 
 def _differing(a: Expr, b: Expr) -> Terms:
     """``a - b``."""
-    return _plus(linear(a), (linear(b), 1), -1)
+    return _plus(affine_terms(a), (affine_terms(b), 1), -1)
 
 
-def between(e: Expr, env: Mapping[str, Range]) -> Range | None:
+def range_of(e: Expr, env: Mapping[str, Range]) -> Range | None:
     """The range of ``e``; None where it is not known."""
     match e:
         case Const(int(value)):
             return value, value
         case Var(name):
             return env.get(name)
-        case Cast(_, arg) if never_wraps(e):
-            return between(arg, env)
-        case Bin("min" | "max" as op, lhs, rhs):
-            return _either(min if op == "min" else max, between(lhs, env), between(rhs, env))
-        case Bin("/", x, Const(int(k))) if k > 0:
-            inside = between(x, env)
+        case Cast(_, arg) if cannot_overflow(e):
+            return range_of(arg, env)
+        case Binary("min" | "max" as op, lhs, rhs):
+            return _either(min if op == "min" else max, range_of(lhs, env), range_of(rhs, env))
+        case Binary("/", x, Const(int(k))) if k > 0:
+            inside = range_of(x, env)
             return None if inside is None or inside[0] < 0 else (inside[0] // k, inside[1] // k)
-        case Bin("+" | "-" | "*"):
-            terms, constant = linear(e)
+        case Binary("+" | "-" | "*"):
+            terms, constant = affine_terms(e)
             found = None if terms == {e: 1} else _sum(terms, constant, env)
-            wrapped = found is not None and not never_wraps(e) and not all(fits(end, e.dtype) for end in found)
+            wrapped = found is not None and not cannot_overflow(e) and not all(fits(end, e.dtype) for end in found)
             return None if wrapped else found
     return None
 
@@ -276,7 +282,7 @@ def _either(of: Any, a: Range | None, b: Range | None) -> Range | None:
 def _sum(terms: Mapping[Expr, int], constant: int, env: Mapping[str, Range]) -> Range | None:
     least = most = constant
     for term, factor in terms.items():
-        inside = between(term, env)
+        inside = range_of(term, env)
         if inside is None:
             return None
         ends = sorted(factor * end for end in inside)
@@ -295,15 +301,15 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
             return name in known
         case Cast(dtype, arg):
             return widens(dtype, arg.dtype) and never_negative(arg, known)
-        case Bin("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
+        case Binary("+" | "*" | "/" | "min", lhs, rhs) if is_integer(lhs.dtype):
             return never_negative(lhs, known) and never_negative(rhs, known)
-        case Bin("%", lhs, _) if is_integer(lhs.dtype):
+        case Binary("%", lhs, _) if is_integer(lhs.dtype):
             return never_negative(lhs, known)
-        case Bin("max", lhs, rhs):
+        case Binary("max", lhs, rhs):
             return never_negative(lhs, known) or never_negative(rhs, known)
-        case Bin(op):
+        case Binary(op):
             return op in COMPARISONS
-        case Un("!"):
+        case Unary("!"):
             return True
     return False
 
@@ -311,7 +317,7 @@ def never_negative(e: Expr, known: Collection[str]) -> bool:
 def may_wrap(e: Expr, known: Collection[str]) -> bool:
     """A sum, difference or product in it is of an unsigned type, whose rule it is to wrap, and is not just made of
     sizes and counters (``known`` variables), which are small."""
-    sums = (n for n in walk(e) if isinstance(n, Bin) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
+    sums = (n for n in walk(e) if isinstance(n, Binary) and n.op in ("+", "-", "*") and n.dtype.startswith("uint"))
     return not all(_small_sum(n, known) for n in sums)
 
 
@@ -323,6 +329,6 @@ def _small_sum(e: Expr, known: Collection[str]) -> bool:
             return name in known
         case Cast(_, arg):
             return _small_sum(arg, known)
-        case Bin("+" | "-" | "*", lhs, rhs):
+        case Binary("+" | "-" | "*", lhs, rhs):
             return _small_sum(lhs, known) and _small_sum(rhs, known)
     return False

@@ -5,7 +5,7 @@
     Expr    = Const | Var | Load | Bin | Un | Call | Select | Cast
 
 Every expression has a ``dtype``, a NumPy name ("float32", "int32", "bool", ...). C's usual arithmetic
-conversions are explicit ``Cast`` nodes: both operands of a ``Bin`` have one dtype, an ``Assign``'s
+conversions are explicit ``Cast`` nodes: both operands of a ``Binary`` have one dtype, an ``Assign``'s
 value has its target's. Comparisons and logical operators give int32, as in C. ``/`` and ``%`` on
 integers truncate, as in C; signed integers wrap. A ``Cast`` to "bool" asks whether its operand is not zero.
 
@@ -58,7 +58,7 @@ class Load(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Bin(Node):
+class Binary(Node):
     """op: ``+ - * / % & | ^ << >> min max`` and the COMPARISONS."""
 
     op: str
@@ -71,7 +71,7 @@ class Bin(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Un(Node):
+class Unary(Node):
     """op: ``- ! ~``."""
 
     op: str
@@ -145,7 +145,7 @@ class Assign(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced(Node):
+class Reduction(Node):
     """``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
 
     op: str
@@ -200,7 +200,7 @@ class Loop(Node):
     packs: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
     counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
-    reduces: tuple[Reduced, ...] = field(default=(), kw_only=True)
+    reduces: tuple[Reduction, ...] = field(default=(), kw_only=True)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)
@@ -269,5 +269,5 @@ class Codelet(Node):
     directives: tuple[Directive, ...] = field(default=(), compare=False, repr=False)
 
 
-Expr = Const | Var | Load | Bin | Un | Call | Select | Cast
+Expr = Const | Var | Load | Binary | Unary | Call | Select | Cast
 Stmt = Assign | Loop | While | If

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, If, Loop, Select, Stmt, Un, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, If, Loop, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 
@@ -29,7 +29,7 @@ Cost = Callable[[Assign], int]
 
 def count(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int | None:
     """The operations of one run, None where it depends on data or takes too long to count."""
-    changed = written(body)
+    changed = written_names(body)
     try:
         return _run(body, sizes, lambda assign: operations(assign, changed))
     except (OfData, _TooMany):
@@ -148,12 +148,12 @@ def evaluate(e: Expr, env: Mapping[str, np.ndarray]) -> np.ndarray:
             return env[name]
         case Cast(_, arg):
             return evaluate(arg, env)
-        case Un(op, arg) if op in ("-", "!", "~"):
+        case Unary(op, arg) if op in ("-", "!", "~"):
             of = evaluate(arg, env)
             return -of if op == "-" else ~of if op == "~" else (of == 0).astype(np.int64)
         case Select(cond, then, other):
             return np.where(evaluate(cond, env) != 0, evaluate(then, env), evaluate(other, env))
-        case Bin(op, lhs, rhs) if op in _OPERATIONS:
+        case Binary(op, lhs, rhs) if op in _OPERATIONS:
             return np.asarray(_OPERATIONS[op](evaluate(lhs, env), evaluate(rhs, env))).astype(np.int64)
     raise OfData
 
@@ -177,7 +177,7 @@ def operations(assign: Assign, changed: Collection[str]) -> int:
     """``changed``: what loops set, which is no factor to be taken out."""
     total = sum(_costs(n) for n in walk(assign.value))
     match _plain(assign.value):
-        case Bin("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
+        case Binary("+" | "-", lhs, rhs) if _plain(lhs) == assign.target:
             return total - _factors(_plain(rhs), changed)
     return total
 
@@ -188,7 +188,7 @@ def is_operation(n: object) -> bool:
 
 def _costs(n: object) -> int:
     match n:
-        case Bin("+" | "-" | "*" | "/", lhs):
+        case Binary("+" | "-" | "*" | "/", lhs):
             return int(not is_integer(lhs.dtype))
         case Call(_, _, dtype):
             return int(not is_integer(dtype))
@@ -198,7 +198,7 @@ def _costs(n: object) -> int:
 def _factors(e: Expr, changed: Collection[str]) -> int:
     """The constant factors of a product."""
     match e:
-        case Bin("*", lhs, rhs):
+        case Binary("*", lhs, rhs):
             return sum(_is_factor(x, changed) + _factors(x, changed) for x in (_plain(lhs), _plain(rhs)))
     return 0
 
@@ -216,6 +216,6 @@ def _plain(e: Expr) -> Expr:
     match e:
         case Cast(_, arg):
             return _plain(arg)
-        case Un("-", arg):
+        case Unary("-", arg):
             return _plain(arg)
     return e

@@ -8,7 +8,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Un, Var, While
+from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
@@ -97,7 +97,7 @@ def rewrite_stmts(rule: Callable[[Stmt], Stmt | tuple[Stmt, ...] | None], body: 
 def conjuncts(cond: Expr) -> tuple[Expr, ...]:
     """What all has to hold for the condition to hold, in the order in which C asks for it."""
     match cond:
-        case Bin("&&", lhs, rhs):
+        case Binary("&&", lhs, rhs):
             return (*conjuncts(lhs), *conjuncts(rhs))
     return (cond,)
 
@@ -105,7 +105,7 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
 def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
     """Replace each ``Var`` named in ``env``, folding the constants this makes.
 
-    >>> substitute(Bin("+", Var("i"), Const(1)), {"i": Const(2)})
+    >>> substitute(Binary("+", Var("i"), Const(1)), {"i": Const(2)})
     Const(value=3, dtype='int32')
     """
 
@@ -115,13 +115,13 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
                 return n
             case Var(name):
                 return env.get(name, n)
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 a, b = visit(lhs), visit(rhs)
-                return n if a is lhs and b is rhs else fold(Bin(op, a, b, span=n.span))
+                return n if a is lhs and b is rhs else fold(Binary(op, a, b, span=n.span))
             case Load(array, index, dtype):
                 at = tuple(map(visit, index))
                 return n if _same(at, index) else Load(array, at, dtype, span=n.span)
-            case Un() | Cast():
+            case Unary() | Cast():
                 return fold(map_children(visit, n))
         return map_children(visit, n)
 

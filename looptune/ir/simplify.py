@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from looptune.ir.nodes import COMPARISONS, Bin, Cast, Const, Expr, Select, Un
+from looptune.ir.nodes import COMPARISONS, Binary, Cast, Const, Expr, Select, Unary
 
 _BITS = {
     "bool": 1, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64,
@@ -51,13 +51,13 @@ def overflows_never(dtype: str) -> bool:
 def truth(e: Expr) -> Expr:
     """1 where ``e`` is not zero, else 0."""
     match e:
-        case Bin(op) if op in COMPARISONS:
+        case Binary(op) if op in COMPARISONS:
             return e
-        case Un("!"):
+        case Unary("!"):
             return e
         case Const(value, dtype) if is_integer(dtype):
             return Const(int(value != 0), span=e.span)
-    return Bin("!=", e, Const(0, e.dtype), span=e.span)
+    return Binary("!=", e, Const(0, e.dtype), span=e.span)
 
 
 def widens(dtype: str, of: str) -> bool:
@@ -70,12 +70,12 @@ def widens(dtype: str, of: str) -> bool:
     return bits >= of_bits if dtype[0] == of[0] else dtype[0] == "i" and bits > of_bits
 
 
-def keeps_index(to: str, of: str) -> bool:
+def is_lossless_index_cast(to: str, of: str) -> bool:
     """A cast of an index or a bound from the type ``of`` changes no value: of 32 bits or more because ints hold the
     places that they are used for, of fewer only where every value fits.
 
-    >>> keeps_index("int64", "int32"), keeps_index("int32", "int64"), keeps_index("uint8", "int32")
-    (True, True, False)
+    >>> [is_lossless_index_cast(*pair) for pair in (("int64", "int32"), ("int32", "int64"), ("uint8", "int32"))]
+    [True, True, False]
     """
     if not (is_integer(to) and is_integer(of)):
         return False
@@ -141,22 +141,22 @@ def evaluate(op: str, a: int, b: int) -> int | None:
 def fold(e: Expr) -> Expr:
     """One node simplified, its children being simple already; the same object when nothing applies."""
     match e:
-        case Bin(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
+        case Binary(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
             return e
-        case Bin(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
+        case Binary(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
             value = evaluate(op, int(a), int(b))
             return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
-        case Bin("==", Bin("+", Bin("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c))) if (
+        case Binary("==", Binary("+", Binary("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c))) if (
             a and (c - b) % a and overflows_never(total.dtype)
         ):
             return Const(0, span=e.span)
-        case Bin("==", Bin("*", Const(int(a)), x), Const(0)) if a and overflows_never(x.dtype):
+        case Binary("==", Binary("*", Const(int(a)), x), Const(0)) if a and overflows_never(x.dtype):
             return replace(e, lhs=x)
-        case Bin("&&", Const(0), _) | Bin("&&", _, Const(0)):
+        case Binary("&&", Const(0), _) | Binary("&&", _, Const(0)):
             return Const(0, span=e.span)
-        case Bin(op, lhs, rhs) if is_integer(lhs.dtype):
+        case Binary(op, lhs, rhs) if is_integer(lhs.dtype):
             return _fold_identity(e, op, lhs, rhs)
-        case Un("-", Const(int(a), dtype)) if is_integer(dtype):
+        case Unary("-", Const(int(a), dtype)) if is_integer(dtype):
             return Const(wrap(-a, dtype), dtype, span=e.span)
         case Cast(dtype, Const(int(a), of)) if is_integer(dtype) and is_integer(of):
             return Const(wrap(a, dtype), dtype, span=e.span)
@@ -165,7 +165,7 @@ def fold(e: Expr) -> Expr:
     return e
 
 
-def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
+def _fold_identity(e: Binary, op: str, lhs: Expr, rhs: Expr) -> Expr:
     match op, lhs, rhs:
         case ("+", Const(0), x) | ("+" | "-", x, Const(0)) | ("*", Const(1), x) | ("*" | "/", x, Const(1)):
             return x
@@ -177,62 +177,62 @@ def _fold_identity(e: Bin, op: str, lhs: Expr, rhs: Expr) -> Expr:
             return fold(replace(e, op="-", rhs=Const(-b, rhs.dtype)))
         case "-", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
             return fold(replace(e, op="+", rhs=Const(-b, rhs.dtype)))
-        case "+" | "-", Bin("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
+        case "+" | "-", Binary("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
             total = (a if inner == "+" else -a) + (b if op == "+" else -b)
             if e.dtype.startswith("u"):  # a sum wraps, whatever its order
                 total = wrap(total, e.dtype)
                 total -= (1 << _BITS[e.dtype]) if total >> (_BITS[e.dtype] - 1) else 0
             return add(x, Const(total, e.dtype)) if fits(abs(total), e.dtype) else e
-        case "/" | "%", Bin("*", Const(int(a)), x) | Bin("*", x, Const(int(a))), Const(int(b)) if (
+        case "/" | "%", Binary("*", Const(int(a)), x) | Binary("*", x, Const(int(a))), Const(int(b)) if (
             b and a % b == 0 and overflows_never(e.dtype) and fits(a // b, e.dtype)
         ):
             return mul(x, Const(a // b, e.dtype)) if op == "/" else Const(0, e.dtype)
-        case "-", Bin("+", x, y), z if y == z:
+        case "-", Binary("+", x, y), z if y == z:
             return x
-        case "-", Bin("+", x, y), z if x == z:
+        case "-", Binary("+", x, y), z if x == z:
             return y
     return e
 
 
 def add(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("+", a, b))
+    return fold(Binary("+", a, b))
 
 
 def sub(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("-", a, b))
+    return fold(Binary("-", a, b))
 
 
 def mul(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("*", a, b))
+    return fold(Binary("*", a, b))
 
 
 def div(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("/", a, b))
+    return fold(Binary("/", a, b))
 
 
 def mod(a: Expr, b: Expr) -> Expr:
     if b == Const(1, b.dtype):
         return Const(0, b.dtype)
-    return fold(Bin("%", a, b))
+    return fold(Binary("%", a, b))
 
 
-def smallest(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("min", a, b))
+def min_of(a: Expr, b: Expr) -> Expr:
+    return fold(Binary("min", a, b))
 
 
-def largest(a: Expr, b: Expr) -> Expr:
-    return fold(Bin("max", a, b))
+def max_of(a: Expr, b: Expr) -> Expr:
+    return fold(Binary("max", a, b))
 
 
-def extreme(e: Select) -> tuple[str, Expr, Expr] | None:
+def as_min_max(e: Select) -> tuple[str, Expr, Expr] | None:
     """Of which two floats it is the "min" or the "max", where it chooses between two that it compares.
 
     >>> a, b = Const(1.0, "float32"), Const(2.0, "float32")
-    >>> extreme(Select(Bin(">", a, b), b, a))[0]
+    >>> as_min_max(Select(Binary(">", a, b), b, a))[0]
     'min'
     """
     match e.cond:
-        case Bin("<" | "<=" | ">" | ">=" as op, a, b) if a.dtype == b.dtype and not is_integer(a.dtype):
+        case Binary("<" | "<=" | ">" | ">=" as op, a, b) if a.dtype == b.dtype and not is_integer(a.dtype):
             if (e.then, e.other) in ((a, b), (b, a)):
                 return ("min" if (e.then == a) == op.startswith("<") else "max"), a, b
     return None

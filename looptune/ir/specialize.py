@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from looptune.ir.conditions import decided
-from looptune.ir.def_use import reducing, written
-from looptune.ir.intervals import narrowed
+from looptune.ir.conditions import simplify_conditions
+from looptune.ir.def_use import restrict_reductions, written_names
+from looptune.ir.intervals import simplify_with_ranges
 from looptune.ir.nodes import Codelet, Const, If, Loop, Scalar, Stmt
 from looptune.ir.rewrite import rewrite_stmts, substitute
 from looptune.ir.simplify import is_integer
 
 
-def bake(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
+def specialize(codelet: Codelet, values: Mapping[str, int | float]) -> Codelet:
     """The codelet with the integer parameters in ``values`` as constants, and what can no longer run removed.
 
     The parameters stay in the signature, so that a caller need not know.
     """
     known = {p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in values}
-    known -= written(codelet.body)
+    known -= written_names(codelet.body)
     env = {p.name: Const(int(values[p.name]), p.dtype) for p in codelet.params if p.name in known}
     baked = substitute(codelet, env)
-    return prune(replace(baked, body=decided(narrowed(baked.body))))
+    return remove_dead_code(replace(baked, body=simplify_conditions(simplify_with_ranges(baked.body))))
 
 
-def prune(codelet: Codelet) -> Codelet:
+def remove_dead_code(codelet: Codelet) -> Codelet:
     """Without loops that never run and branches never taken."""
 
     def rule(n: Stmt) -> tuple[Stmt, ...] | None:
@@ -35,7 +35,7 @@ def prune(codelet: Codelet) -> Codelet:
             case Loop(_, _, _, ()):
                 return ()
             case Loop(reduces=(_, *_)):
-                return (reducing(n, n.body),)
+                return (restrict_reductions(n, n.body),)
             case If(Const(value), then, other):
                 return then if value else other
         return None

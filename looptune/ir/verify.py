@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from looptune.ir.def_use import assigned
+from looptune.ir.def_use import assigned_targets
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -20,7 +20,7 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -56,7 +56,7 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
                 _exprs((lo, hi), scope, ranks)
                 _block(body, scope | {var: stmt.dtype}, ranks)
                 if stmt.reduces:
-                    stale = {r.target for r in stmt.reduces} - assigned(body)
+                    stale = {r.target for r in stmt.reduces} - assigned_targets(body)
                     assert not stale, f"loop {var} reduces {stale}, which it does not assign"
             case If(cond, then, other):
                 _exprs((cond,), scope, ranks)
@@ -74,7 +74,7 @@ def _exprs(roots: Iterable[Expr], scope: dict[str, str], ranks: dict[str, tuple[
                 pass
             case Var(name, dtype):
                 assert scope.get(name) == dtype, f"{name} is {scope.get(name, 'not in scope')}, used as {dtype}"
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 alike = op in _MIXED or lhs.dtype == rhs.dtype
                 assert alike, f"{op} has operands of {lhs.dtype} and {rhs.dtype}"
                 _exprs((lhs, rhs), scope, ranks)
@@ -85,7 +85,7 @@ def _exprs(roots: Iterable[Expr], scope: dict[str, str], ranks: dict[str, tuple[
             case Select(cond, then, other):
                 assert then.dtype == other.dtype, f"?: has operands of {then.dtype} and {other.dtype}"
                 _exprs((cond, then, other), scope, ranks)
-            case Un(_, arg) | Cast(_, arg):
+            case Unary(_, arg) | Cast(_, arg):
                 _exprs((arg,), scope, ranks)
             case Call(_, args):
                 _exprs(args, scope, ranks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from looptune.ir.nodes import Assign, Bin, Call, Const, Expr, If, Load, Loop, Select, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Call, Const, Expr, If, Load, Loop, Select, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import is_integer
 
@@ -64,17 +64,17 @@ class Accumulator:
         if isinstance(self.target, Var) or self.first is not None:
             return stmt
         nothing = self.identity
-        some = Bin("==", self.own, self.own) if nothing.value != nothing.value else Bin("!=", self.own, nothing)
+        some = Binary("==", self.own, self.own) if nothing.value != nothing.value else Binary("!=", self.own, nothing)
         return If(some, (stmt,))
 
     def joined(self, a: Expr, b: Expr) -> Expr:
         """``a op b``; of a minimum or maximum ``a`` where ``b`` is a NaN, as for the terms."""
         match self.op:
             case "+" | "*":
-                return Bin(self.op, a, b)
+                return Binary(self.op, a, b)
         if self.quiet:
             return Call(f"f{self.op}", (a, b), a.dtype)
-        return Select(Bin("<" if self.op == "min" else ">", b, a), b, a)
+        return Select(Binary("<" if self.op == "min" else ">", b, a), b, a)
 
 
 def quiet(loop: Loop, target: Var | Load) -> bool:

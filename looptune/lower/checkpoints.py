@@ -13,14 +13,14 @@ from itertools import accumulate, pairwise
 
 from looptune.ir.nodes import Assign, Const
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import HostIf, HostLoop, Plan, Step, count, value
+from looptune.lower.plan import HostIf, HostLoop, Plan, Step, count, evaluate_size
 
 PARTS = (64, 16, 8, 4, 2, 1)
 """A mark stands where one in so many of the iterations is made, rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Checkpoints:
     """``loop``: the host loop's variable, bounds and step, the statements in it and those before it; plans for which it
     is the same have done the same at each mark. ``after``: how many launches a plan makes until each of the PARTS."""
 
@@ -28,7 +28,7 @@ class Course:
     after: tuple[int, ...]
 
 
-def course(plan: Plan, sizes: Mapping[str, int]) -> Course | None:
+def checkpoints(plan: Plan, sizes: Mapping[str, int]) -> Checkpoints | None:
     """None where no host loop has an iteration."""
     steps = tuple(_taken(plan.steps, sizes))
     loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.persistent}
@@ -37,14 +37,14 @@ def course(plan: Plan, sizes: Mapping[str, int]) -> Course | None:
     if longest is None:
         return None
     before, loop = steps[:longest], loops[longest]
-    trips = range(value(loop.lo, sizes), value(loop.hi, sizes), loop.step)
+    trips = range(evaluate_size(loop.lo, sizes), evaluate_size(loop.hi, sizes), loop.step)
     reached = [trips.start + loop.step * -(-len(trips) // part) for part in PARTS]
     parts = (replace(loop, lo=Const(lo), hi=Const(hi)) for lo, hi in pairwise((trips.start, *reached)))
     first, *after = accumulate((count(before, sizes), *(count((part,), sizes) for part in parts)))
     if after[-1] == first:
         return None
     done, inside = (_named(replace(plan, steps=part)) for part in (before, (loop,)))
-    return Course(f"{loop.var} in {trips}: {inside}, after {done}", tuple(after))
+    return Checkpoints(f"{loop.var} in {trips}: {inside}, after {done}", tuple(after))
 
 
 def _taken(steps: Sequence[Step], sizes: Mapping[str, int]) -> Iterator[Step]:
@@ -52,7 +52,7 @@ def _taken(steps: Sequence[Step], sizes: Mapping[str, int]) -> Iterator[Step]:
     for step in steps:
         match step:
             case HostIf(cond, then, other):
-                yield from _taken(then if value(cond, sizes) else other, sizes)
+                yield from _taken(then if evaluate_size(cond, sizes) else other, sizes)
             case _:
                 yield step
 

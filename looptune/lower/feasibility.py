@@ -13,32 +13,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from looptune.core.errors import Unfit
-from looptune.ir.def_use import written
+from looptune.core.errors import InfeasibleDirective
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk
-from looptune.lower.host_loops import asked, check_on_host
-from looptune.lower.mapping import FROM, plan
+from looptune.lower.host_loops import check_on_host, outermost_loops_where
+from looptune.lower.mapping import FROM, lower_to_plan
 from looptune.lower.passes import split_reduction, temporal_tiling
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
 
 
-def unfit(codelet: Codelet, *, tiles: bool) -> tuple[str, Unfit] | None:
+def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleDirective] | None:
     """The first directive that does not fit, by its name, with its loop and why; ``tiles``: nor one that leaves too
     little of a block's."""
     name = "split"
     try:
-        split_reduction.check(codelet)
+        split_reduction.check_split_reductions(codelet)
         name = "overlap"
         temporal_tiling.check(codelet, tiles=tiles)
         name = "persistent"
         check(codelet)
-    except Unfit as no:
+    except InfeasibleDirective as no:
         return name, no
     return None
 
 
-def without(codelet: Codelet, loop: Loop, name: str) -> Codelet:
+def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:
     """The codelet with nothing of that asked of the loop."""
 
     def rule(n: Stmt) -> Stmt | None:
@@ -56,22 +56,22 @@ def without(codelet: Codelet, loop: Loop, name: str) -> Codelet:
 
 def check(codelet: Codelet) -> None:
     """Unfit where a loop's launches cannot be one."""
-    found = tuple(asked(codelet.body, lambda f: bool(f.persistent)))
-    changed = written(codelet.body) if found else ()
+    found = tuple(outermost_loops_where(codelet.body, lambda f: bool(f.persistent)))
+    changed = written_names(codelet.body) if found else ()
     for loop, around in found:
         check_on_host(loop, around, changed)
     made = tuple(_made(codelet)) if found else ()
     for loop, _ in found:
         own = [step for step in made if (step.var.removesuffix(FROM), step.lo, step.hi) == (loop.var, loop.lo, loop.hi)]
         if not own:
-            raise Unfit(loop, "no loop in it is run by threads")
+            raise InfeasibleDirective(loop, "no loop in it is run by threads")
         for step in own:
             _check_blocks(loop, step)
 
 
 def _made(codelet: Codelet) -> Iterator[HostLoop]:
     """Those that the host runs."""
-    return (step for step in host_loops(plan(codelet, blocks=True).steps) if step.persistent)
+    return (step for step in host_loops(lower_to_plan(codelet, blocks=True).steps) if step.persistent)
 
 
 def _check_blocks(loop: Loop, made: HostLoop) -> None:
@@ -81,7 +81,9 @@ def _check_blocks(loop: Loop, made: HostLoop) -> None:
     for kernel in kernels:
         if 1 < _threads(kernel) < _threads(most) and _waits(kernel):
             sizes = f"{_threads(kernel)} and {_threads(most)}"
-            raise Unfit(loop, f"blocks of {sizes} threads are in it, and some wait: give all nests one block size")
+            raise InfeasibleDirective(
+                loop, f"blocks of {sizes} threads are in it, and some wait: give all nests one block size"
+            )
 
 
 def _threads(kernel: Kernel) -> int:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from looptune.core.floating_point import Contract
-from looptune.ir.nodes import Assign, Bin, Call, Cast, Expr, If, Load, Node, Select, Stmt, Un, Var, While
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, If, Load, Node, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.ir.simplify import extreme, is_integer
+from looptune.ir.simplify import as_min_max, is_integer
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 JUMPS = frozenset({"floor", "ceil", "trunc", "round", "rint", "nearbyint", "fmod", "remainder"})
@@ -42,7 +42,7 @@ def contracted(plan: Plan, contract: Contract) -> Plan:
 
 def is_product(e: Node) -> bool:
     """Of two floats."""
-    return isinstance(e, Bin) and e.op == "*" and not is_integer(e.dtype)
+    return isinstance(e, Binary) and e.op == "*" and not is_integer(e.dtype)
 
 
 def _marked(steps: Iterable[Step], names: set[str]) -> tuple[Step, ...]:
@@ -102,7 +102,7 @@ def _decisions(body: tuple[Stmt, ...]) -> Iterator[Expr]:
 def _keeps_extreme(stmt: If) -> bool:
     """``if (e > x) x = e;``"""
     match stmt:
-        case If(Bin("<" | "<=" | ">" | ">=", lhs, rhs), (Assign(target, value),), ()):
+        case If(Binary("<" | "<=" | ">" | ">=", lhs, rhs), (Assign(target, value),), ()):
             return not is_integer(lhs.dtype) and {lhs, rhs} == {target, value}
     return False
 
@@ -110,11 +110,11 @@ def _keeps_extreme(stmt: If) -> bool:
 def _of_condition(cond: Expr) -> Iterator[Expr]:
     """What is compared in it, where that are floats."""
     match cond:
-        case Bin(op, lhs, rhs) if op in ("&&", "||"):
+        case Binary(op, lhs, rhs) if op in ("&&", "||"):
             yield from (*_of_condition(lhs), *_of_condition(rhs))
-        case Bin(op, lhs, rhs) if op in _COMPARED:
+        case Binary(op, lhs, rhs) if op in _COMPARED:
             yield from ((lhs, rhs) if not is_integer(lhs.dtype) else (*_of_value(lhs), *_of_value(rhs)))
-        case Un("!", arg):
+        case Unary("!", arg):
             yield from _of_condition(arg)
         case _ if not is_integer(cond.dtype):
             yield cond
@@ -125,15 +125,15 @@ def _of_condition(cond: Expr) -> Iterator[Expr]:
 def _of_value(e: Expr) -> Iterator[Expr]:
     match e:
         case Select(cond, then, other):
-            yield from () if extreme(e) is not None else _of_condition(cond)
+            yield from () if as_min_max(e) is not None else _of_condition(cond)
             yield from (*_of_value(then), *_of_value(other))
         case Cast(dtype, arg) if is_integer(dtype) and not is_integer(arg.dtype):
             yield arg
-        case Cast(_, arg) | Un("-" | "~", arg):
+        case Cast(_, arg) | Unary("-" | "~", arg):
             yield from _of_value(arg)
-        case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
+        case Unary("!") | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
             yield from _of_condition(e)
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             yield from (*_of_value(lhs), *_of_value(rhs))
         case Call(fn, args, dtype):
             jumps = fn in JUMPS or is_integer(dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from looptune.core.errors import Unfit
+from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Call, Expr, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import walk
@@ -13,27 +13,27 @@ from looptune.ir.rewrite import walk
 def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:
     """Unfit where the host does not run the loop, which stands in ``around``."""
     if any(isinstance(f, Loop) and f.mode != "sequential" for f in around):
-        raise Unfit(loop, "a loop around it is run by threads")
+        raise InfeasibleDirective(loop, "a loop around it is run by threads")
     if loop.mode != "sequential":
-        raise Unfit(loop, "its iterations do not need each other: threads run them")
+        raise InfeasibleDirective(loop, "its iterations do not need each other: threads run them")
     if any(_of_data(s, changed) for s in (*around, loop)):
-        raise Unfit(loop, "data say whether it runs, or how often, which the host has to know")
+        raise InfeasibleDirective(loop, "data say whether it runs, or how often, which the host has to know")
 
 
 Found = Iterator[tuple[Loop, tuple[Stmt, ...]]]
 """Loops, each with what it stands in."""
 
 
-def asked(body: Iterable[Stmt], rule: Callable[[Loop], bool], around: tuple[Stmt, ...] = ()) -> Found:
+def outermost_loops_where(body: Iterable[Stmt], rule: Callable[[Loop], bool], around: tuple[Stmt, ...] = ()) -> Found:
     """The outermost loops for which the rule holds."""
     for stmt in body:
         match stmt:
             case Loop() if rule(stmt):
                 yield stmt, around
             case Loop(body=inner) | While(body=inner):
-                yield from asked(inner, rule, (*around, stmt))
+                yield from outermost_loops_where(inner, rule, (*around, stmt))
             case If(_, then, other):
-                yield from asked((*then, *other), rule, (*around, stmt))
+                yield from outermost_loops_where((*then, *other), rule, (*around, stmt))
 
 
 def _of_data(stmt: Stmt, changed: Collection[str]) -> bool:

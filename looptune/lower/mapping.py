@@ -27,13 +27,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from looptune.core.errors import DirectiveError, Unfit, UnsupportedError
-from looptune.ir.bounding_box import hull
-from looptune.ir.def_use import extent_names, names, names_in, owned, read, read_first, written
+from looptune.core.errors import DirectiveError, InfeasibleDirective, UnsupportedError
+from looptune.ir.bounding_box import rectangular_hull
+from looptune.ir.def_use import (
+    names_in,
+    privatizable_arrays,
+    read_names,
+    referenced_names,
+    stride_parameters,
+    upward_exposed_uses,
+    written_names,
+)
 from looptune.ir.nodes import (
     BLOCK,
     Array,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -47,15 +55,15 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
 )
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
-from looptune.ir.simplify import add, is_integer, smallest
-from looptune.lower.passes.grid_compaction import Packed, packed
-from looptune.lower.passes.scalar_replacement import told
-from looptune.lower.passes.split_reduction import dealt
-from looptune.lower.passes.temporal_tiling import Overlap, block, overlap, with_spares
+from looptune.ir.simplify import add, is_integer, min_of
+from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid
+from looptune.lower.passes.scalar_replacement import replace_team_scalars
+from looptune.lower.passes.split_reduction import expand_split_reductions
+from looptune.lower.passes.temporal_tiling import TemporalTile, block, overlap, with_ping_pong_arrays
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -69,8 +77,18 @@ from looptune.lower.plan import (
     kernels_in,
     with_kernels,
 )
-from looptune.lower.team import Team, asked, nested, phases, promoted, shareable, sharing, teamed, told_apart
-from looptune.schedule.directives.reduction_simplification import Regrouped, regrouped, regrouping
+from looptune.lower.team import (
+    Team,
+    has_disjoint_targets,
+    has_team_directive,
+    is_team_reducible,
+    is_two_level_reduction,
+    needs_team,
+    privates_stay_local,
+    scalar_replaced,
+    team_phases,
+)
+from looptune.schedule.directives.reduction_simplification import SharedSum, regroupable_statements, simplify_reductions
 
 FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""
@@ -84,15 +102,15 @@ MADE = (
 ``backends.codegen.python`` tells from the program's own."""
 
 
-def plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
+def lower_to_plan(codelet: Codelet, note: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
     """``codelet``, all modes decided, as host steps and kernels; ``note`` says which schedule made it, ``asserted``
     which of its directives are not proved. ``blocks``: of threads, as on a GPU; one that is alone does what stands
     beside its loop as well, which saves launches. Without them a team's loop is a parallel one."""
     _check_names(codelet)
     sizes = frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
-    whole = dealt(codelet if blocks else _without_teams(codelet), rows=blocks)
-    ready = with_spares(whole.codelet) if blocks else whole.codelet
-    steps = _Stepping(blocks, ready).steps(ready.body, sizes - written(codelet.body))
+    whole = expand_split_reductions(codelet if blocks else _without_teams(codelet), rows=blocks)
+    ready = with_ping_pong_arrays(whole.codelet) if blocks else whole.codelet
+    steps = HostScheduler(blocks, ready).steps(ready.body, sizes - written_names(codelet.body))
     done = _finish(ready, steps, note, whole.sums)
     return replace(done, parts=tuple(whole.parts.items()), asserted=asserted)
 
@@ -118,7 +136,7 @@ def _without_teams(codelet: Codelet) -> Codelet:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stepping:
+class HostScheduler:
     """``gathering``: statements join the block that shares a loop beside them."""
 
     gathering: bool
@@ -172,10 +190,10 @@ class _Stepping:
         launches = []
         for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
-            some = replace(loop, lo=lo, hi=smallest(add(lo, Const(steps, loop.dtype)), loop.hi))
+            some = replace(loop, lo=lo, hi=min_of(add(lo, Const(steps, loop.dtype)), loop.hi))
             try:
                 tiles = replace(overlap(some, self.codelet, tiles=self.gathering), back=back)
-            except Unfit as no:
+            except InfeasibleDirective as no:
                 raise DirectiveError(f"overlap {loop.overlap[0]} of loop {loop.var}: {no}", loop.span) from None
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
         blocks = loop.persistent if self.gathering else 0
@@ -184,7 +202,7 @@ class _Stepping:
 
 def _one_block(kernel: Kernel) -> bool:
     """All that it does is one loop, shared by the threads of a block."""
-    return kernel.team is not None and not kernel.loops and not nested(kernel.body)
+    return kernel.team is not None and not kernel.loops and not is_two_level_reduction(kernel.body)
 
 
 def _whole(team: Sequence[Loop]) -> Team | None:
@@ -194,7 +212,7 @@ def _whole(team: Sequence[Loop]) -> Team | None:
 def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
     """The statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
-        case Loop() if asked(stmt):
+        case Loop() if has_team_directive(stmt):
             return True
         case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
             return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
@@ -207,7 +225,7 @@ def _on_host(exprs: tuple[Expr, ...], known: frozenset[str]) -> bool:
     return all(
         node.name in known if isinstance(node, Var) else is_integer(node.dtype) and not isinstance(node, (Load, Call))
         for node in walk(exprs)
-        if isinstance(node, (Var, Load, Call, Const, Bin, Un, Cast, Select))
+        if isinstance(node, (Var, Load, Call, Const, Binary, Unary, Cast, Select))
     )
 
 
@@ -223,9 +241,9 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     body: tuple[Stmt, ...] = (loop,)
     while len(axes) < 2 and (here := _only_loop(body)) is not None and here.mode in ("parallel", "thread"):
         if here.mode == "parallel":
-            boxed = hull(here, axes[0]) if axes and not inside and here.axis else None
+            boxed = rectangular_hull(here, axes[0]) if axes and not inside and here.axis else None
             here = here if boxed is None else boxed
-            if here.reduces or asked(here) or not _on_host((here.lo, here.hi), known):
+            if here.reduces or has_team_directive(here) or not _on_host((here.lo, here.hi), known):
                 break
             axes.append(here)
         else:
@@ -247,7 +265,7 @@ def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
         case (Loop() as loop,):
             return loop
         case (If(cond, (Loop(mode="parallel") as loop,), ()),) if not any(isinstance(n, Load) for n in walk(cond)):
-            return None if names_in(cond) & written(loop.body) else replace(loop, body=(If(cond, loop.body),))
+            return None if names_in(cond) & written_names(loop.body) else replace(loop, body=(If(cond, loop.body),))
     return None
 
 
@@ -258,7 +276,7 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
     if loop.axis == "z" and (kernel is None or kernel.team is not None):
         return _kernel(replace(loop, axis=""), known)
     if inner is None:
-        shares = teamed(loop.body) and sharing(loop)
+        shares = needs_team(loop.body) and privates_stay_local(loop)
         kernel = _bare((), block(loop), loop.body, Team("xy")) if shares else None
     alone = replace(loop, body=())
     return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
@@ -266,26 +284,26 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel in which teams of threads share a loop, at ``loop`` or in it, that reduces or was given to them."""
-    if asked(loop):
+    if has_team_directive(loop):
         return _bare((), block(loop), (loop,), Team("xy"))
-    if loop.mode != "parallel" or not sharing(loop):
+    if loop.mode != "parallel" or not privates_stay_local(loop):
         return None
     inner = _inner_axis(loop, known)
     if not loop.reduces:
-        if inner is not None or not teamed(loop.body):
+        if inner is not None or not needs_team(loop.body):
             return None
         return _bare((loop,), block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
-    if inner is not None and told_apart(loop, inner):
+    if inner is not None and has_disjoint_targets(loop, inner):
         team = Team("x" if loop.axis == "x" else "y", outer=True)
         return _bare((inner,), block(loop), (replace(loop, body=inner.body),), team)
-    return _bare((), block(loop), (loop,), Team("xy")) if shareable(loop) else None
+    return _bare((), block(loop), (loop,), Team("xy")) if is_team_reducible(loop) else None
 
 
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
     """The parallel loop that is all of the loop's body, where the two can be a grid."""
     match loop.body:
         case (Loop(lo=lo, hi=hi, mode="parallel", reduces=()) as inner,) if _on_host((lo, hi), known):
-            return None if asked(inner) else inner
+            return None if has_team_directive(inner) else inner
     return None
 
 
@@ -296,12 +314,12 @@ def _encloses(outer: Loop, inner: Loop) -> bool:
 def _bare(axes: tuple[Loop, ...], threads: tuple[int, int], body: tuple[Stmt, ...], team: Team | None = None) -> Kernel:
     """A kernel whose parameters are not known yet."""
     x, y = threads
-    dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and nested(body) else 1)
+    dimensions = len(axes) + (0 if team is None else 2 if team.along == "xy" and is_two_level_reduction(body) else 1)
     shape = (1, 1) if not dimensions else (x * y, 1) if dimensions == 1 else (x, y)
     return Kernel("", axes, shape, body, (), (), (), team)
 
 
-def _tiled(whole: Overlap) -> Kernel:
+def _tiled(whole: TemporalTile) -> Kernel:
     """The kernel of a launch; its axes go from core to core."""
     axes = [
         Loop(f"{whole.loop.var}__core{d}", Const(0), extent, (), step)
@@ -311,14 +329,14 @@ def _tiled(whole: Overlap) -> Kernel:
     return replace(_bare(tuple(axes), block(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
 
 
-def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[Regrouped, ...]) -> Plan:
+def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[SharedSum, ...]) -> Plan:
     """``parted``: sums of which blocks make parts."""
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
-    shared = {n for k, mine in zip(kernels, own, strict=True) for n in names(k.body) - mine}
+    shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
     shared |= {spare for k in kernels if k.overlap is not None for _, spare in k.overlap.spares}
     resident = tuple(v for v in codelet.locals if v.name in shared)
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
     called = codelet.name
     while any(f"{called}_{i}" in taken for i in range(len(kernels))):
         called += "_"
@@ -334,21 +352,21 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[
 def _private(kernel: Kernel, kernels: list[Kernel], codelet: Codelet) -> set[str]:
     """The scalar locals each thread of ``kernel`` owns: written before read, and read by no later kernel; and the
     arrays that each iteration of a loop around all their uses has its own of."""
-    used = names(kernel.body) & written(kernel.body)
+    used = referenced_names(kernel.body) & written_names(kernel.body)
     arrays = {v.name for v in codelet.locals if v.shape and v.name in used}
     around = {a for f in kernel.loops for a in f.own}
-    kept = owned(kernel.body, arrays, around)
-    late = read_first(kernel.body)
+    kept = privatizable_arrays(kernel.body, arrays, around)
+    late = upward_exposed_uses(kernel.body)
     mine = {v.name for v in codelet.locals if not v.shape and v.name in used - late}
     if kernel.loops:
         return mine | kept
-    elsewhere = [read(k.body) & read_first(k.body) for k in kernels if k is not kernel]
+    elsewhere = [read_names(k.body) & upward_exposed_uses(k.body) for k in kernels if k is not kernel]
     return mine.difference(*elsewhere) | kept
 
 
 def _complete(
     kernel: Kernel, name: str, codelet: Codelet, resident: tuple[Local, ...], mine: set[str],
-    parted: tuple[Regrouped, ...],
+    parted: tuple[SharedSum, ...],
 ) -> Kernel:  # fmt: skip
     scalars = {v.name: v.dtype for v in resident if not v.shape and v.name not in mine}
 
@@ -358,26 +376,30 @@ def _complete(
                 return Load(v, (Const(0),), scalars[v])
         return None
 
-    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | names(codelet.body)
+    taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
     whole, team = rewrite(rule, kernel.body), kernel.team
     own = tuple(v for v in codelet.locals if v.name in mine)
-    body, holding, sums = regrouped(whole, regrouping(kernel.loops, whole), taken) if team is None else (whole, (), ())
+    body, holding, sums = (
+        simplify_reductions(whole, regroupable_statements(kernel.loops, whole), taken)
+        if team is None
+        else (whole, (), ())
+    )
     sums += tuple(s for s in parted if s.own in mine)
     own, taken = own + holding, taken | {v.name for v in holding}
     made: tuple[Local, ...] = ()
     if team is not None:
-        together, known = told(whole, taken, kernel.axes)
-        shared, made = phases(together, own + known, taken, kernel.axes)
+        together, known = replace_team_scalars(whole, taken, kernel.axes)
+        shared, made = team_phases(together, own + known, taken, kernel.axes)
         team, made = replace(team, phases=shared), known + made
     tiles = kernel.overlap
     if tiles is not None:
         tiles = replace(overlap(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
         made = tiles.registers(codelet)
     elif team is None or team.along != "xy":
-        body, more = promoted(body, taken, kernel.axes, within=team is not None and team.outer)
+        body, more = scalar_replaced(body, taken, kernel.axes, within=team is not None and team.outer)
         made += more
     kept = {a for pair in tiles.spares for a in pair} if tiles is not None else set()
-    used = kept | names(body) | {n for a in kernel.loops for n in names((replace(a, body=()),))}
+    used = kept | referenced_names(body) | {n for a in kernel.loops for n in referenced_names((replace(a, body=()),))}
     inner = {f.var for f in walk(body) if isinstance(f, Loop)} | {a.var for a in kernel.loops}
     private = own + made
     arrays = [p.name for p in codelet.params if isinstance(p, Array)] + [v.name for v in resident]
@@ -388,7 +410,7 @@ def _complete(
         n
         for a in device_arrays(codelet, resident)
         if a.name in arrays
-        for n in (names_in(a.shape) if a.name in tiled else extent_names(a))
+        for n in (names_in(a.shape) if a.name in tiled else stride_parameters(a))
     }
     given = {p.name for p in codelet.params if isinstance(p, Scalar)}
     free = (used | extents) - inner - {v.name for v in private} - set(arrays)
@@ -400,12 +422,12 @@ def _complete(
     )  # fmt: skip
 
 
-def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> Packed | None:
+def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> CompactGrid | None:
     """Of a kernel whose threads are on their own, or share tiles."""
     if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not any(f.packs for f in loops):
         return None
     y, x = kernel.axes
-    return packed(x, y, (kernel.threads("x"), kernel.threads("y")), body)
+    return compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), body)
 
 
 def _asked(loops: Sequence[Loop]) -> dict[str, Any]:

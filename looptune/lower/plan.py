@@ -10,28 +10,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from looptune.ir.def_use import names_in, written
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import (
     Array,
-    Bin,
+    Binary,
     Cast,
     Codelet,
     Const,
     Expr,
     Local,
     Loop,
-    Reduced,
+    Reduction,
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
 )
 from looptune.ir.simplify import add, div, evaluate, sub
-from looptune.lower.passes.grid_compaction import Packed
-from looptune.lower.passes.temporal_tiling import Overlap
+from looptune.lower.passes.grid_compaction import CompactGrid
+from looptune.lower.passes.temporal_tiling import TemporalTile
 from looptune.lower.team import Team
-from looptune.schedule.directives.reduction_simplification import Regrouped
+from looptune.schedule.directives.reduction_simplification import SharedSum
 
 ARRIVED = "arrived__"
 """Of persistent kernels: how many times a block has arrived where all of them wait."""
@@ -66,14 +66,14 @@ class Kernel:
     locals: tuple[Local, ...]
     team: Team | None = None
     deep: Loop | None = None
-    overlap: Overlap | None = None
-    sums: tuple[Regrouped, ...] = ()
+    overlap: TemporalTile | None = None
+    sums: tuple[SharedSum, ...] = ()
     registers: int = 0
     bounds: int = 0
     vectors: bool = False
     steps: tuple[Step, ...] = ()
     raster: int = 0
-    packing: Packed | None = None
+    packing: CompactGrid | None = None
     products_apart: bool = False
 
     @property
@@ -116,7 +116,7 @@ class Kernel:
         """The arrays in device memory that it changes, and locals."""
         spare = () if self.overlap is None else self.overlap.target.values()
         within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
-        return frozenset((*written(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
+        return frozenset((*written_names(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
 
     @property
     def lanes(self) -> int:
@@ -163,7 +163,7 @@ class Plan:
     steps: tuple[Step, ...]
     resident: tuple[Local, ...]
     note: str = ""
-    parts: tuple[tuple[str, Reduced], ...] = ()
+    parts: tuple[tuple[str, Reduction], ...] = ()
     asserted: tuple[str, ...] = ()
 
     @property
@@ -202,12 +202,12 @@ def _launched(steps: Iterable[Step]) -> Iterator[Kernel]:
             case Launch(kernel):
                 yield kernel
             case HostLoop(body=body):
-                yield from (whole(step),) if step.persistent else _launched(body)
+                yield from (fuse_persistent_launches(step),) if step.persistent else _launched(body)
             case HostIf(_, then, other):
                 yield from _launched((*then, *other))
 
 
-def whole(loop: HostLoop) -> Kernel:
+def fuse_persistent_launches(loop: HostLoop) -> Kernel:
     """The one kernel that a persistent loop is."""
     kernels = tuple(kernels_in((loop,)))
     steps = tuple(_all_steps((loop,)))
@@ -224,7 +224,7 @@ def whole(loop: HostLoop) -> Kernel:
     )  # fmt: skip
 
 
-def apart(plan: Plan) -> Plan:
+def split_persistent_launches(plan: Plan) -> Plan:
     """The plan with every launch made by the host."""
 
     def made(step: Step) -> Step:
@@ -258,7 +258,7 @@ def device_arrays(codelet: Codelet, resident: tuple[Local, ...]) -> tuple[Array 
     return (*(p for p in codelet.params if isinstance(p, Array)), *resident)
 
 
-def value(e: Expr, env: Mapping[str, int]) -> int:
+def evaluate_size(e: Expr, env: Mapping[str, int]) -> int:
     """An integer expression of sizes and host loop variables, as the host computes it."""
     match e:
         case Const(v):
@@ -266,17 +266,17 @@ def value(e: Expr, env: Mapping[str, int]) -> int:
         case Var(name):
             return env[name]
         case Cast(_, arg):
-            return value(arg, env)
-        case Un("-", arg):
-            return -value(arg, env)
-        case Un("!", arg):
-            return int(not value(arg, env))
-        case Un(_, arg):
-            return ~value(arg, env)
+            return evaluate_size(arg, env)
+        case Unary("-", arg):
+            return -evaluate_size(arg, env)
+        case Unary("!", arg):
+            return int(not evaluate_size(arg, env))
+        case Unary(_, arg):
+            return ~evaluate_size(arg, env)
         case Select(cond, then, other):
-            return value(then if value(cond, env) else other, env)
-        case Bin(op, lhs, rhs):
-            result = evaluate(op, value(lhs, env), value(rhs, env))
+            return evaluate_size(then if evaluate_size(cond, env) else other, env)
+        case Binary(op, lhs, rhs):
+            result = evaluate(op, evaluate_size(lhs, env), evaluate_size(rhs, env))
             assert result is not None, f"{op} is undefined for these sizes"
             return result
     raise AssertionError(f"{type(e).__name__} is not the host's to compute")
@@ -289,15 +289,15 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
             case Launch(kernel):
                 yield kernel, dict(env)
             case HostLoop() if step.persistent:
-                yield whole(step), dict(env)
+                yield fuse_persistent_launches(step), dict(env)
             case HostLoop(var, lo, hi, stride, body):
-                for i in range(value(lo, env), value(hi, env), stride):
+                for i in range(evaluate_size(lo, env), evaluate_size(hi, env), stride):
                     yield from launches(body, {**env, var: i})
             case HostIf(cond, then, other):
-                yield from launches(then if value(cond, env) else other, env)
+                yield from launches(then if evaluate_size(cond, env) else other, env)
 
 
-def repeats(plan: Plan) -> bool:
+def has_host_loop(plan: Plan) -> bool:
     """It has a host loop, between the launches of which it may be stopped."""
     return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
 
@@ -330,11 +330,11 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
         case Launch():
             return 1
         case HostIf(cond, then, other):
-            return count(then if value(cond, env) else other, env)
+            return count(then if evaluate_size(cond, env) else other, env)
         case HostLoop() if step.persistent:
             return 1
         case HostLoop(var, lo, hi, stride, body):
-            trips = range(value(lo, env), value(hi, env), stride)
+            trips = range(evaluate_size(lo, env), evaluate_size(hi, env), stride)
             if trips and var not in {n for s in body for n in _deciding(s)}:
                 return len(trips) * count(body, {**env, var: trips[0]})
             return sum(count(body, {**env, var: i}) for i in trips)
@@ -355,7 +355,7 @@ def _deciding(step: Step) -> Iterator[str]:
 
 def extent(kernel: Kernel, env: Mapping[str, int]) -> tuple[int, ...]:
     """How many iterations each loop of the grid has, outermost first; one that does not run has none."""
-    return tuple(max(0, -(-(value(a.hi, env) - value(a.lo, env)) // a.step)) for a in kernel.grid)
+    return tuple(max(0, -(-(evaluate_size(a.hi, env) - evaluate_size(a.lo, env)) // a.step)) for a in kernel.grid)
 
 
 def grid(kernel: Kernel) -> tuple[Expr, ...]:
@@ -388,11 +388,11 @@ def launched_blocks(kernel: Kernel, env: Mapping[str, int]) -> Blocks:
 
 
 def _blocks(kernel: Kernel, counts: Sequence[Expr], env: Mapping[str, int]) -> Blocks:
-    along = {dim: max(0, value(count, env)) for (dim, _), count in zip(kernel.sides, counts, strict=True)}
+    along = {dim: max(0, evaluate_size(count, env)) for (dim, _), count in zip(kernel.sides, counts, strict=True)}
     return along.get("x", 1), along.get("y", 1), along.get("z", 1)
 
 
-def sized(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
+def grid_function(kernel: Kernel) -> Callable[[Mapping[str, int]], Blocks | None]:
     """``launched_blocks`` for any sizes and host loop variables; None where no thread runs.
 
     It is asked for at every launch, of which there may be thousands, and computes nothing twice.

@@ -21,17 +21,17 @@ from dataclasses import replace
 from itertools import chain
 from math import prod
 
-from looptune.ir.def_use import names, target_name, written
-from looptune.ir.nodes import Assign, Bin, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var
+from looptune.ir.def_use import referenced_names, target_name, written_names
+from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
-from looptune.lower.passes.grid_compaction import launched
-from looptune.lower.passes.split_reduction import after, before, whole
+from looptune.lower.passes.grid_compaction import is_launched
+from looptune.lower.passes.split_reduction import after_combine, before_combine, inline_partial_sums
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, with_kernels
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 from looptune.poly.translation_validation import Proof, prove
-from looptune.schedule.directives.reduction_simplification import apart
+from looptune.schedule.directives.reduction_simplification import undo_regrouping
 
 
 def prove_plan(
@@ -40,10 +40,10 @@ def prove_plan(
 ) -> Proof:  # fmt: skip
     """As ``prove``, of what the plan launches; without ``blocks`` each iteration of an axis is a thread of its own."""
     shared = frozenset(v.name for v in plan.resident if not v.shape)
-    return prove(original, tree(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
+    return prove(original, plan_as_loops(plan, blocks=blocks), sizes, reassociate=reassociate, shared=shared)
 
 
-def tree(plan: Plan, *, blocks: bool = True) -> Codelet:
+def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
     """The plan as a codelet."""
     drawn = _Drawing(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
     body = drawn.steps(drawn.plan.steps)
@@ -54,7 +54,7 @@ def _apart(kernel: Kernel) -> Kernel:
     """Each sum by itself, where its element is."""
     held = {sum_.own for sum_ in kernel.sums}
     kept = tuple(v for v in kernel.locals if v.name not in held)
-    return replace(kernel, body=apart(kernel.body, kernel.sums), locals=kept, sums=())
+    return replace(kernel, body=undo_regrouping(kernel.body, kernel.sums), locals=kept, sums=())
 
 
 def _elements(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -75,7 +75,7 @@ class _Drawing:
         self.parts = dict(plan.parts)
         self.scalars = {v.name: v.dtype for v in plan.resident if not v.shape}
         self.taken = {p.name for p in plan.codelet.params} | {v.name for v in plan.resident}
-        self.taken |= {n for k in plan.kernels for n in names((*k.loops, *k.body))} | _counters(plan.steps)
+        self.taken |= {n for k in plan.kernels for n in referenced_names((*k.loops, *k.body))} | _counters(plan.steps)
         self.private: list[Local] = []
 
     def steps(self, steps: tuple[Step, ...]) -> tuple[Stmt, ...]:
@@ -88,7 +88,7 @@ class _Drawing:
                 case Launch(kernel) if making is not None:
                     out += self.dealt(making, kernel)
                     making = None
-                case Launch(kernel) if names(kernel.body) & self.parts.keys():
+                case Launch(kernel) if referenced_names(kernel.body) & self.parts.keys():
                     out += chain.from_iterable(self.besides(kernel))
                 case Launch(kernel):
                     out += self.launch(kernel, self.whole(kernel))
@@ -103,14 +103,14 @@ class _Drawing:
 
         What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
         """
-        made = self.launch(making, whole(self.whole(making), self.parts))
+        made = self.launch(making, inline_partial_sums(self.whole(making), self.parts))
         ahead, behind = self.besides(adding)
-        late = (names(making.body) - {name for name, _ in self.sums}) & written(adding.body)
+        late = (referenced_names(making.body) - {name for name, _ in self.sums}) & written_names(adding.body)
         return (*made, *ahead, *behind) if late else (*ahead, *made, *behind)
 
     def besides(self, adding: Kernel) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
         """What a kernel does before it adds up parts, and what it does then."""
-        first, rest = before(adding.body, self.parts), after(adding.body, self.parts)
+        first, rest = before_combine(adding.body, self.parts), after_combine(adding.body, self.parts)
         ahead = self.launch(adding, _in_order(first)) if first else ()
         return ahead, self.launch(adding, _in_order(rest)) if rest else ()
 
@@ -139,9 +139,9 @@ class _Drawing:
             counters.append(each)
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
-            guards.append(Bin("<", env[axis.var], axis.hi))
+            guards.append(Binary("<", env[axis.var], axis.hi))
             numbers[dim] = Var(block, axis.dtype)
-        guards += [launched(kernel.packing, numbers["x"], numbers["y"])] if kernel.packing is not None else []
+        guards += [is_launched(kernel.packing, numbers["x"], numbers["y"])] if kernel.packing is not None else []
         body = substitute(body, env)
         for guard in reversed(guards):
             body = (If(guard, body),)
@@ -150,10 +150,12 @@ class _Drawing:
             body = (replace(counter, body=body, axis="", reduces=reduces),)
         return body
 
-    def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+    def summed(self, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
         """What the blocks that make parts accumulate into at once: the sums."""
         targets = [s.target for s in walk_stmts(body) if isinstance(s, Assign)]
-        return tuple(dict.fromkeys(Reduced(op, t) for t in targets for name, op in self.sums if target_name(t) == name))
+        return tuple(
+            dict.fromkeys(Reduction(op, t) for t in targets for name, op in self.sums if target_name(t) == name)
+        )
 
     def own(self, kernel: Kernel, whole: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], tuple[str, ...]]:
         """The body, its locals being the kernel's own, and scalars in device memory scalars again; and those locals
@@ -190,16 +192,16 @@ class _Drawing:
         out: list[Stmt] = []
         for phase in phases:
             match phase:
-                case Alone(body):
+                case TeamSingle(body):
                     out += _in_order(body)
-                case Tree(loop, into, deep):
+                case TeamReduce(loop, into, deep):
                     targets = {a.own.name: a.target for a in into}
                     out.append(self.shared(substitute(loop, targets), lanes if deep else (prod(lanes),)))
-                case Spread(loop):
+                case TeamFor(loop):
                     out.append(self.shared(loop, (prod(lanes),)))
-                case Repeat(loop, body):
+                case TeamLoop(loop, body):
                     out.append(replace(loop, body=self.phases(body, lanes), mode="sequential"))
-                case Branch(cond, then, other):
+                case TeamBranch(cond, then, other):
                     out.append(If(cond, self.phases(then, lanes), self.phases(other, lanes)))
         return tuple(out)
 

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import Overlap
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, launched_blocks, value
+from looptune.lower.passes.temporal_tiling import TemporalTile
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, evaluate_size, launched_blocks
 
 
-def outline(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:
+def summarize_plan(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[str, ...]:
     """``sizes`` are the integer parameters by name; None where they are not known."""
     lines = tuple(_steps(plan.steps, sizes, ""))
     kernels = f"{len(plan.kernels)} kernel{'s' if len(plan.kernels) != 1 else ''}"
@@ -40,7 +40,7 @@ def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) 
             case Launch(kernel):
                 yield f"{indent}{_kernel(kernel, env)}"
             case HostLoop(var, lo, hi, stride, body, blocks):
-                trips = None if env is None else range(value(lo, env), value(hi, env), stride)
+                trips = None if env is None else range(evaluate_size(lo, env), evaluate_size(hi, env), stride)
                 who = f"{blocks} block{'s' * (blocks > 1)} a multiprocessor, {var}" if blocks else f"host {var}"
                 yield indent + who + ("" if trips is None else f": {len(trips):,} times")
                 inner = None if env is None or not trips else {**env, var: trips[0]}
@@ -78,7 +78,7 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     return f"{grid}: {count} block{'s' if along != (1, 1, 1) else ''} of {threads} threads{inside}"
 
 
-def _tiles(tiles: Overlap) -> str:
+def _tiles(tiles: TemporalTile) -> str:
     tile, core = (" x ".join(str(n) for n in reversed(sides)) for sides in (tiles.shape, tiles.core))
     steps = tiles.loop.overlap[0]
     return f"{steps} step{'s' if steps > 1 else ''} of {tiles.loop.var}, tiles of {tile} with cores of {core}"

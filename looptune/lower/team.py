@@ -19,16 +19,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from looptune.ir.def_use import names, names_in, written
-from looptune.ir.intervals import apart, linear
-from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Var, While
+from looptune.ir.def_use import names_in, referenced_names, written_names
+from looptune.ir.intervals import affine_terms, never_equal
+from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.lower.accumulators import Accumulator, quiet
-from looptune.lower.passes.scalar_replacement import promote
+from looptune.lower.passes.scalar_replacement import replace_with_scalars
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class TeamSingle:
     """``known`` are the scalars of the team that the other lanes have to be told. ``by_all``: every lane does it, as
     it sets such scalars to constants and nothing else."""
 
@@ -38,7 +38,7 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TeamReduce:
     """``loop`` accumulates into the accumulators' ``own``. ``deep``: its only statement is another such loop, which a
     block shares out along x where the outer one has y."""
 
@@ -48,12 +48,12 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TeamFor:
     loop: Loop
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class TeamLoop:
     """``loop`` without its body."""
 
     loop: Loop
@@ -61,13 +61,13 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TeamBranch:
     cond: Expr
     then: tuple[Phase, ...]
     other: tuple[Phase, ...]
 
 
-Phase = Alone | Tree | Spread | Repeat | Branch
+Phase = TeamSingle | TeamReduce | TeamFor | TeamLoop | TeamBranch
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Team:
     phases: tuple[Phase, ...] = ()
 
     @property
-    def trees(self) -> tuple[Tree, ...]:
-        return tuple(p for p in _all(self.phases) if isinstance(p, Tree))
+    def trees(self) -> tuple[TeamReduce, ...]:
+        return tuple(p for p in _all(self.phases) if isinstance(p, TeamReduce))
 
     @property
     def shared(self) -> tuple[Loop, ...]:
@@ -91,9 +91,9 @@ class Team:
         found: list[Loop] = []
         for p in _all(self.phases):
             match p:
-                case Tree(loop, _, deep):
+                case TeamReduce(loop, _, deep):
                     found += (loop, *(f for f in loop.body if isinstance(f, Loop) and deep and self.along == "xy"))
-                case Spread(loop):
+                case TeamFor(loop):
                     found.append(loop)
         return tuple(found)
 
@@ -103,9 +103,9 @@ class Team:
         shared, found = self.shared, list[Loop | While]()
         for p in _all(self.phases):
             match p:
-                case Repeat(loop):
+                case TeamLoop(loop):
                     found.append(loop)
-                case Alone(body) | Tree(Loop(body=body)) | Spread(Loop(body=body)):
+                case TeamSingle(body) | TeamReduce(Loop(body=body)) | TeamFor(Loop(body=body)):
                     inner = [n for n in walk(body) if isinstance(n, (Loop, While))]
                     found += (n for n in inner if all(n is not f for f in shared))
         return tuple(found)
@@ -113,32 +113,32 @@ class Team:
     @property
     def told(self) -> tuple[Var, ...]:
         """The scalars that lane 0 makes known to the others."""
-        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, Alone) for v in p.known))
+        return tuple(dict.fromkeys(v for p in _all(self.phases) if isinstance(p, TeamSingle) for v in p.known))
 
 
 def _all(phases: Iterable[Phase]) -> Iterator[Phase]:
     for phase in phases:
         yield phase
         match phase:
-            case Repeat(_, body):
+            case TeamLoop(_, body):
                 yield from _all(body)
-            case Branch(_, then, other):
+            case TeamBranch(_, then, other):
                 yield from _all((*then, *other))
 
 
-def shareable(loop: Loop) -> bool:
+def is_team_reducible(loop: Loop) -> bool:
     """It reduces into elements that stay the same, so that each lane can have a local for each of them."""
-    changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written(loop.body)
+    changing = {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)} | written_names(loop.body)
     fixed = all(isinstance(r.target, Var) or not names_in(r.target.index) & changing for r in loop.reduces)
     return loop.mode == "parallel" and bool(loop.reduces) and fixed
 
 
-def asked(loop: Loop) -> bool:
+def has_team_directive(loop: Loop) -> bool:
     """A directive gives its iterations, which reduce nothing, to a team."""
     return loop.mode == "parallel" and loop.axis == "team" and not loop.reduces
 
 
-def sharing(loop: Loop) -> bool:
+def privates_stay_local(loop: Loop) -> bool:
     """No array that each iteration has its own of would have to be known to all lanes of a team: loops that it shares
     hold all there is of it."""
     arrays = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
@@ -150,20 +150,20 @@ def _outside_trees(body: tuple[Stmt, ...]) -> set[str]:
     found: set[str] = set()
     for stmt in body:
         match stmt:
-            case Loop(_, _, _, inner, own=own) if shareable(stmt) or asked(stmt):
-                found |= names(inner) - set(own)
+            case Loop(_, _, _, inner, own=own) if is_team_reducible(stmt) or has_team_directive(stmt):
+                found |= referenced_names(inner) - set(own)
             case Loop(_, _, _, inner):
                 found |= _outside_trees(inner)
             case If(_, then, other):
                 found |= _outside_trees((*then, *other))
             case _:
-                found |= names((stmt,))
+                found |= referenced_names((stmt,))
     return found
 
 
-def told_apart(loop: Loop, inner: Loop) -> bool:
+def has_disjoint_targets(loop: Loop, inner: Loop) -> bool:
     """Each iteration of ``inner`` accumulates into elements of its own in all iterations of the reducing ``loop``."""
-    changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written(loop.body)
+    changing = {loop.var} | {f.var for f in walk(inner.body) if isinstance(f, Loop)} | written_names(loop.body)
     places: dict[str, set[tuple[Expr, ...]]] = {}
     for r in loop.reduces:
         match r.target:
@@ -171,19 +171,19 @@ def told_apart(loop: Loop, inner: Loop) -> bool:
                 places.setdefault(array, set()).add(index)
             case Var():
                 return False
-    own = all(own_element(inner, index, changing) for found in places.values() for index in found)
-    return own and all(apart(a, b) for found in places.values() for a, b in combinations(found, 2))
+    own = all(is_injective_index(inner, index, changing) for found in places.values() for index in found)
+    return own and all(never_equal(a, b) for found in places.values() for a, b in combinations(found, 2))
 
 
-def own_element(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
+def is_injective_index(inner: Loop, index: tuple[Expr, ...], changing: set[str]) -> bool:
     """One subscript is a multiple of the loop's variable, plus what does not change."""
     var = Var(inner.var, inner.dtype)
-    terms = [linear(e)[0] for e in index]
+    terms = [affine_terms(e)[0] for e in index]
     multiple = any(t.get(var) and all(e == var or var.name not in names_in(e) for e in t) for t in terms)
     return multiple and not names_in(index) & (changing - {inner.var})
 
 
-def teamed(body: tuple[Stmt, ...]) -> bool:
+def needs_team(body: tuple[Stmt, ...]) -> bool:
     """``body`` is for a team: it has something to reduce, or a loop that a directive gives to one."""
     return any(_teamed(stmt) for stmt in body)
 
@@ -191,9 +191,9 @@ def teamed(body: tuple[Stmt, ...]) -> bool:
 def _teamed(stmt: Stmt) -> bool:
     match stmt:
         case Loop(_, _, _, body):
-            return shareable(stmt) or asked(stmt) or teamed(body)
+            return is_team_reducible(stmt) or has_team_directive(stmt) or needs_team(body)
         case If(_, then, other):
-            return teamed((*then, *other))
+            return needs_team((*then, *other))
     return False
 
 
@@ -201,29 +201,29 @@ def _divisible(body: tuple[Stmt, ...]) -> bool:
     """A team has something to share out in ``body``."""
     inner = [(s.then + s.other if isinstance(s, If) else s.body) for s in body if isinstance(s, (If, Loop))]
     parallel = any(isinstance(s, Loop) and s.mode == "parallel" and not s.reduces for s in body)
-    return parallel or teamed(body) or any(_divisible(b) for b in inner)
+    return parallel or needs_team(body) or any(_divisible(b) for b in inner)
 
 
-def nested(body: tuple[Stmt, ...]) -> bool:
+def is_two_level_reduction(body: tuple[Stmt, ...]) -> bool:
     """Two loops that reduce the same, one all that the other holds: a block can share out both."""
     match body:
         case (Loop(body=(Loop() as inner,)) as loop,):
-            return shareable(loop) and shareable(inner) and set(inner.reduces) == set(loop.reduces)
+            return is_team_reducible(loop) and is_team_reducible(inner) and set(inner.reduces) == set(loop.reduces)
     return False
 
 
-def promoted(
+def scalar_replaced(
     body: tuple[Stmt, ...], taken: set[str], around: tuple[Loop, ...], *, within: bool
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """``promote``; ``within``: not around the one loop that ``body`` is."""
     match body:
         case (Loop(_, _, _, inner) as loop,) if within:
-            done, made = promote(inner, taken, around)
+            done, made = replace_with_scalars(inner, taken, around)
             return (replace(loop, body=done),), made
-    return promote(body, taken, around)
+    return replace_with_scalars(body, taken, around)
 
 
-def phases(
+def team_phases(
     body: tuple[Stmt, ...], private: Iterable[Local], taken: set[str], around: tuple[Loop, ...]
 ) -> tuple[tuple[Phase, ...], tuple[Local, ...]]:
     """The phases of ``body`` and the locals that they need; ``taken`` are names in use, extended.
@@ -240,26 +240,26 @@ def _told(phases: tuple[Phase, ...], private: dict[str, Var]) -> tuple[Phase, ..
     read = set[str]()
     for p in _all(phases):
         match p:
-            case Tree(loop, into):
-                read |= names((loop,)) | names_in(tuple(a.target for a in into))
-            case Spread(loop):
-                read |= names((loop,))
-            case Repeat(loop):
+            case TeamReduce(loop, into):
+                read |= referenced_names((loop,)) | names_in(tuple(a.target for a in into))
+            case TeamFor(loop):
+                read |= referenced_names((loop,))
+            case TeamLoop(loop):
                 read |= names_in((loop.lo, loop.hi))
-            case Branch(cond):
+            case TeamBranch(cond):
                 read |= names_in(cond)
     wanted = read & private.keys()
 
     def tell(p: Phase) -> Phase:
         match p:
-            case Alone(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
-                return Alone(body, by_all=True)
-            case Alone(body):
-                return Alone(body, tuple(private[n] for n in sorted(written(body) & wanted)))
-            case Repeat(loop, body):
-                return Repeat(loop, tuple(map(tell, body)))
-            case Branch(cond, then, other):
-                return Branch(cond, tuple(map(tell, then)), tuple(map(tell, other)))
+            case TeamSingle(body) if all(isinstance(s, Assign) and _constant(s, private) for s in body):
+                return TeamSingle(body, by_all=True)
+            case TeamSingle(body):
+                return TeamSingle(body, tuple(private[n] for n in sorted(written_names(body) & wanted)))
+            case TeamLoop(loop, body):
+                return TeamLoop(loop, tuple(map(tell, body)))
+            case TeamBranch(cond, then, other):
+                return TeamBranch(cond, tuple(map(tell, then)), tuple(map(tell, other)))
         return p
 
     return tuple(map(tell, phases))
@@ -281,7 +281,7 @@ class _Maker:
 
         def flush() -> None:
             if alone:
-                out.append(Alone(self.promoted(tuple(alone))))
+                out.append(TeamSingle(self.promoted(tuple(alone))))
                 alone.clear()
 
         for stmt in body:
@@ -297,36 +297,36 @@ class _Maker:
     def phase(self, stmt: Stmt) -> Phase | None:
         """None for what lane 0 does alone."""
         match stmt:
-            case Loop() if shareable(stmt):
+            case Loop() if is_team_reducible(stmt):
                 return self.tree(stmt)
-            case Loop(mode="parallel", reduces=()) if asked(stmt) or not teamed(stmt.body):
-                return Spread(replace(stmt, body=self.promoted(stmt.body)))
+            case Loop(mode="parallel", reduces=()) if has_team_directive(stmt) or not needs_team(stmt.body):
+                return TeamFor(replace(stmt, body=self.promoted(stmt.body)))
             case Loop(_, _, _, body) if _divisible(body):
-                return Repeat(replace(stmt, body=()), self.block(body))
+                return TeamLoop(replace(stmt, body=()), self.block(body))
             case If(cond, then, other) if _divisible((*then, *other)):
-                return Branch(cond, self.block(then), self.block(other))
+                return TeamBranch(cond, self.block(then), self.block(other))
         return None
 
-    def tree(self, loop: Loop) -> Tree:
+    def tree(self, loop: Loop) -> TeamReduce:
         into = tuple(self.accumulator(r, quiet(loop, r.target)) for r in loop.reduces)
         env = {a.target: a.own for a in into}
 
         def rule(n: Node) -> Node | None:
             return env.get(n) if isinstance(n, (Var, Load)) else None
 
-        body, deep = rewrite(rule, loop.body), nested((loop,))
-        done, made = promoted(body, self.taken, self.around, within=deep)
+        body, deep = rewrite(rule, loop.body), is_two_level_reduction((loop,))
+        done, made = scalar_replaced(body, self.taken, self.around, within=deep)
         self.made += made
-        return Tree(replace(loop, body=done), into, deep)
+        return TeamReduce(replace(loop, body=done), into, deep)
 
-    def accumulator(self, r: Reduced, quiet: bool) -> Accumulator:
+    def accumulator(self, r: Reduction, quiet: bool) -> Accumulator:
         base = r.target.name if isinstance(r.target, Var) else r.target.array
         own, other = (Var(self.fresh(f"{base}_{what}"), r.target.dtype) for what in ("own", "other"))
         self.made += [Local(v.name, v.dtype) for v in (own, other)]
         return Accumulator(r.op, r.target, own, other, quiet)
 
     def promoted(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        done, made = promote(body, self.taken, self.around)
+        done, made = replace_with_scalars(body, self.taken, self.around)
         self.made += made
         return done
 

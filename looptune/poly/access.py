@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from looptune.core.source import Span
-from looptune.ir.c_printer import show
-from looptune.ir.def_use import written
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Expr, Load, Scalar, Var
 from looptune.ir.rewrite import substitute, walk
-from looptune.poly.domain import Nest, Statement, Unknown
+from looptune.poly.domain import IterationDomains, Statement, Unanalysable
 from looptune.poly.reduction import Accumulation, accumulation
 
 
@@ -35,7 +35,7 @@ class Access:
     certain: bool
     span: Span
     text: str
-    unknown: Unknown | None
+    unknown: Unanalysable | None
     reduces: str | None = None
     subscripts: tuple[Expr, ...] = ()
     exact: bool = False
@@ -47,14 +47,14 @@ class Access:
 
 def memory(codelet: Codelet) -> Callable[[str], bool]:
     """Which scalars are storage: the locals, and the parameters that are assigned. Others never change in a run."""
-    assigned = written(codelet.body)
+    assigned = written_names(codelet.body)
     names = {v.name for v in codelet.locals} | {
         p.name for p in codelet.params if isinstance(p, Scalar) and p.name in assigned
     }
     return names.__contains__
 
 
-def accesses(statement: Statement, nest: Nest, storage: Callable[[str], bool]) -> tuple[Access, ...]:
+def accesses(statement: Statement, nest: IterationDomains, storage: Callable[[str], bool]) -> tuple[Access, ...]:
     """The write first, then the reads. An asking writes nothing."""
     target, value, conditions = statement.assign.target, statement.assign.value, statement.conditions
     into = accumulation(statement.assign, statement.guard)
@@ -85,15 +85,17 @@ def _named(nodes: object, storage: Callable[[str], bool]) -> Iterator[Load | Var
 
 
 def _access(
-    node: Load | Var, statement: Statement, nest: Nest, *, write: bool, into: Accumulation | None = None
+    node: Load | Var, statement: Statement, nest: IterationDomains, *, write: bool, into: Accumulation | None = None
 ) -> Access:
     array, subscripts = (node.array, node.index) if isinstance(node, Load) else (node.name, ())
     index = tuple(nest.affine(e, statement.dims) for e in subscripts)
     unknown = statement.unknown
     for e, affine in zip(subscripts, index, strict=True):
         if affine is None:
-            unknown = Unknown(
-                f"subscript {show(e)} of {array}", e.span if e.span.line else node.span, frozenset({statement.name})
+            unknown = Unanalysable(
+                f"subscript {expression_text(e)} of {array}",
+                e.span if e.span.line else node.span,
+                frozenset({statement.name}),
             )
     certain = statement.exact and None not in index
     span = node.span if node.span.line else statement.assign.span
@@ -117,7 +119,7 @@ def written_as(node: Load | Var) -> str:
     match node:
         case Load(array, index) if text.startswith(array) and _brackets(text[len(array) :]) == len(index):
             return text
-    return show(node)
+    return expression_text(node)
 
 
 def _brackets(text: str) -> int:

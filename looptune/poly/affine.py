@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Un, Var
-from looptune.ir.simplify import evaluate, is_integer, keeps_index, wrap
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
+from looptune.ir.simplify import evaluate, is_integer, is_lossless_index_cast, wrap
 
 Least = Mapping[str, int]
 """Lower bounds known of some variables, by name."""
@@ -38,10 +38,10 @@ def name(var: str) -> str:
     return f"{var}_" if var.rstrip("_").lower() in _KEYWORDS else var
 
 
-def text(e: Expr, least: Least = NOTHING, *, exact: bool = False) -> str | None:
+def to_isl(e: Expr, least: Least = NOTHING, *, exact: bool = False) -> str | None:
     """``e`` as isl text, None when it is not quasi-affine. ``exact``: and None where unsigned arithmetic may wrap.
 
-    >>> text(Bin("-", Var("n"), Var("i"))), text(Bin("*", Var("n"), Var("i")))
+    >>> to_isl(Binary("-", Var("n"), Var("i"))), to_isl(Binary("*", Var("n"), Var("i")))
     ('(n - i)', None)
     """
     if not is_integer(e.dtype):
@@ -51,23 +51,23 @@ def text(e: Expr, least: Least = NOTHING, *, exact: bool = False) -> str | None:
             return str(int(value)) if value >= 0 else f"({int(value)})"
         case Var(var):
             return name(var)
-        case Un("-", arg):
-            inner = text(arg, least, exact=exact)
+        case Unary("-", arg):
+            inner = to_isl(arg, least, exact=exact)
             return None if inner is None or (exact and e.dtype.startswith("u")) else f"(-{inner})"
         case Cast(dtype, arg):
-            inner = text(arg, least, exact=exact)
+            inner = to_isl(arg, least, exact=exact)
             return inner if inner is None or _keeps(e, least, exact) else _narrowed(inner, dtype)
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             return _binary(e, op, lhs, rhs, least, exact)
     return None
 
 
-def _binary(e: Bin, op: str, lhs: Expr, rhs: Expr, least: Least, exact: bool) -> str | None:
+def _binary(e: Binary, op: str, lhs: Expr, rhs: Expr, least: Least, exact: bool) -> str | None:
     if op == "-" and exact and e.dtype.startswith("u") and not _never_negative(e, least):
         return None
     if op == "*" and constant(lhs) is not None:
         lhs, rhs = rhs, lhs
-    a, b, c = text(lhs, least, exact=exact), text(rhs, least, exact=exact), constant(rhs)
+    a, b, c = to_isl(lhs, least, exact=exact), to_isl(rhs, least, exact=exact), constant(rhs)
     if a is None or b is None:
         return None
     match op:
@@ -101,28 +101,28 @@ def _division(op: str, a: str, c: int, never_negative: bool) -> str:
     return quotient if c > 0 else f"(-{quotient})"
 
 
-def condition(e: Expr, want: bool = True, least: Least = NOTHING) -> tuple[str, bool]:
+def condition_to_isl(e: Expr, want: bool = True, least: Least = NOTHING) -> tuple[str, bool]:
     """A condition that holds wherever ``e`` is true (``want``) or false, and whether it holds nowhere else.
 
     What is not affine may be either: it becomes "true", and not exact.
 
-    >>> condition(Bin("<", Var("i"), Var("n")), want=False)
+    >>> condition_to_isl(Binary("<", Var("i"), Var("n")), want=False)
     ('i >= n', True)
     """
     match e:
-        case Bin("&&" | "||" as op, lhs, rhs):
-            (a, exact_a), (b, exact_b) = condition(lhs, want, least), condition(rhs, want, least)
+        case Binary("&&" | "||" as op, lhs, rhs):
+            (a, exact_a), (b, exact_b) = condition_to_isl(lhs, want, least), condition_to_isl(rhs, want, least)
             word = "and" if (op == "&&") == want else "or"
             return f"(({a}) {word} ({b}))", exact_a and exact_b
-        case Un("!", arg):
-            return condition(arg, not want, least)
-        case Bin(op, lhs, rhs) if op in NEGATED:
+        case Unary("!", arg):
+            return condition_to_isl(arg, not want, least)
+        case Binary(op, lhs, rhs) if op in NEGATED:
             op = op if want else NEGATED[op]
-            a_text, b_text = text(lhs, least, exact=True), text(rhs, least, exact=True)
+            a_text, b_text = to_isl(lhs, least, exact=True), to_isl(rhs, least, exact=True)
             if a_text is None or b_text is None:
                 return "true", False
             return f"{a_text} {'=' if op == '==' else op} {b_text}", True
-    value = text(e, least, exact=True)
+    value = to_isl(e, least, exact=True)
     return ("true", False) if value is None else (f"{value} {'!=' if want else '='} 0", True)
 
 
@@ -136,16 +136,16 @@ def constant(e: Expr) -> int | None:
         case Cast(dtype, arg):
             inner = constant(arg)
             return None if inner is None else wrap(inner, dtype)
-        case Un("-", arg):
+        case Unary("-", arg):
             inner = constant(arg)
             return None if inner is None else wrap(-inner, e.dtype)
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             a, b = constant(lhs), constant(rhs)
             return None if a is None or b is None else evaluate(op, a, b)
     return None
 
 
-def least_of(e: Expr, least: Least) -> int | None:
+def lower_bound(e: Expr, least: Least) -> int | None:
     """A lower bound of ``e`` from those of its variables, None where none is known."""
     match e:
         case Const(value) if is_integer(e.dtype):
@@ -155,15 +155,15 @@ def least_of(e: Expr, least: Least) -> int | None:
         case Cast(dtype, arg) if is_integer(dtype):
             if dtype == "bool" or dtype.startswith("u"):
                 return 0
-            return least_of(arg, least) if keeps_index(dtype, arg.dtype) else None
-        case Bin("-", lhs, rhs):
-            a, c = least_of(lhs, least), constant(rhs)
+            return lower_bound(arg, least) if is_lossless_index_cast(dtype, arg.dtype) else None
+        case Binary("-", lhs, rhs):
+            a, c = lower_bound(lhs, least), constant(rhs)
             return None if a is None or c is None else a - c
-        case Bin("max", lhs, rhs):
-            known = [v for v in (least_of(lhs, least), least_of(rhs, least)) if v is not None]
+        case Binary("max", lhs, rhs):
+            known = [v for v in (lower_bound(lhs, least), lower_bound(rhs, least)) if v is not None]
             return max(known, default=None)
-        case Bin(op, lhs, rhs):
-            a, b = least_of(lhs, least), least_of(rhs, least)
+        case Binary(op, lhs, rhs):
+            a, b = lower_bound(lhs, least), lower_bound(rhs, least)
             return None if a is None or b is None else _least_binary(op, a, b)
     return None
 
@@ -182,14 +182,14 @@ def _least_binary(op: str, a: int, b: int) -> int | None:
 
 
 def _never_negative(e: Expr, least: Least) -> bool:
-    bound = least_of(e, least)
+    bound = lower_bound(e, least)
     return bound is not None and bound >= 0
 
 
 def _keeps(cast: Cast, least: Least, exact: bool) -> bool:
     """The cast changes no value, given that ints hold the indices they are used for."""
     to, of = cast.dtype, cast.arg.dtype
-    if not keeps_index(to, of):
+    if not is_lossless_index_cast(to, of):
         return False
     wraps = to.startswith("u") and not of.startswith("u")
     return not (wraps and exact and not _never_negative(cast.arg, least))

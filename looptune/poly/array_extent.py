@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from looptune.ir.c_printer import show
-from looptune.ir.def_use import names_in, written
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Codelet,
@@ -27,7 +27,7 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -70,13 +70,15 @@ def reaches(codelet: Codelet) -> dict[str, tuple[str, ...]]:
     for load, index, around in accesses(codelet):
         if load.array in found:
             found[load.array].append(bound(index[0], around, sizes))
-    return {p.name: tuple(_largest(found[p.name]) if e is None else show(e) for e in p.shape) for p in arrays}
+    return {
+        p.name: tuple(_largest(found[p.name]) if e is None else expression_text(e) for e in p.shape) for p in arrays
+    }
 
 
 def sizes_of(codelet: Codelet) -> frozenset[str]:
     """The integer parameters that no statement assigns."""
     return frozenset(p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)) - {
-        *written(codelet.body)
+        *written_names(codelet.body)
     }
 
 
@@ -94,16 +96,18 @@ def polynomial(e: Expr, names: frozenset[str]) -> Poly | None:
             return {(name,): 1}
         case Cast(dtype, arg) if is_integer(dtype) and dtype != "bool":
             return polynomial(arg, names)
-        case Un("-", arg):
+        case Unary("-", arg):
             inner = polynomial(arg, names)
             return None if inner is None else _sum({}, inner, -1)
-        case Bin("+" | "-" | "*" as op, lhs, rhs):
+        case Binary("+" | "-" | "*" as op, lhs, rhs):
             a, b = polynomial(lhs, names), polynomial(rhs, names)
             if a is None or b is None:
                 return None
             return _product(a, b) if op == "*" else _sum(a, b, 1 if op == "+" else -1)
-        case Bin("/" | "min" | "max" | ">>") if names_in(e) <= names and not any(isinstance(n, Load) for n in walk(e)):
-            return {(f"({show(e)})",): 1}
+        case Binary("/" | "min" | "max" | ">>") if names_in(e) <= names and not any(
+            isinstance(n, Load) for n in walk(e)
+        ):
+            return {(f"({expression_text(e)})",): 1}
     return None
 
 
@@ -147,9 +151,9 @@ def _surely(e: Expr) -> Iterator[Load]:
             yield e
             for subscript in index:
                 yield from _surely(subscript)
-        case Select(first) | Bin("&&" | "||", first, _) | Un(_, first) | Cast(_, first):
+        case Select(first) | Binary("&&" | "||", first, _) | Unary(_, first) | Cast(_, first):
             yield from _surely(first)
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             yield from _surely(lhs)
             yield from _surely(rhs)
         case Call(_, args):
@@ -159,7 +163,9 @@ def _surely(e: Expr) -> Iterator[Load]:
 
 def _plain(loop: Loop) -> bool:
     """It takes each value between its bounds, which are sums."""
-    return loop.step == 1 and not any(isinstance(n, Bin) and n.op in ("min", "max") for n in walk((loop.lo, loop.hi)))
+    return loop.step == 1 and not any(
+        isinstance(n, Binary) and n.op in ("min", "max") for n in walk((loop.lo, loop.hi))
+    )
 
 
 def _greatest(p: Poly, loop: Loop, around: Around, sizes: frozenset[str]) -> Poly | None:
@@ -191,7 +197,7 @@ def _counts_from_zero(var: str, around: Around) -> bool:
 def _ends(e: Expr, op: str) -> Iterator[Expr]:
     """Any of them bounds it."""
     match e:
-        case Bin(made, lhs, rhs) if made == op:
+        case Binary(made, lhs, rhs) if made == op:
             yield from _ends(lhs, op)
             yield from _ends(rhs, op)
         case _:

@@ -13,21 +13,21 @@ from typing import Literal
 import islpy as isl
 
 from looptune.core.source import Span
-from looptune.ir.nodes import Array, Bin, Call, Cast, Expr, Load, Local, Select, Un
+from looptune.ir.nodes import Array, Binary, Call, Cast, Expr, Load, Local, Select, Unary
 from looptune.poly.access import written_as
 from looptune.poly.domain import Statement
-from looptune.poly.scop import Model
+from looptune.poly.scop import Scop
 
 Shape = tuple[Expr | None, ...]
 Place = Literal["inside", "outside", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class EvaluationContext:
     """Where something is evaluated: in the iterations of ``domain``, called ``instance`` over ``dims``, or, where that
     is not ``exact``, in some of them."""
 
-    model: Model
+    model: Scop
     span: Span
     dims: tuple[str, ...]
     instance: str
@@ -37,7 +37,7 @@ class Reached:
     def where(self, condition: str) -> isl.Set:
         return isl.Set(f"{self.model.space.prefix}{{ {self.instance} : {condition} }}")
 
-    def under(self, cond: Expr, wanted: bool) -> Reached:
+    def under(self, cond: Expr, wanted: bool) -> EvaluationContext:
         held, exact = self.model.space.nest.condition(cond, wanted, self.dims)
         return replace(self, domain=self.domain.intersect(self.where(held)), exact=self.exact and exact)
 
@@ -59,7 +59,7 @@ class Reached:
         return "outside" if self.exact else "unknown"
 
 
-def accesses(model: Model) -> Iterator[tuple[str, Place]]:
+def check_bounds(model: Scop) -> Iterator[tuple[str, Place]]:
     """Of array elements, as ``A[i] at FILE:LINE:COLUMN``, in textual order."""
     shapes: dict[str, Shape] = {}
     for p in (*model.codelet.params, *model.codelet.locals):
@@ -73,32 +73,32 @@ def accesses(model: Model) -> Iterator[tuple[str, Place]]:
                 yield f"{written_as(node)} at {span}", here.places(node.index, shapes[node.array])
 
 
-def expressions(model: Model, s: Statement) -> Iterator[tuple[Expr, Reached]]:
+def expressions(model: Scop, s: Statement) -> Iterator[tuple[Expr, EvaluationContext]]:
     """What the statement evaluates, and the conditions on data that it stands under."""
     context = model.space.context()
     for k, a in enumerate(s.asked):
         dims = s.dims[: a.loops]
         instance = f"{s.name}[{', '.join(dims)}]"
         domain = isl.Set(f"{model.space.prefix}{{ {instance} : {a.domain or 'true'} }}").intersect_params(context)
-        yield a.cond, Reached(model, s.assign.span, dims, instance, domain, k == 0)
-    here = Reached(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
+        yield a.cond, EvaluationContext(model, s.assign.span, dims, instance, domain, k == 0)
+    here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
     yield s.assign.target, here
     yield s.assign.value, here
 
 
-def evaluated(e: Expr, here: Reached) -> Iterator[tuple[Load, Reached]]:
+def evaluated(e: Expr, here: EvaluationContext) -> Iterator[tuple[Load, EvaluationContext]]:
     match e:
         case Select(cond, then, other):
             yield from evaluated(cond, here)
             yield from evaluated(then, here.under(cond, True))
             yield from evaluated(other, here.under(cond, False))
-        case Bin("&&" | "||" as op, lhs, rhs):
+        case Binary("&&" | "||" as op, lhs, rhs):
             yield from evaluated(lhs, here)
             yield from evaluated(rhs, here.under(lhs, op == "&&"))
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             yield from evaluated(lhs, here)
             yield from evaluated(rhs, here)
-        case Un(_, arg) | Cast(_, arg):
+        case Unary(_, arg) | Cast(_, arg):
             yield from evaluated(arg, here)
         case Call(_, args):
             for arg in args:

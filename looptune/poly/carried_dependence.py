@@ -17,9 +17,9 @@ import islpy as isl
 from looptune.poly.access import Access
 from looptune.poly.dependence import Dependence, conflict
 from looptune.poly.isl_objects import Order, union
-from looptune.poly.legality import Around
-from looptune.poly.scop import Model
-from looptune.poly.witness import Kind, Point, Refused, kind_of, shown
+from looptune.poly.legality import LoopDependences
+from looptune.poly.scop import Scop
+from looptune.poly.witness import Kind, Point, Violation, kind_of, shown
 
 _EXAMPLES = 12
 """So many pairs of accesses are asked for their smallest example: each takes about a millisecond."""
@@ -29,7 +29,7 @@ _EXAMPLES = 12
 class Reason:
     """``value``: a value goes from the one iteration to the other. ``arrays``: all that anything is carried on."""
 
-    dependence: Refused
+    dependence: Violation
     value: bool
     arrays: tuple[str, ...]
 
@@ -49,11 +49,11 @@ class _Pair:
         return self.first.unknown is not None or self.then.unknown is not None, not self.value
 
 
-def why(
-    model: Model, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
+def explain_sequential(
+    model: Scop, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
 ) -> Reason:
     """Of the sequential loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
-    loop = Around(model, frozenset(statements), depth, order if order is not None else model.order())
+    loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
     left = [(d, bad) for d, bad in loop.carries()[0] if not d.commutes(reassociate)]
     pairs = [p for d, bad in left for p in _pairs(model, d, bad, reassociate)]
     assert pairs, "a sequential loop carries a dependence"
@@ -68,7 +68,7 @@ def why(
     return Reason(example, chosen.value, tuple(dict.fromkeys(d.array for d, _ in left)))
 
 
-def _pairs(model: Model, d: Dependence, carried: isl.Map, reassociate: bool) -> Iterator[_Pair]:
+def _pairs(model: Scop, d: Dependence, carried: isl.Map, reassociate: bool) -> Iterator[_Pair]:
     flows = [f.map for f in model.flows(d.array, reassociate=reassociate).flows
              if (f.write, f.read) == (d.first, d.then)]  # fmt: skip
     seen: set[object] = set()

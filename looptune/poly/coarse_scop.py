@@ -9,27 +9,27 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from looptune.poly.access import Access
-from looptune.poly.domain import Statement, Unknown
+from looptune.poly.domain import Statement, Unanalysable
 from looptune.poly.isl_limits import TooInvolved
 from looptune.poly.isl_objects import Space
 
 
-def coarse(space: Space, reason: TooInvolved, names: Collection[str]) -> tuple[Space, tuple[Unknown, ...]]:
+def coarse(space: Space, reason: TooInvolved, names: Collection[str]) -> tuple[Space, tuple[Unanalysable, ...]]:
     """The nest with the statements ``names`` running whenever, on any element, and what is to be said of each."""
     statements, accesses = dict(space.nest.statements), dict(space.accesses)
-    unknown: list[Unknown] = []
+    unknown: list[Unanalysable] = []
     for name in names:
         s = statements[name]
-        about = Unknown(f"this nest, on which {reason},", s.assign.span, frozenset({name}))
+        about = Unanalysable(f"this nest, on which {reason},", s.assign.span, frozenset({name}))
         unknown.append(about)
         statements[name] = _anywhere(s, about)
         accesses[name] = tuple(_anything(a, about) for a in accesses[name])
     return Space(replace(space.nest, statements=statements), accesses), tuple(unknown)
 
 
-def _anywhere(s: Statement, about: Unknown) -> Statement:
+def _anywhere(s: Statement, about: Unanalysable) -> Statement:
     return replace(s, domain="", exact=False, unknown=about)
 
 
-def _anything(a: Access, about: Unknown) -> Access:
+def _anything(a: Access, about: Unanalysable) -> Access:
     return replace(a, index=tuple(None for _ in a.index), certain=False, unknown=about)

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from looptune.ir.nodes import Assign, Expr, Loop, Var
-from looptune.poly.data_conditions import Asked
-from looptune.poly.domain import Nest, Statement
+from looptune.poly.data_conditions import DataCondition
+from looptune.poly.domain import IterationDomains, Statement
 from looptune.poly.reduction import accumulation
 
 
-def apart(nest: Nest) -> Nest:
+def separate_conditions(nest: IterationDomains) -> IterationDomains:
     """The nest with the askings as statements that write nothing, ``asks`` being whose condition it is."""
     statements: dict[str, Statement] = {}
     for s in nest.statements.values():
@@ -39,7 +39,7 @@ def stands_apart(s: Statement, k: int) -> bool:
     return not guards or s.asked[k].ifs < max(a.ifs for a in s.asked)
 
 
-def asking(s: Statement, k: int) -> str:
+def condition_instance_name(s: Statement, k: int) -> str:
     """What the asking of the ``k``-th condition on data is called."""
     return f"{s.name}_if{k}"
 
@@ -50,11 +50,11 @@ def _askings(s: Statement) -> Iterator[Statement]:
             yield _asking(s, k, a)
 
 
-def _asking(s: Statement, k: int, a: Asked) -> Statement:
+def _asking(s: Statement, k: int, a: DataCondition) -> Statement:
     """It may not be reached where another condition on data comes before it."""
     place = 2 * a.loops
     time = (*_spaced(s.time[:place]), str(2 * a.place - 1), *("0" for _ in s.time[place + 1 :]))
-    target = Var(asking(s, k), a.cond.dtype)
+    target = Var(condition_instance_name(s, k), a.cond.dtype)
     at: tuple[Expr, ...] = tuple(Var(f.var, f.dtype) for f in s.loops[: a.loops] if isinstance(f, Loop))
     span = a.cond.span if a.cond.span.line else s.assign.span
     asked = Assign(target, a.cond, name=target.name, at=at, span=span)

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from looptune.ir.nodes import Bin, Expr, Load, Node, Un, Var
+from looptune.ir.nodes import Binary, Expr, Load, Node, Unary, Var
 from looptune.ir.rewrite import rewrite, substitute
-from looptune.poly.affine import NOTHING, Least, condition, name
+from looptune.poly.affine import NOTHING, Least, condition_to_isl, name
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DataCondition:
     """Of a statement that runs only where ``cond`` is ``wanted``: one part of an ``if`` around it.
 
     It is asked in the ``loops`` outermost of the statement's loops, before what stands at ``place`` in their text, and
@@ -35,19 +35,19 @@ class Asked:
     whole: Expr
 
 
-def parts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
+def conjuncts(cond: Expr, wanted: bool) -> Iterator[tuple[Expr, bool]]:
     """What must be true, or false, for ``cond`` to be as ``wanted``, in the order in which C looks at it.
 
     >>> i, p, q = Var("i"), Var("p"), Var("q")
-    >>> [(e.name, wanted) for e, wanted in parts(Un("!", Bin("||", i, Un("!", Bin("&&", p, q)))), True)]
+    >>> [(e.name, wanted) for e, wanted in conjuncts(Unary("!", Binary("||", i, Unary("!", Binary("&&", p, q)))), True)]
     [('i', False), ('p', True), ('q', True)]
     """
     match cond:
-        case Un("!", arg):
-            yield from parts(arg, not wanted)
-        case Bin("&&" | "||" as op, lhs, rhs) if (op == "&&") == wanted:
-            yield from parts(lhs, wanted)
-            yield from parts(rhs, wanted)
+        case Unary("!", arg):
+            yield from conjuncts(arg, not wanted)
+        case Binary("&&" | "||" as op, lhs, rhs) if (op == "&&") == wanted:
+            yield from conjuncts(lhs, wanted)
+            yield from conjuncts(rhs, wanted)
         case _:
             yield cond, wanted
 
@@ -63,4 +63,4 @@ def affine_part(
                 return Load(var, (), dtype)
         return None
 
-    return condition(rewrite(hide, substitute(cond, known)), wanted, least)
+    return condition_to_isl(rewrite(hide, substitute(cond, known)), wanted, least)

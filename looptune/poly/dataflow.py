@@ -16,7 +16,7 @@ from itertools import takewhile
 
 import islpy as isl
 
-from looptune.ir.def_use import begins_with_write, names, names_in
+from looptune.ir.def_use import is_defined_before_use, names_in, referenced_names
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.poly.access import Access
@@ -162,14 +162,14 @@ def _not_hidden(
                 continue
             earlier, read = (space.nest.statements[name] for name in (flow.write, flow.read))
             after, then = space.before(flow.write, hiding), space.before(hiding, flow.read)
-            left = left.subtract(after.intersect(runs_with(space, write, earlier).reverse()).apply_range(then))
-            if not decided_by(read, flow.array):
-                left = left.subtract(after.apply_range(then.intersect(runs_with(space, write, read))))
+            left = left.subtract(after.intersect(must_execute_with(space, write, earlier).reverse()).apply_range(then))
+            if not guards_of(read, flow.array):
+                left = left.subtract(after.apply_range(then.intersect(must_execute_with(space, write, read))))
         if not left.is_empty():
             yield Flow(flow.write, flow.read, flow.array, merged(left))
 
 
-def runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
+def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
     stand in together are taken by both }"""
     return space.remembered(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
@@ -185,7 +185,7 @@ def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     return union(found)
 
 
-def decided_by(read: Statement, array: str) -> bool:
+def guards_of(read: Statement, array: str) -> bool:
     """What is read decides on a branch around the statement, so that a write in that branch comes after it."""
     own = accumulation(read.assign, read.guard)
     before = read.conditions[:-1] if own is not None and own.asked is not None else read.conditions
@@ -206,9 +206,9 @@ def _owners(
     ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
     inside counts as reading it too, and that comes before all that the block writes.
     """
-    if array not in space.remembered(("names", id(body)), lambda: names(body)):
+    if array not in space.remembered(("names", id(body)), lambda: referenced_names(body)):
         return
-    if begins_with_write(body, array):
+    if is_defined_before_use(body, array):
         inside = {n.name for n in walk(body) if isinstance(n, Assign)}
         statements = space.nest.statements.values()
         asked = {s.name for s in statements if s.asks in inside and s.asked[-1].ifs >= ifs}

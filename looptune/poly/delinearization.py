@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Un, Var
-from looptune.ir.simplify import keeps_index
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
+from looptune.ir.simplify import is_lossless_index_cast
 from looptune.poly.access import Access
 from looptune.poly.affine import name
 from looptune.poly.isl_objects import Space
@@ -24,7 +24,7 @@ Polynomial = Mapping[tuple[str, ...], int]
 
 def polynomial(e: Expr) -> Polynomial | None:
     """
-    >>> polynomial(Bin("+", Bin("*", Var("i"), Var("n")), Const(1)))
+    >>> polynomial(Binary("+", Binary("*", Var("i"), Var("n")), Const(1)))
     {('i', 'n'): 1, (): 1}
     """
     match e:
@@ -32,13 +32,13 @@ def polynomial(e: Expr) -> Polynomial | None:
             return {(): value}
         case Var(var):
             return {(name(var),): 1}
-        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
+        case Cast(dtype, arg) if is_lossless_index_cast(dtype, arg.dtype):
             return polynomial(arg)
-        case Un("-", arg):
+        case Unary("-", arg):
             return _product(polynomial(arg), {(): -1})
-        case Bin("+" | "-" as op, lhs, rhs):
+        case Binary("+" | "-" as op, lhs, rhs):
             return _sum(polynomial(lhs), _product(polynomial(rhs), {(): 1 if op == "+" else -1}))
-        case Bin("*", lhs, rhs):
+        case Binary("*", lhs, rhs):
             return _product(polynomial(lhs), polynomial(rhs))
     return None
 
@@ -68,7 +68,7 @@ class _Subscript:
     columns: tuple[str, ...] = ()
 
 
-def in_rows(space: Space, accesses: Mapping[str, tuple[Access, ...]]) -> dict[str, tuple[Access, ...]]:
+def delinearize(space: Space, accesses: Mapping[str, tuple[Access, ...]]) -> dict[str, tuple[Access, ...]]:
     """The accesses, with those of flat arrays given a row and columns where that is exact."""
     flat: dict[str, list[Access]] = {}
     for access in (a for mine in accesses.values() for a in mine if len(a.subscripts) == 1):

@@ -15,7 +15,7 @@ import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.coalesce import merged
-from looptune.poly.isl_limits import Effort, TooInvolved, limited
+from looptune.poly.isl_limits import Effort, TooInvolved, isl_operation_limit
 from looptune.poly.isl_objects import Space, union
 
 
@@ -58,7 +58,7 @@ def _asked(space: Space, array: str, first: str, then: str, effort: Effort | Non
     if effort is None:
         return list(_between(space, array, first, then))
     try:
-        with limited(effort.left, effort):
+        with isl_operation_limit(effort.left, effort):
             return list(_between(space, array, first, then))
     except TooInvolved as reason:
         reason.between = (first, then)

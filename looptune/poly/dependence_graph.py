@@ -12,13 +12,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from looptune.poly.dependence import Dependence
-from looptune.poly.isl_objects import Order, Piece
-from looptune.poly.legality import Around
-from looptune.poly.scop import Model
+from looptune.poly.isl_objects import Order, SchedulePiece
+from looptune.poly.legality import LoopDependences
+from looptune.poly.scop import Scop
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SharedLocal:
     """``write`` gives ``read`` the value of the private ``local``."""
 
     local: str
@@ -31,14 +31,14 @@ class Graph:
     """``before`` holds pairs of different statements: an instance of the first must come before one of the second."""
 
     before: frozenset[tuple[str, str]]
-    held: frozenset[Held]
+    held: frozenset[SharedLocal]
 
 
 def graph(
-    model: Model, names: Collection[str], length: int, order: Order, *, private: frozenset[str], reassociate: bool
+    model: Scop, names: Collection[str], length: int, order: Order, *, private: frozenset[str], reassociate: bool
 ) -> Graph:
     """Of the statements ``names``, where the first ``length`` entries of their times in ``order`` are equal."""
-    inside = Around(model, frozenset(names), length, order)
+    inside = LoopDependences(model, frozenset(names), length, order)
     edges: set[tuple[str, str]] = set()
     for d in (*model.constraints[reassociate], *_on_locals(model, private, reassociate)):
         pair = (d.first, d.then)
@@ -46,12 +46,14 @@ def graph(
         if not known and not d.map.intersect(inside.together(*pair, length)).is_empty():
             edges.add(pair)
     flows = [f for local in private for f in model.flows(local, reassociate=reassociate).flows]
-    held = {Held(f.array, f.write, f.read) for f in flows if {f.write, f.read} <= inside.inside and f.write != f.read}
+    held = {
+        SharedLocal(f.array, f.write, f.read) for f in flows if {f.write, f.read} <= inside.inside and f.write != f.read
+    }
     return Graph(frozenset(edges), frozenset(held))
 
 
-def lag(
-    model: Model,
+def max_lag(
+    model: Scop,
     first: Collection[str],
     then: Collection[str],
     entry: int,
@@ -66,7 +68,7 @@ def lag(
     place in the text. 0 where nothing is; None where there is no bound. Of locals the values count that go from the
     one to the other, or, with ``memory``, all that touches one element.
     """
-    inside = Around(model, frozenset((*first, *then)), entry, order)
+    inside = LoopDependences(model, frozenset((*first, *then)), entry, order)
     stored = _on_locals(model, frozenset(), reassociate) if memory else []
     flows = [f for local in sorted(model.stored) for f in model.flows(local, reassociate=reassociate).flows]
     pairs = [(d.first, d.then, d.map) for d in (*model.constraints[reassociate], *stored)]
@@ -77,7 +79,9 @@ def lag(
         near = kept.intersect(inside.together(s, t, entry - 1))
         if near.is_empty():
             continue
-        at_s, at_t = (model.space.time(n, tuple(Piece((p.time[entry],), p.when) for p in order[n]), 1) for n in (s, t))
+        at_s, at_t = (
+            model.space.time(n, tuple(SchedulePiece((p.time[entry],), p.when) for p in order[n]), 1) for n in (s, t)
+        )
         least = at_s.reverse().apply_range(near).apply_range(at_t).deltas().dim_min_val(0)  # { [later - earlier] }
         if not least.is_int():
             return None
@@ -85,6 +89,6 @@ def lag(
     return most
 
 
-def _on_locals(model: Model, private: frozenset[str], reassociate: bool) -> list[Dependence]:
+def _on_locals(model: Scop, private: frozenset[str], reassociate: bool) -> list[Dependence]:
     kept = [d for d in model.dependences if d.array in model.stored and d.array not in private]
     return [d for d in kept if not d.commutes(reassociate)]

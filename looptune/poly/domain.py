@@ -5,7 +5,7 @@
       for j in i+1..n: S1          S0: { [i] : 0 <= i < n }                         at time (0, i, 0, 0, 0)
 
 What is not affine is over-approximated: a condition that may be either leaves the statement one that MAY run, a bound
-leaves its loop open on that side, ``while`` is a loop from 0 without end. Each is reported as an ``Unknown``.
+leaves its loop open on that side, ``while`` is a loop from 0 without end. Each is reported as an ``Unanalysable``.
 An ``if`` adds no dimension: what stands in it is numbered with the statements around it, and counts as reading what the
 condition reads; transforms move an ``if`` as one.
 """
@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from looptune.core.source import Span
-from looptune.ir.c_printer import show
-from looptune.ir.def_use import names_in, written
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Codelet,
     Const,
     Expr,
@@ -31,18 +31,18 @@ from looptune.ir.nodes import (
     Node,
     Scalar,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
 from looptune.ir.rewrite import substitute, walk
 from looptune.ir.simplify import is_integer
-from looptune.poly.affine import Least, constant, least_of, name, text
-from looptune.poly.data_conditions import Asked, affine_part, parts
+from looptune.poly.affine import Least, constant, lower_bound, name, to_isl
+from looptune.poly.data_conditions import DataCondition, affine_part, conjuncts
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class Unanalysable:
     """Code that cannot be analysed: ``what`` is a noun phrase, ``statements`` are the ones it concerns.
 
     ``condition``: all that is not known is whether a statement runs; if it does, what it touches is known.
@@ -75,9 +75,9 @@ class Statement:
     time: tuple[str, ...]
     exact: bool
     conditions: tuple[Expr, ...]
-    unknown: Unknown | None
+    unknown: Unanalysable | None
     guard: Expr | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[DataCondition, ...] = ()
     asks: str = ""
 
     def shown(self, values: tuple[int, ...], sizes: Mapping[str, int]) -> dict[str, int]:
@@ -111,7 +111,7 @@ def computed(e: Expr, env: Mapping[str, int]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class IterationDomains:
     """The statements of a codelet in textual order, and what is assumed of its sizes.
 
     ``context``: an array's extents are not negative; C demands more of a variable length array, but programs do call
@@ -124,7 +124,7 @@ class Nest:
     context: tuple[str, ...]
     known: Mapping[str, Expr]
     statements: Mapping[str, Statement]
-    unknown: tuple[Unknown, ...]
+    unknown: tuple[Unanalysable, ...]
     ranges: tuple[tuple[Loop, tuple[str, ...], str, str | None], ...]
 
     def affine(self, e: Expr, dims: tuple[str, ...]) -> str | None:
@@ -140,12 +140,12 @@ def _affine(e: Expr, known: Mapping[str, Expr], scope: set[str], least: Least | 
     value = substitute(e, known)
     if any(name(v) not in scope for v in names_in(value)):
         return None
-    return text(value) if least is None else text(value, least)
+    return to_isl(value) if least is None else to_isl(value, least)
 
 
-def scan(codelet: Codelet) -> Nest:
+def scan(codelet: Codelet) -> IterationDomains:
     scalars = [p.name for p in codelet.params if isinstance(p, Scalar) and is_integer(p.dtype)]
-    assigned = written(codelet.body)
+    assigned = written_names(codelet.body)
     parameters = tuple(p for p in scalars if p not in assigned)
     known = _known_values(codelet, set(parameters))
     scope = {name(p) for p in parameters}
@@ -163,8 +163,14 @@ def scan(codelet: Codelet) -> Nest:
     length = max((len(s.time) for s in walker.statements), default=1)
     statements = {s.name: replace(s, time=s.time + ("0",) * (length - len(s.time))) for s in walker.statements}
     unknown = _collected(walker.unknown)
-    return Nest(tuple(name(p) for p in parameters), tuple(dict.fromkeys(context)), known, statements, unknown,
-                tuple(walker.ranges))  # fmt: skip
+    return IterationDomains(
+        tuple(name(p) for p in parameters),
+        tuple(dict.fromkeys(context)),
+        known,
+        statements,
+        unknown,
+        tuple(walker.ranges),
+    )
 
 
 def _extents(codelet: Codelet) -> Iterator[Expr]:
@@ -177,7 +183,7 @@ def _extents(codelet: Codelet) -> Iterator[Expr]:
 
 def _may_be_zero(extent: Expr) -> bool:
     match extent:
-        case Bin("max", _, Const(0)) | Bin("max", Const(0), _):
+        case Binary("max", _, Const(0)) | Binary("max", Const(0), _):
             return True
     return False
 
@@ -187,9 +193,9 @@ def _taken(codelet: Codelet) -> set[str]:
     return taken | {f.var for f in walk(codelet.body) if isinstance(f, Loop)}
 
 
-def _collected(unknown: list[tuple[Unknown, str]]) -> tuple[Unknown, ...]:
+def _collected(unknown: list[tuple[Unanalysable, str]]) -> tuple[Unanalysable, ...]:
     """Each unknown once, with all the statements it concerns."""
-    found: dict[Unknown, set[str]] = {}
+    found: dict[Unanalysable, set[str]] = {}
     for u, statement in unknown:
         found.setdefault(u, set()).add(statement)
     return tuple(replace(u, statements=frozenset(names)) for u, names in found.items())
@@ -215,7 +221,7 @@ def _known_values(codelet: Codelet, parameters: set[str]) -> dict[str, Expr]:
                 case Assign(Var(target), value) if target in candidates:
                     later = sum(isinstance(n, Var) and n.name == target for n in walk(body[k + 1 :]))
                     whole = substitute(value, known)
-                    if later == uses[target] - 1 and names_in(whole) <= scope and text(whole) is not None:
+                    if later == uses[target] - 1 and names_in(whole) <= scope and to_isl(whole) is not None:
                         known[target] = whole
                 case Loop(var, _, _, inner):
                     visit(inner, scope | {var})
@@ -239,13 +245,13 @@ class _Place:
     time: tuple[str, ...] = ()
     exact: bool = True
     conditions: tuple[Expr, ...] = ()
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[Unanalysable, ...] = ()
     scope: frozenset[str] = frozenset()
     least: Least = field(default_factory=dict)
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[DataCondition, ...] = ()
     ifs: int = 0
 
-    def given(self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unknown, ...]) -> _Place:
+    def given(self, condition: str, exact: bool, of: tuple[Expr, ...], unknown: tuple[Unanalysable, ...]) -> _Place:
         return replace(self, domain=(*self.domain, *([condition] if condition != "true" else [])),
                        exact=self.exact and exact, conditions=self.conditions + of,
                        unknown=self.unknown + unknown)  # fmt: skip
@@ -256,7 +262,7 @@ class _Walker:
     known: Mapping[str, Expr]
     taken: set[str]
     statements: list[Statement] = field(default_factory=list)
-    unknown: list[tuple[Unknown, str]] = field(default_factory=list)
+    unknown: list[tuple[Unanalysable, str]] = field(default_factory=list)
     ranges: list[tuple[Loop, tuple[str, ...], str, str | None]] = field(default_factory=list)
 
     def block(self, body: tuple[Stmt, ...], place: _Place, start: int = 0, guard: Expr | None = None) -> int:
@@ -273,7 +279,7 @@ class _Walker:
                 case If(cond, then, other):
                     yes, no = (self.branch(cond, taken, place, start) for taken in (True, False))
                     middle = self.block(then, yes, start, cond)
-                    start = self.block(other, no, middle, Un("!", cond)) - 1
+                    start = self.block(other, no, middle, Unary("!", cond)) - 1
             start += 1
         return start
 
@@ -293,10 +299,13 @@ class _Walker:
         conditions += [f"{var} < {hi}"] if hi is not None else []
         conditions += [f"({var} - {lo}) mod {loop.step} = 0"] if lo is not None and loop.step > 1 else []
         unknown = tuple(
-            Unknown(f"the bound {show(bound)} of loop {loop.var}", bound.span if bound.span.line else loop.span)
-            for bound, affine in ((loop.lo, lo), (loop.hi, hi)) if affine is None
-        )  # fmt: skip
-        bound = least_of(substitute(loop.lo, self.known), place.least)
+            Unanalysable(
+                f"the bound {expression_text(bound)} of loop {loop.var}", bound.span if bound.span.line else loop.span
+            )
+            for bound, affine in ((loop.lo, lo), (loop.hi, hi))
+            if affine is None
+        )
+        bound = lower_bound(substitute(loop.lo, self.known), place.least)
         least = {v: b for v, b in place.least.items() if v != loop.var}
         inside = place.given(
             " and ".join(conditions) if conditions else "true", not unknown, (loop.lo, loop.hi), unknown
@@ -310,7 +319,7 @@ class _Walker:
         """``while`` as a loop that counts its passes."""
         var = next(v for v in (f"pass{k}" for k in range(len(self.taken) + 1)) if v not in self.taken)
         self.taken.add(var)
-        unknown = Unknown(f"the condition {show(loop.cond)} of a while loop", _span(loop.cond, loop))
+        unknown = Unanalysable(f"the condition {expression_text(loop.cond)} of a while loop", _span(loop.cond, loop))
         inside = place.given(f"{var} >= 0", False, (loop.cond,), (unknown,))
         self.block(
             loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
@@ -319,14 +328,14 @@ class _Walker:
     def branch(self, cond: Expr, taken: bool, place: _Place, start: int) -> _Place:
         """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
         domain, asked = list(place.domain), list(place.asked)
-        for part, wanted in parts(cond, taken):
+        for part, wanted in conjuncts(cond, taken):
             holds, exact = affine_part(part, wanted, self.known, place.scope, place.least)
             if not exact:
                 here = " and ".join(f"({c})" for c in domain)
-                asked.append(Asked(part, wanted, len(place.loops), start, here, place.ifs, cond))
+                asked.append(DataCondition(part, wanted, len(place.loops), start, here, place.ifs, cond))
             domain += [holds] if holds != "true" else []
         affine = len(asked) == len(place.asked)
-        unknown = () if affine else (Unknown(f"condition {show(cond)}", cond.span, condition=True),)
+        unknown = () if affine else (Unanalysable(f"condition {expression_text(cond)}", cond.span, condition=True),)
         return replace(
             place, domain=tuple(domain), exact=place.exact and affine, conditions=(*place.conditions, cond),
             unknown=place.unknown + unknown, asked=tuple(asked), ifs=place.ifs + 1,

@@ -13,22 +13,22 @@ from functools import reduce
 
 import islpy as isl
 
-from looptune.ir.def_use import idle
-from looptune.ir.nodes import Array, Bin, Loop, Select
+from looptune.ir.def_use import is_dead_store
+from looptune.ir.nodes import Array, Binary, Loop, Select
 from looptune.ir.rewrite import walk
 from looptune.poly.access import Access
 from looptune.poly.affine import name
 from looptune.poly.coalesce import merged
 from looptune.poly.domain import Statement
-from looptune.poly.isl_limits import TooInvolved, limited
+from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
 from looptune.poly.isl_objects import Space
-from looptune.poly.scop import Model
+from looptune.poly.scop import Scop
 
 MOST = 10**7
 """Operations of isl for one array: a second or so."""
 
 
-def elements(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
+def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
     """By array parameter, the elements read or written at these sizes; arrays of which nothing is sure have 0."""
     space = model.space
     arrays = {p.name for p in model.codelet.params if isinstance(p, Array)}
@@ -44,14 +44,14 @@ def elements(model: Model, sizes: Mapping[str, int]) -> dict[str, int]:
 def _chooses(n: object) -> bool:
     """What stands in it may not be looked at."""
     match n:
-        case Select() | Bin("&&" | "||"):
+        case Select() | Binary("&&" | "||"):
             return True
     return False
 
 
 def _overwritten(statement: Statement) -> bool:
     """Of some loop only the last iteration matters, and so do its reads."""
-    return any(isinstance(f, Loop) and idle(statement.assign, f) for f in statement.loops)
+    return any(isinstance(f, Loop) and is_dead_store(statement.assign, f) for f in statement.loops)
 
 
 def _at(touched: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
@@ -67,7 +67,7 @@ def _count(space: Space, mine: list[Access], sizes: Mapping[str, int]) -> int:
     if not mine:
         return 0
     try:
-        with limited(MOST):
+        with isl_operation_limit(MOST):
             union = merged(reduce(isl.Set.union, (_at(space.touched(a).range(), sizes) for a in mine)))
             if not union.is_bounded():
                 return 0

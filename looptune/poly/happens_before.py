@@ -12,18 +12,18 @@ from functools import lru_cache
 
 import islpy as isl
 
-from looptune.ir.nodes import Loop, Reduced, Var
-from looptune.poly.scop import Model
+from looptune.ir.nodes import Loop, Reduction, Var
+from looptune.poly.scop import Scop
 
 
-def in_order(model: Model, first: str, then: str, array: str, op: str | None) -> isl.Map:
+def happens_before(model: Scop, first: str, then: str, array: str, op: str | None) -> isl.Map:
     """{ s[iteration] -> t[iteration] : s surely runs before t }: they differ first in text or in a sequential loop.
 
     Accumulations by ``op`` into ``array`` have an order, some order, in the iterations of a loop that reduces them.
     """
     s, t = model.statements[first], model.statements[then]
     later = [f"{e}'" if e in t.dims else e for e in t.time]
-    threads = {2 * d + 1 for d, f in enumerate(s.loops) if unordered(f) and not reduces(f, array, op)}
+    threads = {2 * d + 1 for d, f in enumerate(s.loops) if is_parallel(f) and not reduces(f, array, op)}
     primed = tuple(f"{d}'" for d in t.dims)
     met = _map(model.space.prefix, s.dims, primed, _earlier(s.time, later, threads))
     return met.set_tuple_name(isl.dim_type.in_, s.name).set_tuple_name(isl.dim_type.out, t.name)
@@ -49,7 +49,7 @@ def _map(prefix: str, here: tuple[str, ...], there: tuple[str, ...], condition: 
     return isl.Map(f"{prefix}{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
 
 
-def unordered(loop: object) -> bool:
+def is_parallel(loop: object) -> bool:
     return isinstance(loop, Loop) and loop.mode in ("parallel", "thread")
 
 
@@ -58,5 +58,5 @@ def reduces(loop: object, array: str, op: str | None) -> bool:
     return isinstance(loop, Loop) and any(into(r) == (array, op) for r in loop.reduces)
 
 
-def into(r: Reduced) -> tuple[str, str]:
+def into(r: Reduction) -> tuple[str, str]:
     return r.target.name if isinstance(r.target, Var) else r.target.array, r.op

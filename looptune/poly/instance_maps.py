@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Assign, Codelet, Const, Expr, Load, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import is_integer
-from looptune.poly.condition_instances import asking, stands_apart
-from looptune.poly.data_conditions import Asked
+from looptune.poly.condition_instances import condition_instance_name, stands_apart
+from looptune.poly.data_conditions import DataCondition
 from looptune.poly.domain import Statement
-from looptune.poly.scop import Model, build
-from looptune.poly.statement_match import Alike, Names
+from looptune.poly.scop import Scop, build
+from looptune.poly.statement_match import Names, StatementMatcher
 
 
 class Unprovable(Exception):
@@ -31,7 +31,7 @@ class Unprovable(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Copies:
+class InstanceMaps:
     """``of``: the original statement of each copy. ``at``: { copy[iteration] -> original[iteration] : it runs }
 
     ``asked``: the original's asking for each of a copy's, which have an ``at`` too. ``names``: of the locals that a
@@ -39,8 +39,8 @@ class Copies:
     ``whole``: every assignment is a copy of an original one.
     """
 
-    original: Model
-    finished: Model
+    original: Scop
+    finished: Scop
     of: Mapping[str, str]
     asked: Mapping[str, str]
     at: Mapping[str, isl.Map]
@@ -64,7 +64,7 @@ class Copies:
         return self.at[first].reverse().apply_range(between).apply_range(self.at[then])
 
 
-def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> Copies:
+def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> InstanceMaps:
     """Both as models, with the parameters in ``sizes`` as constants."""
     given = (p for p in original.params if isinstance(p, Scalar) and is_integer(p.dtype) and p.name in sizes)
     env: dict[str, Expr] = {p.name: Const(sizes[p.name], p.dtype) for p in given}
@@ -78,15 +78,17 @@ def compare(original: Codelet, finished: Codelet, sizes: Mapping[str, int]) -> C
     made = _Comparing(before, after)
     for c, s in mine.items():
         made.add(before.statements[s], after.statements[c])
-    return Copies(before, after, mine, made.asked, made.at, made.names, frozenset(made.unlike), len(mine) == len(of))
+    return InstanceMaps(
+        before, after, mine, made.asked, made.at, made.names, frozenset(made.unlike), len(mine) == len(of)
+    )
 
 
 @dataclass(slots=True)
 class _Comparing:
-    """Fills in what ``Copies`` holds."""
+    """Fills in what ``InstanceMaps`` holds."""
 
-    before: Model
-    after: Model
+    before: Scop
+    after: Scop
     asked: dict[str, str] = field(default_factory=dict)
     at: dict[str, isl.Map] = field(default_factory=dict)
     names: dict[str, Names | None] = field(default_factory=dict)
@@ -94,7 +96,7 @@ class _Comparing:
 
     def add(self, s: Statement, c: Statement) -> None:
         self.at[c.name] = _at(self.before, self.after, c.name, s.name)
-        alike = Alike(self.before, self.after, s, c)
+        alike = StatementMatcher(self.before, self.after, s, c)
         target, value = alike.names(s.assign.target, c.assign.target), alike.names(s.assign.value, c.assign.value)
         read = None if target is None or value is None else value | _read(target, c.assign.target)
         found = self.conditions(alike)
@@ -103,12 +105,12 @@ class _Comparing:
             if not stands_apart(c, m):
                 read = None if read is None else read | names
                 continue
-            mine, theirs = asking(c, m), asking(s, k)
+            mine, theirs = condition_instance_name(c, m), condition_instance_name(s, k)
             self.asked[mine], self.names[mine] = theirs, names
             self.at[mine] = self.asking_at(self.after.statements[mine], c, s, self.before.statements[theirs])
         self.names[c.name] = read
 
-    def conditions(self, alike: Alike) -> list[tuple[int, int, Names]] | None:
+    def conditions(self, alike: StatementMatcher) -> list[tuple[int, int, Names]] | None:
         """By number the original's conditions on data and the copy's that ask the same, and the names in them.
 
         What the copy's iterations answer by themselves need not be asked. None where the two ask different things.
@@ -125,7 +127,9 @@ class _Comparing:
             return None
         for k, m, _ in found:
             if stands_apart(s, k) != stands_apart(c, m):
-                raise Unprovable(f"condition {show(s.asked[k].whole)} cannot be analysed, apart from what it decides")
+                raise Unprovable(
+                    f"condition {expression_text(s.asked[k].whole)} cannot be analysed, apart from what it decides"
+                )
         return found
 
     def asking_at(self, mine: Statement, c: Statement, s: Statement, theirs: Statement) -> isl.Map:
@@ -137,7 +141,7 @@ class _Comparing:
         return outer.apply_range(self.at[c.name]).apply_range(inner.reverse())
 
 
-def on_data(original: Model, a: Asked) -> bool:
+def on_data(original: Scop, a: DataCondition) -> bool:
     """It may be either way in one iteration at one size, so that no rewriting can have decided it."""
     named = {v.name for v in original.codelet.locals} - original.space.nest.known.keys()
     return any(
@@ -171,7 +175,7 @@ def _numbered(codelet: Codelet, of: dict[str, str]) -> Codelet:
     return replace(codelet, body=rewrite(rule, codelet.body))
 
 
-def _at(before: Model, after: Model, copy: str, statement: str) -> isl.Map:
+def _at(before: Scop, after: Scop, copy: str, statement: str) -> isl.Map:
     s, c = before.statements[statement], after.statements[copy]
     if any(isinstance(f, While) for f in (*s.loops, *c.loops)):
         raise Unprovable("a while loop cannot be analysed")

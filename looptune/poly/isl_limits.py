@@ -57,7 +57,7 @@ _limits: list[int] = []
 
 
 @contextmanager
-def limited(operations: int, effort: Effort | None = None) -> Generator[None]:
+def isl_operation_limit(operations: int, effort: Effort | None = None) -> Generator[None]:
     """No more ``operations`` of isl than these, of which it does some ten million a second; else TooInvolved.
 
     A failure of isl is TooInvolved, too. ``effort`` is told how many operations were done. Within another limit that

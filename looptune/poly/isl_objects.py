@@ -14,11 +14,11 @@ import islpy as isl
 
 from looptune.poly.access import Access
 from looptune.poly.coalesce import merged
-from looptune.poly.domain import Nest, Statement
+from looptune.poly.domain import IterationDomains, Statement
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SchedulePiece:
     """Some instances of a statement and when they run: isl text over its loop variables and the codelet's integer
     parameters. A ``when`` of "" is: all instances."""
 
@@ -26,7 +26,7 @@ class Piece:
     when: str = ""
 
 
-Order = Mapping[str, tuple[Piece, ...]]
+Order = Mapping[str, tuple[SchedulePiece, ...]]
 """Statement name -> its pieces. Times compare lexicographically; equal times are in no order of their own."""
 
 
@@ -34,7 +34,7 @@ Order = Mapping[str, tuple[Piece, ...]]
 class Space:
     """``_made`` remembers every object by the question that made it; nothing else changes."""
 
-    nest: Nest
+    nest: IterationDomains
     accesses: Mapping[str, tuple[Access, ...]]
     _made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -67,11 +67,11 @@ class Space:
         everywhere = isl.Map(f"{self.prefix}{{ {self.instance(s)} -> [{index}] }}")
         return merged(everywhere.intersect_domain(self.domain(s.name)))
 
-    def time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
+    def time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
         """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""
         return self.remembered(("time", name, pieces, length), lambda: self._time(name, pieces, length))
 
-    def _time(self, name: str, pieces: tuple[Piece, ...], length: int) -> isl.Map:
+    def _time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
         at = self.instance(self.nest.statements[name])
         parts = (
             f"{at} -> [{', '.join(p.time + ('0',) * (length - len(p.time)))}] : {p.when or 'true'}" for p in pieces
@@ -84,11 +84,13 @@ class Space:
 
     def _before(self, first: str, then: str) -> isl.Map:
         s, t = self.nest.statements[first], self.nest.statements[then]
-        return self.time(first, (Piece(s.time),), len(s.time)).lex_lt_map(
-            self.time(then, (Piece(t.time),), len(t.time))
+        return self.time(first, (SchedulePiece(s.time),), len(s.time)).lex_lt_map(
+            self.time(then, (SchedulePiece(t.time),), len(t.time))
         )
 
-    def later(self, first: str, then: str, at_first: tuple[Piece, ...], at_then: tuple[Piece, ...]) -> isl.Map:
+    def later(
+        self, first: str, then: str, at_first: tuple[SchedulePiece, ...], at_then: tuple[SchedulePiece, ...]
+    ) -> isl.Map:
         """{ S[iteration] -> T[iteration] : S's time is greater than T's }"""
         length = max(len(p.time) for p in (*at_first, *at_then))
 

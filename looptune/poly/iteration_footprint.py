@@ -9,12 +9,12 @@ import islpy as isl
 
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Expr, Load, Loop, Var
-from looptune.poly.affine import condition, name, text
-from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
+from looptune.poly.affine import condition_to_isl, name, to_isl
+from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class ElementAccess:
     """A local or an element that a statement names, where the conditions ``given`` hold."""
 
     at: Load | Var
@@ -23,16 +23,16 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ElementSets:
     """The elements that one iteration touches, and those of them that it changes, as isl text."""
 
     touched: str
     changed: str
 
-    def meets(self, other: Touched) -> bool:
+    def meets(self, other: ElementSets) -> bool:
         """True also where isl gives up."""
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 pairs = (self.changed, other.touched), (self.touched, other.changed)
                 return not all(isl.UnionSet(a).intersect(isl.UnionSet(b)).is_empty() for a, b in pairs)
         except TooInvolved:
@@ -44,18 +44,18 @@ class Elements:
 
     def __init__(self, chain: Sequence[Loop], given: Expr | None, moving: Collection[str]) -> None:
         self._moving = moving
-        bounds = [(name(f.var), text(f.lo), text(f.hi)) for f in chain]
+        bounds = [(name(f.var), to_isl(f.lo), to_isl(f.hi)) for f in chain]
         self._holds = [f"{lo} <= {var}" for var, lo, _ in bounds if lo is not None]
         self._holds += [f"{var} < {hi}" for var, _, hi in bounds if hi is not None]
         self._holds += self._asked(() if given is None else (given,))
         self._named = {f.var for f in chain} | names_in((tuple((f.lo, f.hi) for f in chain), given))
 
-    def of(self, touches: Sequence[Touch]) -> Touched:
+    def of(self, touches: Sequence[ElementAccess]) -> ElementSets:
         found: dict[tuple[Load, tuple[Expr, ...]], bool] = {}
         for t in touches:
             if isinstance(t.at, Load):
                 found[t.at, t.given] = found.get((t.at, t.given), False) or t.writes
-        return Touched(self._set(found), self._set([key for key, writes in found.items() if writes]))
+        return ElementSets(self._set(found), self._set([key for key, writes in found.items() if writes]))
 
     def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> str:
         arrays = {name(at.array) for at, _ in elements}
@@ -69,11 +69,11 @@ class Elements:
     def _element(self, at: Load, given: Sequence[Expr], free: str) -> str:
         """``free``: what no name begins with."""
         places = [f"{free}{d}" for d in range(len(at.index))]
-        index = [None if names_in(e) & set(self._moving) else text(e) for e in at.index]
+        index = [None if names_in(e) & set(self._moving) else to_isl(e) for e in at.index]
         where = [f"{p} = {e}" for p, e in zip(places, index, strict=True) if e is not None]
         asked = " and ".join([*where, *self._holds, *self._asked(given)]) or "true"
         return f"{name(at.array)}[{', '.join(places)}] : {asked}"
 
     def _asked(self, given: Sequence[Expr]) -> list[str]:
         """Conditions that hold in the whole iteration if they do at any time in it."""
-        return [f"({condition(e)[0]})" for e in given if not names_in(e) & set(self._moving)]
+        return [f"({condition_to_isl(e)[0]})" for e in given if not names_in(e) & set(self._moving)]

@@ -18,39 +18,39 @@ import islpy as isl
 from looptune.poly.access import Access
 from looptune.poly.dataflow import Flow
 from looptune.poly.dependence import Dependence, conflict, shared_op
-from looptune.poly.isl_objects import Order, Piece, union
-from looptune.poly.scop import Model
-from looptune.poly.syntactic_check import at_once, kept
-from looptune.poly.witness import DOES, Broken, Kind, Refused, refused
+from looptune.poly.isl_objects import Order, SchedulePiece, union
+from looptune.poly.scop import Scop
+from looptune.poly.syntactic_check import preserved_syntactically, simultaneous
+from looptune.poly.witness import DOES, Kind, ViolatedDependence, Violation, find_witness
 
-__all__ = ["DOES", "Around", "Reduction", "Refused", "Verdict", "judge", "parallel"]
+__all__ = ["DOES", "LoopDependences", "Reduction", "Verdict", "Violation", "check_schedule", "parallel"]
 
 
-def judge(
-    model: Model,
+def check_schedule(
+    model: Scop,
     new: Order,
     *,
     reassociate: bool = True,
     expanded: frozenset[str] = frozenset(),
     old: Order | None = None,
-) -> Refused | None:
+) -> Violation | None:
     """None where ``new`` is legal. ``new`` lists the statements being reordered, all those of some loop nest.
 
     Times may stop after the last dimension that changes: where they are equal, instances run as in ``old``, which is
     legal already and by default the order of the codelet. ``expanded`` locals get a copy per instance of ``new``, so
     that nothing overwrites them. ``reassociate``: accumulations into one element may run in any order.
     """
-    change = _Change(model, new, old if old is not None else model.order(), reassociate)
+    change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate)
     constraints = model.constraints[reassociate]
     broken = [change.broken(d.first, d.then, bad) for d in constraints if (bad := change.reversed(d)) is not None]
     for array in sorted(change.locals()):
         broken += change.broken_local(array, array in expanded)
-    return refused(model.space, model.sizes, broken) if broken else None
+    return find_witness(model.space, model.sizes, broken) if broken else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Change:
-    model: Model
+class ScheduleChange:
+    model: Scop
     new: Order
     old: Order
     reassociate: bool
@@ -66,23 +66,27 @@ class _Change:
         """For a reason that its text shows; False says nothing."""
         if d.first not in self.new or d.then not in self.new:
             return True
-        return kept(self.model.space, d, self.new[d.first], self.new[d.then])
+        return preserved_syntactically(self.model.space, d, self.new[d.first], self.new[d.then])
 
     def after(self, first: str, then: str) -> isl.Map:
         """{ s -> t : new(s) > new(t) }"""
         return self.model.space.later(first, then, self.new[first], self.new[then])
 
-    def broken(self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None) -> Broken:
+    def broken(
+        self, first: str, then: str, bad: isl.Map, array: str = "", kind: Kind | None = None
+    ) -> ViolatedDependence:
         times = " ".join(" ".join((*p.time, p.when)) for n in (first, then) for p in self.new[n])
         counted = not self.reassociate or kind is not None  # those of a kind do not commute, though they accumulate
-        return Broken(first, then, bad, array, kind, reductions=counted, mentions=times, without=self.model.stored)
+        return ViolatedDependence(
+            first, then, bad, array, kind, reductions=counted, mentions=times, without=self.model.stored
+        )
 
     def locals(self) -> set[str]:
         """The locals that listed statements assign."""
         model = self.model
         return {a.array for name in self.new for a in model.space.accesses[name] if a.write and a.array in model.stored}
 
-    def broken_local(self, array: str, expanded: bool) -> Iterator[Broken]:
+    def broken_local(self, array: str, expanded: bool) -> Iterator[ViolatedDependence]:
         """Empty at once where nothing at all is reversed; else what really changes the value of a read."""
         mine = [d for d in self.model.dependences if d.array == array and not d.commutes(self.reassociate)]
         mine = [d for d in mine if not self.is_kept(d)]
@@ -115,14 +119,14 @@ class _Change:
         a loop that was reordered stays whole."""
         space = self.model.space
         ends = space.remembered(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
-        return at_once(space, ends, self.new[flow.write], self.new[flow.read])
+        return simultaneous(space, ends, self.new[flow.write], self.new[flow.read])
 
-    def late(self, flow: Flow) -> Iterator[Broken]:
+    def late(self, flow: Flow) -> Iterator[ViolatedDependence]:
         bad = flow.map.intersect(self.after(flow.write, flow.read))
         if not bad.is_empty():
             yield self.broken(flow.write, flow.read, bad, flow.array, "flow")
 
-    def between(self, flow: Flow) -> Iterator[Broken]:
+    def between(self, flow: Flow) -> Iterator[ViolatedDependence]:
         """Writes x of the same element that were not between the write w and the read r, and now are."""
         w, r, array, space = flow.write, flow.read, flow.array, self.model.space
         for x in self.new:
@@ -158,12 +162,12 @@ class _Change:
         """{ s -> t : s runs before t in the new order, ties as in the old }"""
         return self.model.space.later(t, s, self.whole(t), self.whole(s)).reverse()
 
-    def whole(self, name: str) -> tuple[Piece, ...]:
+    def whole(self, name: str) -> tuple[SchedulePiece, ...]:
         length = max(len(p.time) for pieces in self.new.values() for p in pieces)
 
-        def then(p: Piece, q: Piece) -> Piece:
+        def then(p: SchedulePiece, q: SchedulePiece) -> SchedulePiece:
             padding = ("0",) * (length - len(p.time))
-            return Piece((*p.time, *padding, *q.time), " and ".join(f"({c})" for c in (p.when, q.when) if c))
+            return SchedulePiece((*p.time, *padding, *q.time), " and ".join(f"({c})" for c in (p.when, q.when) if c))
 
         return tuple(then(p, q) for p in self.new[name] for q in self.old[name])
 
@@ -188,25 +192,26 @@ class Verdict:
     """
 
     kind: Literal["parallel", "reduction", "sequential"]
-    witness: Refused | None
+    witness: Violation | None
     reductions: tuple[Reduction, ...]
     private: frozenset[str]
     mixed: frozenset[str] = frozenset()
 
 
 def parallel(
-    model: Model, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
+    model: Scop, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
 ) -> Verdict:
     """The loop whose dimension is entry ``depth`` of the times in ``order``, around ``statements``."""
-    loop = Around(model, frozenset(statements), depth, order if order is not None else model.order())
+    loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
     left, private = loop.carries()
     plain = [(d, bad) for d, bad in left if not d.commutes(reassociate)]
     if not left:
         return Verdict("parallel", None, (), private)
     broken = [
-        Broken(d.first, d.then, bad, d.array, reductions=d.op is not None) for d, bad in (plain if plain else left)
+        ViolatedDependence(d.first, d.then, bad, d.array, reductions=d.op is not None)
+        for d, bad in (plain if plain else left)
     ]
-    witness = refused(model.space, model.sizes, broken)
+    witness = find_witness(model.space, model.sizes, broken)
     summed = [d for d, _ in left if d.commutes(reassociate)]
     into = [(d.op, model.space.accesses[s][0]) for d in summed if d.op for s in (d.first, d.then)]
     found = {Reduction(op, a.text, a.statement, None in a.index) for op, a in into}
@@ -216,13 +221,13 @@ def parallel(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Around:
+class LoopDependences:
     """One loop, and the statements in it."""
 
-    model: Model
+    model: Scop
     inside: frozenset[str]
     depth: int
-    order: Mapping[str, tuple[Piece, ...]]
+    order: Mapping[str, tuple[SchedulePiece, ...]]
 
     def carries(self) -> tuple[list[tuple[Dependence, isl.Map]], frozenset[str]]:
         """The dependences between its iterations, and the locals left out because each iteration has its own."""
@@ -268,9 +273,9 @@ class Around:
         a, b = (self.model.space.time(n, self.cut(n, length), length) for n in (s, t))
         return a.apply_range(b.reverse())
 
-    def cut(self, statement: str, length: int) -> tuple[Piece, ...]:
+    def cut(self, statement: str, length: int) -> tuple[SchedulePiece, ...]:
         """The first entries of its times."""
-        return tuple(Piece(p.time[:length], p.when) for p in self.order[statement])
+        return tuple(SchedulePiece(p.time[:length], p.when) for p in self.order[statement])
 
     def owns(self, array: str) -> bool:
         """Every value of the local is written and read in one iteration of the loop."""

@@ -16,30 +16,30 @@ import islpy as isl
 
 from looptune.core.source import Span
 from looptune.ir.nodes import Loop
-from looptune.poly.dataflow import Flow, decided_by, runs_with
+from looptune.poly.dataflow import Flow, guards_of, must_execute_with
 from looptune.poly.dependence import Dependence, conflict, dependences, shared_op
 from looptune.poly.domain import Statement
-from looptune.poly.happens_before import in_order, reduces, unordered
-from looptune.poly.instance_maps import Copies
+from looptune.poly.happens_before import happens_before, is_parallel, reduces
+from looptune.poly.instance_maps import InstanceMaps
 from looptune.poly.isl_objects import union
-from looptune.poly.scop import Model
+from looptune.poly.scop import Scop
 
 Wrong = tuple[Literal["failed", "unknown"], str]
 Sources = Mapping[tuple[str, str], Mapping[str, isl.Map]]
 """By reading statement and what that calls the scalar: by write, { write[iteration] -> read[iteration] }."""
 
 
-def scalars(model: Model) -> set[str]:
+def scalars(model: Scop) -> set[str]:
     """What has a copy in every thread that writes it: all that is stored, but the local arrays."""
     return set(model.stored - arrays(model))
 
 
-def arrays(model: Model) -> set[str]:
+def arrays(model: Scop) -> set[str]:
     """The local arrays: threads share them, but for those that a loop's iterations have their own of."""
     return {v.name for v in model.codelet.locals if v.shape}
 
 
-def one_place(model: Model, d: Dependence) -> isl.Map:
+def one_place(model: Scop, d: Dependence) -> isl.Map:
     """The dependence where both ends touch one array: that of one iteration of the innermost loop that owns it."""
     s, t = model.statements[d.first], model.statements[d.then]
     depth = _owner(s, d.array)
@@ -53,14 +53,14 @@ def _owner(s: Statement, array: str) -> int:
     return max((d + 1 for d, f in enumerate(s.loops) if isinstance(f, Loop) and array in f.own), default=0)
 
 
-def _together(model: Model, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:
+def _together(model: Scop, s: Statement, t: Statement, conditions: Iterable[str]) -> isl.Map:
     """{ s[iteration] -> t[iteration'] : all of the conditions }"""
     primed = ", ".join(f"{d}'" for d in t.dims)
     condition = " and ".join(conditions) or "true"
     return isl.Map(f"{model.space.prefix}{{ {model.space.instance(s)} -> {t.name}[{primed}] : {condition} }}")
 
 
-def changed(copies: Copies, reassociate: bool) -> Wrong | None:
+def changed_reads(copies: InstanceMaps, reassociate: bool) -> Wrong | None:
     """A read that may get its value from another write than it did, whatever the scalars are called now."""
     model = copies.original
     flows = [f for flow in _flows(model, reassociate) for f in _needed(copies, flow)]
@@ -75,11 +75,11 @@ def changed(copies: Copies, reassociate: bool) -> Wrong | None:
     return _overtaken(copies, flows, reassociate)
 
 
-def _span(model: Model, name: str) -> Span:
+def _span(model: Scop, name: str) -> Span:
     return model.statements[name].assign.span
 
 
-def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
+def _flows(model: Scop, reassociate: bool) -> Iterator[Flow]:
     """Over all locals, without those between accumulations that may be regrouped."""
     for array in sorted(model.stored):
         for flow in model.flows(array, reassociate=reassociate).flows:
@@ -88,7 +88,7 @@ def _flows(model: Model, reassociate: bool) -> Iterator[Flow]:
                 yield flow
 
 
-def _needed(copies: Copies, flow: Flow) -> Iterator[Flow]:
+def _needed(copies: InstanceMaps, flow: Flow) -> Iterator[Flow]:
     """What a condition reads where no iteration of its statement depends on it has no copy, and matters to nobody."""
     if not copies.original.statements[flow.read].asks:
         yield flow
@@ -106,7 +106,7 @@ def _gathered(flows: Iterable[tuple[str, str, str, isl.Map]]) -> Sources:
     return {read: {write: union(maps) for write, maps in mine.items()} for read, mine in found.items()}
 
 
-def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
+def _read_back(copies: InstanceMaps, reassociate: bool) -> Iterator[tuple[str, str, str, isl.Map]]:
     """The flows of the finished tree in original statements, iterations and names; "" where a copy reads a local that
     stands for nothing in its original."""
     for f in _visible(copies, _flows(copies.finished, reassociate)):
@@ -120,7 +120,7 @@ def _read_back(copies: Copies, reassociate: bool) -> Iterator[tuple[str, str, st
             yield from ((copies.stands_for(f.read), name, copies.of[f.write], back) for name in theirs)
 
 
-def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
+def _visible(copies: InstanceMaps, flows: Iterable[Flow]) -> Iterator[Flow]:
     """The finished tree's flows, without what a copy of a write hides whose original runs whenever the reader's does,
     or whenever the earlier write's does: the two may stand in one branch there, and here in branches of their own that
     data decide alike."""
@@ -128,20 +128,20 @@ def _visible(copies: Copies, flows: Iterable[Flow]) -> Iterator[Flow]:
     for f in flows:
         read, left = copies.original.statements[copies.stands_for(f.read)], f.map
         earlier = copies.original.statements[copies.of[f.write]]
-        decided = any(decided_by(read, a) for a, b in copies.names[f.read] or () if b == f.array)
+        decided = any(guards_of(read, a) for a, b in copies.names[f.read] or () if b == f.array)
         for c in _writes(copies, f.array) if f.array in scalars(copies.finished) else ():
             write = copies.original.statements[copies.of[c]]
             after, then = finished.before(f.write, c), finished.before(c, f.read)
-            again = copies.between(f.write, runs_with(space, write, earlier).reverse(), c)
+            again = copies.between(f.write, must_execute_with(space, write, earlier).reverse(), c)
             left = left.subtract(after.intersect(again).apply_range(then))
             if not decided:
-                runs = copies.between(c, runs_with(space, write, read), f.read)
+                runs = copies.between(c, must_execute_with(space, write, read), f.read)
                 left = left.subtract(after.apply_range(then.intersect(runs)))
         if not left.is_empty():
             yield replace(f, map=left)
 
 
-def _writes(copies: Copies, scalar: str) -> Iterator[str]:
+def _writes(copies: InstanceMaps, scalar: str) -> Iterator[str]:
     """The copies that assign the scalar where data decide, and do not accumulate in it."""
     finished = copies.finished.space
     for c in copies.of:
@@ -150,7 +150,7 @@ def _writes(copies: Copies, scalar: str) -> Iterator[str]:
             yield c
 
 
-def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:
+def _overtaken(copies: InstanceMaps, flows: Iterable[Flow], reassociate: bool) -> Wrong | None:
     """Two writes of which a read may see either, the later one if both ran, that may run in another order now."""
     model, by_read = copies.original, dict[tuple[str, str], list[Flow]]()
     for f in flows:
@@ -168,29 +168,29 @@ def _overtaken(copies: Copies, flows: Iterable[Flow], reassociate: bool) -> Wron
     return None
 
 
-def _same_element(model: Model, a: Flow, b: Flow) -> isl.Map:
+def _same_element(model: Scop, a: Flow, b: Flow) -> isl.Map:
     """{ a's write[iteration] -> b's write[iteration] : of one element }; of a scalar all are."""
     ends = [[x for x in model.space.accesses[f.write] if x.array == f.array and x.write] for f in (a, b)]
     return union(conflict(model.space, x, y) for x in ends[0] for y in ends[1])
 
 
-def _commute(model: Model, a: Flow, b: Flow, reassociate: bool) -> bool:
+def _commute(model: Scop, a: Flow, b: Flow, reassociate: bool) -> bool:
     """Both writes accumulate, in any order."""
     ends = [[x for x in model.space.accesses[f.write] if x.array == f.array] for f in (a, b)]
     return shared_op(*ends) is not None and all(x.commutes(reassociate) for side in ends for x in side if x.write)
 
 
-def _kept(copies: Copies, first: str, pairs: isl.Map, then: str) -> bool:
+def _kept(copies: InstanceMaps, first: str, pairs: isl.Map, then: str) -> bool:
     """In all copies of the two statements the first comes before the other."""
     for c in copies.named(first):
         for d in copies.named(then):
             met = copies.between(c, pairs, d)
-            if not met.is_empty() and not met.is_subset(in_order(copies.finished, c, d, "", None)):
+            if not met.is_empty() and not met.is_subset(happens_before(copies.finished, c, d, "", None)):
                 return False
     return True
 
 
-def foreign(copies: Copies, reassociate: bool, shared: frozenset[str]) -> str | None:
+def cross_thread_reads(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> str | None:
     """A thread reads what it wrote itself; of what several share, one thread at a time is at work on an element."""
     finished = copies.finished
     for array in sorted(scalars(finished) - shared):
@@ -199,12 +199,12 @@ def foreign(copies: Copies, reassociate: bool, shared: frozenset[str]) -> str | 
                 return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
     for d in dependences(finished.space, shared | arrays(finished)):
         op = d.op if d.commutes(reassociate) else None
-        if not one_place(finished, d).is_subset(in_order(finished, d.first, d.then, d.array, op)):
+        if not one_place(finished, d).is_subset(happens_before(finished, d.first, d.then, d.array, op)):
             return f"{d.array} is used at {_span(finished, d.then)} by several threads at once"
     return None
 
 
-def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
+def _one_thread(model: Scop, flow: Flow, reassociate: bool) -> isl.Map:
     """{ write[iteration] -> read[iteration] : the loops around the write give both to one thread }
 
     What threads reduce together all of them have afterwards.
@@ -212,7 +212,7 @@ def _one_thread(model: Model, flow: Flow, reassociate: bool) -> isl.Map:
     w, r = model.statements[flow.write], model.statements[flow.read]
     written = next(a for a in model.space.accesses[flow.write] if a.write and a.array == flow.array)
     op = written.reduces if written.commutes(reassociate) else None
-    apart = [unordered(loop) and not reduces(loop, flow.array, op) for loop in w.loops]
+    apart = [is_parallel(loop) and not reduces(loop, flow.array, op) for loop in w.loops]
     last = max((d for d, threads in enumerate(apart) if threads), default=-1)  # threads end with their loop
     same = []
     for d, loop in enumerate(w.loops[: last + 1]):

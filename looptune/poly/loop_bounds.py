@@ -18,15 +18,15 @@ from math import gcd
 import islpy as isl
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Loop, Var
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Loop, Var
 from looptune.ir.rewrite import substitute
-from looptune.ir.simplify import add, div, keeps_index, largest, mod, mul, smallest, sub
+from looptune.ir.simplify import add, div, is_lossless_index_cast, max_of, min_of, mod, mul, sub
 from looptune.poly.affine import name
 from looptune.poly.coalesce import merged
 from looptune.poly.delinearization import polynomial
-from looptune.poly.domain import Nest
-from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
-from looptune.poly.loop_context import Reach
+from looptune.poly.domain import IterationDomains
+from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.loop_context import LoopContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Nested:
 
     def _holds(self, c: Expr) -> bool:
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 return bool(self._runs.is_subset(self._within.where([c])))
         except TooInvolved:
             return False
@@ -52,8 +52,8 @@ class Nested:
 def signed(e: Expr) -> Expr:
     """A condition in integers that do not wrap: it is asked outside the iterations it was written for, too."""
     match e:
-        case Bin(op, lhs, rhs) if lhs.dtype.startswith("u"):
-            return Bin(op, _wide(lhs), _wide(rhs))
+        case Binary(op, lhs, rhs) if lhs.dtype.startswith("u"):
+            return Binary(op, _wide(lhs), _wide(rhs))
     return e
 
 
@@ -61,14 +61,14 @@ def _wide(e: Expr) -> Expr:
     match e:
         case Const(value):
             return Const(value, "int64")
-        case Bin(op, lhs, rhs):
-            return Bin(op, _wide(lhs), _wide(rhs))
-        case Cast(dtype, arg) if keeps_index(dtype, arg.dtype):
+        case Binary(op, lhs, rhs):
+            return Binary(op, _wide(lhs), _wide(rhs))
+        case Cast(dtype, arg) if is_lossless_index_cast(dtype, arg.dtype):
             return _wide(arg)
     return Cast("int64", e)
 
 
-def can_be_bounded(reach: Reach, loops: Sequence[Loop]) -> bool:
+def can_be_bounded(reach: LoopContext, loops: Sequence[Loop]) -> bool:
     """Whether the bounds of the loops are affine in the sizes, the loops around and each other."""
     within = _Within.of(reach, loops)
     return all(within.condition(c) is not None for f in loops for c in inside(f))
@@ -77,26 +77,28 @@ def can_be_bounded(reach: Reach, loops: Sequence[Loop]) -> bool:
 def inside(loop: Loop) -> tuple[Expr, ...]:
     """What holds of the variable in an iteration of ``loop``."""
     var = Var(loop.var, loop.dtype)
-    found = [Bin(">=", var, e) for e in _parts("max", loop.lo)] + [Bin("<", var, e) for e in _parts("min", loop.hi)]
+    found = [Binary(">=", var, e) for e in _parts("max", loop.lo)] + [
+        Binary("<", var, e) for e in _parts("min", loop.hi)
+    ]
     if loop.step > 1:
-        found.append(Bin("==", Bin("%", sub(var, loop.lo), Const(loop.step, loop.dtype)), Const(0, loop.dtype)))
+        found.append(Binary("==", Binary("%", sub(var, loop.lo), Const(loop.step, loop.dtype)), Const(0, loop.dtype)))
     return tuple(found)
 
 
 def _parts(op: str, e: Expr) -> tuple[Expr, ...]:
     match e:
-        case Bin(this, lhs, rhs) if this == op:
+        case Binary(this, lhs, rhs) if this == op:
             return (*_parts(op, lhs), *_parts(op, rhs))
     return (e,)
 
 
-def nested(reach: Reach, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0) -> Nested:
+def bounded_nest(reach: LoopContext, loops: Sequence[Loop], asked: Sequence[Sequence[Expr]], count: int = 0) -> Nested:
     """The ``loops``, in their new order, with bounds for all iterations where one of the lists of conditions holds.
 
     Only the first ``count`` of them where that is not 0. The bounds they come with, which can be analysed, may depend
     on each other in any way. TooInvolved where isl gives up.
     """
-    with limited(QUESTION):
+    with isl_operation_limit(QUESTION):
         return _nested(_Within.of(reach, loops), loops, asked, count)
 
 
@@ -125,14 +127,14 @@ class _Within:
     those, ``variables`` what the code calls them and the sizes. A set has the first of the dims, all or some.
     """
 
-    nest: Nest
+    nest: IterationDomains
     dims: tuple[str, ...]
     outer: int
     given: str
     variables: Mapping[str, Var]
 
     @staticmethod
-    def of(reach: Reach, loops: Sequence[Loop]) -> _Within:
+    def of(reach: LoopContext, loops: Sequence[Loop]) -> _Within:
         dims, given = reach.place
         variables = {name(v.name): v for v in reach.parameters}
         variables |= {name(f.var): Var(f.var, f.dtype) for f in (*reach.around, *loops)}
@@ -140,10 +142,10 @@ class _Within:
 
     def condition(self, e: Expr) -> str | None:
         match e:
-            case Bin("==", Bin("%", inner, Const(int(step))), Const(0)):
+            case Binary("==", Binary("%", inner, Const(int(step))), Const(0)):
                 text = self.nest.affine(inner, self.dims)
                 return None if text is None else f"({text}) mod {step} = 0"
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 a, b = self.nest.affine(lhs, self.dims), self.nest.affine(rhs, self.dims)
                 return None if a is None or b is None else f"{a} {'=' if op == '==' else op} {b}"
         return None
@@ -168,13 +170,13 @@ class _Within:
 
     def holds(self, on: isl.Set, a: Expr, op: str, b: Expr) -> bool:
         """In all of the set."""
-        condition = self.condition(Bin(op, a, b))
+        condition = self.condition(Binary(op, a, b))
         return condition is not None and on.is_subset(self.set(on.dim(isl.dim_type.set), [condition]))
 
 
 def _is_stride(c: Expr) -> bool:
     match c:
-        case Bin("==", Bin("%"), Const(0)):
+        case Binary("==", Binary("%"), Const(0)):
             return True
     return False
 
@@ -196,11 +198,11 @@ def _bounded(within: _Within, loop: Loop, whole: isl.Set, around: isl.Set, strid
             # What the loops around imply was left out, and a piece may need it.
             ends = _ends(within, piece.intersect(whole), around, last, loop.dtype)
         assert ends is not None, f"{loop.var} has no bounds"
-        lows.append(_one(within, around, ends[0], largest, ">="))
-        highs.append(_one(within, around, ends[1], smallest, "<="))
+        lows.append(_one(within, around, ends[0], max_of, ">="))
+        highs.append(_one(within, around, ends[1], min_of, "<="))
     outer = {within.variables[d].name for d in within.dims[:last] if d in within.variables}
-    lo = _one(within, around, lows, smallest, "<=")
-    hi = _one(within, around, highs, largest, ">=")
+    lo = _one(within, around, lows, min_of, "<=")
+    hi = _one(within, around, highs, max_of, ">=")
     lo, hi = (_as_written(within, around, outer, *pair) for pair in ((lo, loop.lo), (hi, loop.hi)))
     if stride is None:
         return replace(loop, lo=lo, hi=hi, step=1, body=())
@@ -272,7 +274,7 @@ def _quotient(within: _Within, on: isl.Set, e: Linear, by: int, dtype: str) -> E
         if not within.holds(on, made, ">=", Const(0, wide)):
             made = sub(made, mod(add(mod(made, factor), factor), factor))
         made = div(made, factor)
-    return made if wide == dtype else Cast(dtype, largest(made, Const(0, wide)))
+    return made if wide == dtype else Cast(dtype, max_of(made, Const(0, wide)))
 
 
 def written(e: Linear, variables: Mapping[str, Var], dtype: str) -> Expr:
@@ -309,10 +311,10 @@ class _Stride:
     def aligned(self, within: _Within, on: isl.Set, lo: Expr) -> Expr:
         """The first of the values that is not below ``lo``."""
         match lo:
-            case Bin("min", lhs, rhs):
-                return smallest(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
-            case Bin("max", lhs, rhs):
-                return largest(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
+            case Binary("min", lhs, rhs):
+                return min_of(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
+            case Binary("max", lhs, rhs):
+                return max_of(self.aligned(within, on, lhs), self.aligned(within, on, rhs))
         start = _linear(within, lo)
         if start is not None and all(
             (self.residue.get(v, 0) - start.get(v, 0)) % self.step == 0 for v in {*self.residue, *start}

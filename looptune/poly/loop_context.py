@@ -13,12 +13,12 @@ import islpy as isl
 
 from looptune.ir.nodes import Codelet, Expr, Loop, Scalar, Var
 from looptune.poly.affine import name
-from looptune.poly.domain import Nest, scan
-from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
+from looptune.poly.domain import IterationDomains, scan
+from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class LoopContext:
     """``around`` are the counted loops that the loop stands in, outermost first."""
 
     codelet: Codelet
@@ -26,7 +26,7 @@ class Reach:
     around: tuple[Loop, ...]
 
     @cached_property
-    def nest(self) -> Nest:
+    def nest(self) -> IterationDomains:
         return scan(self.codelet)
 
     @cached_property
@@ -51,7 +51,7 @@ class Reach:
             return False
         prefix = f"[{', '.join(self.nest.parameters)}] -> "
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 broken = isl.Set(f"{prefix}{{ [{', '.join(dims)}] : {given or 'true'} and not ({a} {op} {b}) }}")
                 return bool(broken.is_empty())
         except TooInvolved:

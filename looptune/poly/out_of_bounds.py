@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from looptune.core.source import Span
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Array, Expr, Load, Local
 from looptune.ir.rewrite import walk
 from looptune.poly.access import written_as
-from looptune.poly.bounds_check import Reached, evaluated, expressions
+from looptune.poly.bounds_check import EvaluationContext, evaluated, expressions
 from looptune.poly.domain import Statement
-from looptune.poly.isl_limits import QUESTION, TooInvolved, limited
-from looptune.poly.scop import Model
-from looptune.poly.witness import least_point
+from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
+from looptune.poly.scop import Scop
+from looptune.poly.witness import lexmin_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Unsure:
         return f"{self.access} may leave {self.declared}: {self.why}"
 
 
-def unsure(model: Model) -> tuple[Unsure, ...]:
+def unsure(model: Scop) -> tuple[Unsure, ...]:
     """The accesses of which it depends on data whether they are made or where they are, in textual order."""
     shapes = _shapes(model)
     found: dict[tuple[str, Span], Unsure] = {}
     for s in (s for s in model.statements.values() if not s.asks):
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 for e, here in expressions(model, s):
                     for load, reached in evaluated(e, here):
                         why = _undecided(load, reached, s, shapes.get(load.array, ()))
@@ -81,7 +81,7 @@ def unsure(model: Model) -> tuple[Unsure, ...]:
     return tuple(found.values())
 
 
-def _undecided(load: Load, reached: Reached, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
+def _undecided(load: Load, reached: EvaluationContext, s: Statement, shape: tuple[Expr | None, ...]) -> str | None:
     """What decides; None where it is inside its array, or outside as far as can be told."""
     nest, reached = reached.model.space.nest, _with_elements(reached, shape)
     for subscript, extent in zip(load.index, shape, strict=False):
@@ -91,28 +91,30 @@ def _undecided(load: Load, reached: Reached, s: Statement, shape: tuple[Expr | N
             continue
         if e is None or n is None:
             loads = [written_as(x) for x in walk(subscript) if isinstance(x, Load)]
-            return f"{loads[0]} decides" if loads else f"{show(subscript)} is not analysed"
+            return f"{loads[0]} decides" if loads else f"{expression_text(subscript)} is not analysed"
         if not reached.domain.is_subset(reached.where(f"0 <= {e} < {n}")):
             conditions = [c for c in s.conditions if any(isinstance(x, Load) for x in walk(c))]
-            return f"made only where {show(conditions[-1])}" if conditions else "data decide whether it is made"
+            return (
+                f"made only where {expression_text(conditions[-1])}" if conditions else "data decide whether it is made"
+            )
     return None
 
 
-def _shapes(model: Model) -> dict[str, tuple[Expr | None, ...]]:
+def _shapes(model: Scop) -> dict[str, tuple[Expr | None, ...]]:
     return {p.name: p.shape for p in (*model.codelet.params, *model.codelet.locals) if isinstance(p, Array | Local)}
 
 
 def _declared(load: Load, shape: tuple[Expr | None, ...]) -> str:
-    return load.array + "".join(f"[{'' if e is None else show(e)}]" for e in shape)
+    return load.array + "".join(f"[{'' if e is None else expression_text(e)}]" for e in shape)
 
 
-def leaving(model: Model) -> tuple[Leaves, ...]:
+def leaving(model: Scop) -> tuple[Leaves, ...]:
     """Of what is surely accessed, in textual order; what isl gives up is left out."""
     shapes = _shapes(model)
     found: dict[tuple[str, Span], Leaves] = {}
     for s in (s for s in model.statements.values() if not s.asks):
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 for leaves in _of(model, s, shapes):
                     found.setdefault((leaves.access, leaves.span), leaves)
         except TooInvolved:
@@ -120,8 +122,8 @@ def leaving(model: Model) -> tuple[Leaves, ...]:
     return tuple(found.values())
 
 
-def _of(model: Model, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[Leaves]:
-    here = Reached(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
+def _of(model: Scop, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[Leaves]:
+    here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
     for e in (s.assign.target, s.assign.value):
         for load, reached in evaluated(e, here):
             if reached.exact and load.array in shapes:
@@ -131,7 +133,7 @@ def _of(model: Model, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]
                     yield _leaves(model, s, load, there, bad, shapes[load.array])
 
 
-def _with_elements(reached: Reached, shape: tuple[Expr | None, ...]) -> Reached:
+def _with_elements(reached: EvaluationContext, shape: tuple[Expr | None, ...]) -> EvaluationContext:
     """Where the array has elements, as C demands of what is declared."""
     nest = reached.model.space.nest
     extents = [n for n in (nest.affine(e, ()) for e in shape if e is not None) if n is not None]
@@ -139,7 +141,7 @@ def _with_elements(reached: Reached, shape: tuple[Expr | None, ...]) -> Reached:
     return replace(reached, domain=reached.domain.intersect(there))
 
 
-def _outside(load: Load, reached: Reached, shape: tuple[Expr | None, ...]) -> isl.Set | None:
+def _outside(load: Load, reached: EvaluationContext, shape: tuple[Expr | None, ...]) -> isl.Set | None:
     nest = reached.model.space.nest
     for subscript, extent in zip(load.index, shape, strict=True):
         if extent is None:
@@ -153,11 +155,11 @@ def _outside(load: Load, reached: Reached, shape: tuple[Expr | None, ...]) -> is
 
 
 def _leaves(
-    model: Model, s: Statement, load: Load, reached: Reached, bad: isl.Set, shape: tuple[Expr | None, ...]
+    model: Scop, s: Statement, load: Load, reached: EvaluationContext, bad: isl.Set, shape: tuple[Expr | None, ...]
 ) -> Leaves:
     made, outside = reached.domain.params(), bad.params()
     fits = made.subtract(outside)
-    point = least_point(isl.Map.from_range(bad))
+    point = lexmin_pair(isl.Map.from_range(bad))
     sizes = dict(zip(model.parameters, point, strict=False))
     declared = _declared(load, shape)
     span = load.span if load.span.line else reached.span

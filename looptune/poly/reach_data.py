@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from looptune.ir.def_use import names_in, written
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Cast,
     Codelet,
     Const,
@@ -25,7 +25,7 @@ from looptune.ir.nodes import (
     Node,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
 )
 from looptune.ir.rewrite import substitute, walk
@@ -40,7 +40,7 @@ def accesses(codelet: Codelet) -> tuple[Data, ...]:
     """("for", variable, lo, hi, step, body), ("if", condition, then, else), ("at", array parameter, place)."""
     nest = scan(codelet)
     shapes = {p.name: p.shape for p in codelet.params if isinstance(p, Array)}
-    changing = frozenset(written(codelet.body)) - nest.known.keys()
+    changing = frozenset(written_names(codelet.body)) - nest.known.keys()
     return tuple(_Reader(shapes, nest.known, changing).block(codelet.body))
 
 
@@ -92,12 +92,12 @@ class _Reader:
         match e:
             case Select(cond):
                 yield from self.places(cond)
-            case Bin("&&" | "||", lhs, _):
+            case Binary("&&" | "||", lhs, _):
                 yield from self.places(lhs)
-            case Bin(_, lhs, rhs):
+            case Binary(_, lhs, rhs):
                 yield from self.places(lhs)
                 yield from self.places(rhs)
-            case Un(_, arg) | Cast(_, arg):
+            case Unary(_, arg) | Cast(_, arg):
                 yield from self.places(arg)
             case Load(array, index):
                 for subscript in index:
@@ -133,9 +133,9 @@ def _data(e: Expr) -> Data | None:
             return name
         case Cast(_, arg) if e.dtype != "bool":
             return _of("cast", dtype, arg)
-        case Un(op, arg):
+        case Unary(op, arg):
             return _of(op, dtype, arg)
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             return _of(op, dtype, lhs, rhs)
         case Select(cond, then, other):
             return _of("?:", dtype, cond, then, other)

@@ -17,11 +17,11 @@ from looptune.core.source import Span
 from looptune.poly.dependence import shared_op
 from looptune.poly.isl_objects import Order
 from looptune.poly.legality import Verdict
-from looptune.poly.scop import Model
+from looptune.poly.scop import Scop
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class ReorderedReduction:
     """``variable`` is what the statement at ``span`` accumulates into, as it is written there."""
 
     op: str
@@ -37,7 +37,7 @@ class Sum:
         return f"{self.called} ({self.span.line}:{self.span.col})" if self.span.line else self.called
 
 
-def reordered(model: Model, new: Order, old: Order) -> tuple[Sum, ...]:
+def reordered(model: Scop, new: Order, old: Order) -> tuple[ReorderedReduction, ...]:
     """The sums with two terms that ``new`` lets change places, and ``old``, the order until now, does not.
 
     ``new`` lists the statements being reordered, and may stop where instances run as in ``old``.
@@ -52,20 +52,24 @@ def reordered(model: Model, new: Order, old: Order) -> tuple[Sum, ...]:
     return sums(model, turned)
 
 
-def shared_out(model: Model, verdict: Verdict) -> tuple[Sum, ...]:
+def parallel_reductions(model: Scop, verdict: Verdict) -> tuple[ReorderedReduction, ...]:
     """The sums whose terms the threads that run a loop add up apart, ``verdict`` being the loop's."""
     sure = (r.statement for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed)
     return sums(model, frozenset(sure))
 
 
-def sums(model: Model, statements: Iterable[str]) -> tuple[Sum, ...]:
+def sums(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ...]:
     """Those that the ``statements`` add to, in textual order."""
     mine = set(statements)
     into = [model.space.accesses[name][0] for name in model.statements if name in mine]
-    return tuple(dict.fromkeys(Sum(a.reduces, a.text, a.span) for a in into if a.reduces is not None and not a.exact))
+    return tuple(
+        dict.fromkeys(
+            ReorderedReduction(a.reduces, a.text, a.span) for a in into if a.reduces is not None and not a.exact
+        )
+    )
 
 
-def _links(model: Model) -> Iterator[tuple[str, str, isl.Map]]:
+def _links(model: Scop) -> Iterator[tuple[str, str, isl.Map]]:
     """{ s -> t : two terms of one sum, in this order }, for a local those that follow each other."""
     for d in model.dependences:
         if d.array not in model.stored and d.commutes(True) and not d.commutes(False):

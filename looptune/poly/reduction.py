@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from looptune.ir.nodes import Assign, Bin, Call, Cast, Expr, Load, Select, Un, Var
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, Load, Select, Unary, Var
 from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer, widens
 from looptune.poly.affine import NEGATED, bits
@@ -36,7 +36,7 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
 
     >>> from looptune.ir.nodes import Const
     >>> x = Var("x", "float32")
-    >>> accumulation(Assign(x, Bin("-", x, Const(1.0, "float32"))))
+    >>> accumulation(Assign(x, Binary("-", x, Const(1.0, "float32"))))
     Accumulation(op='+', exact=False, asked=None)
     """
     x, value = assign.target, assign.value
@@ -88,7 +88,7 @@ def _grouped(value: Expr, x: Var | Load, op: str | None) -> str | None:
     match value:
         case Cast(dtype, arg) if _like(dtype, arg.dtype):
             return _grouped(arg, x, op)
-        case Bin(this, lhs, rhs) if this in _ASSOCIATIVE and op in (None, _ASSOCIATIVE[this]):
+        case Binary(this, lhs, rhs) if this in _ASSOCIATIVE and op in (None, _ASSOCIATIVE[this]):
             if any(n == x for n in walk(lhs)):
                 return _grouped(lhs, x, _ASSOCIATIVE[this])
             return None if this == "-" else _grouped(rhs, x, _ASSOCIATIVE[this])
@@ -121,7 +121,7 @@ def _guarded(value: Expr, x: Var | Load, guard: Expr) -> Accumulation | None:
         others = (*asked[:k], *asked[k + 1 :])
         op = _compared(cond, x, e, value)
         if op is not None and not any(n == x for n in walk(others)):
-            ordered = not isinstance(cond, Un) and not _rounds(cond)
+            ordered = not isinstance(cond, Unary) and not _rounds(cond)
             return Accumulation(op, is_integer(x.dtype) or ordered, others)
     return None
 
@@ -130,9 +130,9 @@ def _compared(cond: Expr, x: Var | Load, e: Expr, value: Expr) -> str | None:
     """``max`` where ``cond`` says that e is greater than x, ``min`` where it says that it is less; None where it asks
     of other numbers than x and the ``value`` that x becomes, such as these without a sign."""
     match cond:
-        case Un("!", Bin(op, lhs, rhs)) if op in NEGATED:
-            return _compared(Bin(NEGATED[op], lhs, rhs), x, e, value)
-        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if (_plain(lhs), _plain(rhs)) in ((x, e), (e, x)):
+        case Unary("!", Binary(op, lhs, rhs)) if op in NEGATED:
+            return _compared(Binary(NEGATED[op], lhs, rhs), x, e, value)
+        case Binary("<" | "<=" | ">" | ">=" as op, lhs, rhs) if (_plain(lhs), _plain(rhs)) in ((x, e), (e, x)):
             mine, other = (rhs, lhs) if _plain(lhs) == e else (lhs, rhs)
             if _keeps(mine) and (other == value or _keeps(other)):
                 return "max" if (op[0] == ">") == (other is lhs) else "min"

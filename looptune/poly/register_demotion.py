@@ -23,11 +23,11 @@ from itertools import takewhile
 
 import islpy as isl
 
-from looptune.ir.def_use import names_in, written
+from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Codelet, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk, walk_stmts
 from looptune.poly.access import Access, accesses, memory
-from looptune.poly.condition_instances import apart
+from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dependence import conflict
 from looptune.poly.domain import Statement, scan
 from looptune.poly.instance_maps import Unprovable
@@ -60,7 +60,7 @@ class _Register:
     begun: bool = False
 
 
-def without_registers(codelet: Codelet) -> Codelet:
+def demote_registers(codelet: Codelet) -> Codelet:
     """The codelet with every element in its own place. Misheld where that is not the same."""
     if all(s.name for s in walk_stmts(codelet.body) if isinstance(s, Assign)):
         return codelet
@@ -159,11 +159,13 @@ class _Opening:
             raise Misheld(f"the register {name} is used before it is assigned")
         if self.uses[name] != sum(uses):
             raise Misheld(f"the register {name} is used outside the block it is for")
-        if name in written(body[at + 1 :]):
+        if name in written_names(body[at + 1 :]):
             raise Misheld(f"the register {name} is assigned after it is stored")
         last = max(k for k, count in enumerate(uses) if count)
         between = tuple(s for s in body[first : last + 1] if s is not store)
-        if names_in(element.index) & ({f.var for f in walk_stmts(between) if isinstance(f, Loop)} | written(between)):
+        if names_in(element.index) & (
+            {f.var for f in walk_stmts(between) if isinstance(f, Loop)} | written_names(between)
+        ):
             raise Misheld(f"the index of the element in the register {name} changes before it is stored")
         held = Load(name, element.index, element.dtype)
         inside = frozenset(s.name for s in walk_stmts(between) if isinstance(s, Assign))
@@ -186,7 +188,7 @@ class _Opening:
         if self.uses[name.name] != here + 1 + (store is not None):
             raise Misheld(f"the register {name.name} is used outside the loop it is for")
         scalar, index = isinstance(element, Var), () if isinstance(element, Var) else element.index
-        changing = {f.var for f in walk_stmts(loop) if isinstance(f, Loop)} | written(loop.body)
+        changing = {f.var for f in walk_stmts(loop) if isinstance(f, Loop)} | written_names(loop.body)
         if names_in(index) & changing:
             raise Misheld(f"the index of the element in the register {name.name} changes in its loop")
         array = element.name if isinstance(element, Var) else element.array
@@ -220,7 +222,7 @@ def _store(after: tuple[Stmt, ...], register: str, element: Load | Var) -> Assig
 
 
 def _check(codelet: Codelet, registers: Iterable[_Register]) -> None:
-    nest = apart(scan(codelet))
+    nest = separate_conditions(scan(codelet))
     storage = memory(codelet)
     space = Space(nest, {s.name: accesses(s, nest, storage) for s in nest.statements.values()})
     for r in registers:

@@ -14,30 +14,40 @@ from functools import cached_property, partial
 
 import islpy as isl
 
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Codelet, Loop, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.access import accesses, memory, once
-from looptune.poly.affine import condition, name, text
+from looptune.poly.affine import condition_to_isl, name, to_isl
 from looptune.poly.coarse_scop import coarse
-from looptune.poly.condition_instances import apart
+from looptune.poly.condition_instances import separate_conditions
 from looptune.poly.dataflow import Flows, flows
-from looptune.poly.delinearization import in_rows
+from looptune.poly.delinearization import delinearize
 from looptune.poly.dependence import Dependence, dependences
-from looptune.poly.domain import Statement, Unknown, scan
-from looptune.poly.isl_limits import CODELET, QUESTION, Effort, TooInvolved, limited
-from looptune.poly.isl_objects import Order, Piece, Space, union
+from looptune.poly.domain import Statement, Unanalysable, scan
+from looptune.poly.isl_limits import CODELET, QUESTION, Effort, TooInvolved, isl_operation_limit
+from looptune.poly.isl_objects import Order, SchedulePiece, Space, union
 
-__all__ = ["Model", "Order", "Piece", "Statement", "Unknown", "build", "condition", "name", "text"]
+__all__ = [
+    "Order",
+    "SchedulePiece",
+    "Scop",
+    "Statement",
+    "Unanalysable",
+    "build",
+    "condition_to_isl",
+    "name",
+    "to_isl",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Scop:
     """Dependences and flows are found when first asked for, then kept."""
 
     codelet: Codelet
     space: Space
-    unknown: tuple[Unknown, ...]
+    unknown: tuple[Unanalysable, ...]
     _flows: dict[tuple[str, bool], Flows] = field(default_factory=dict, repr=False)
 
     @property
@@ -47,7 +57,7 @@ class Model:
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The integer scalar parameters that no statement assigns, by the user's names."""
-        assigned = written(self.codelet.body)
+        assigned = written_names(self.codelet.body)
         scalars = (p for p in self.codelet.params if isinstance(p, Scalar))
         return tuple(p.name for p in scalars if is_integer(p.dtype) and p.name not in assigned)
 
@@ -68,16 +78,16 @@ class Model:
         return passed and any(n in self.flows(array).unwritten for n in statements)
 
     @cached_property
-    def coarse(self) -> Model:
+    def coarse(self) -> Scop:
         """The same of which nothing is known but the text, for what is too involved."""
         return self.coarser(TooInvolved(CODELET), self.statements)
 
-    def coarser(self, reason: TooInvolved, names: Collection[str]) -> Model:
+    def coarser(self, reason: TooInvolved, names: Collection[str]) -> Scop:
         space, unknown = coarse(self.space, reason, names)
-        return Model(self.codelet, space, (*self.unknown, *unknown))
+        return Scop(self.codelet, space, (*self.unknown, *unknown))
 
     def order(self) -> Order:
-        return {s.name: (Piece(s.time),) for s in self.statements.values()}
+        return {s.name: (SchedulePiece(s.time),) for s in self.statements.values()}
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
@@ -117,24 +127,24 @@ class Model:
         return False
 
 
-def build(codelet: Codelet, *, asked_apart: bool = False) -> Model:
+def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
     """``asked_apart``: conditions on data are looked at where they stand, else where what they decide runs."""
-    nest = apart(scan(codelet)) if asked_apart else scan(codelet)
+    nest = separate_conditions(scan(codelet)) if asked_apart else scan(codelet)
     storage = memory(codelet)
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
     try:
-        with limited(QUESTION):
-            named = in_rows(Space(nest, named), named)
+        with isl_operation_limit(QUESTION):
+            named = delinearize(Space(nest, named), named)
     except TooInvolved:
         pass  # their subscripts may be anything
     touched = {s: once(mine) for s, mine in named.items()}
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]
-    return Model(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
+    return Scop(codelet, Space(nest, touched), tuple(dict.fromkeys(found)))
 
 
-def settled(model: Model, effort: Effort) -> Model:
+def settled(model: Scop, effort: Effort) -> Scop:
     """The model with its dependences found.
 
     It is coarser in the statements between which they are too involved, or as a whole where that is no help.

@@ -15,23 +15,23 @@ from functools import cached_property
 import islpy as isl
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Bin, Call, Cast, Expr, Load, Loop, Select, Un, Var
+from looptune.ir.nodes import Binary, Call, Cast, Expr, Load, Loop, Select, Unary, Var
 from looptune.ir.rewrite import substitute, walk
 from looptune.ir.simplify import is_integer
-from looptune.poly.data_conditions import parts
+from looptune.poly.data_conditions import conjuncts
 from looptune.poly.domain import Statement
-from looptune.poly.scop import Model
+from looptune.poly.scop import Scop
 
 Names = frozenset[tuple[str, str]]
 """What the original calls it, what the copy does: all that a codelet stores and that is read by name."""
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class StatementMatcher:
     """``original`` and ``copy`` are statements of the models ``before`` and ``after``."""
 
-    before: Model
-    after: Model
+    before: Scop
+    after: Scop
     original: Statement
     copy: Statement
 
@@ -55,7 +55,7 @@ class Alike:
         without what is so in all iterations of the copy, whatever the data."""
         space, c = self.after.space, self.copy
         for k, a in enumerate(self.original.asked):
-            for part, wanted in parts(substitute(a.cond, self.env), a.wanted):
+            for part, wanted in conjuncts(substitute(a.cond, self.env), a.wanted):
                 held, exact = space.nest.condition(part, wanted, c.dims)
                 so = isl.Set(f"{space.prefix}{{ {space.instance(c)} : {held} }}")
                 if not exact or not space.domain(c.name).is_subset(so):
@@ -75,9 +75,9 @@ class Alike:
             case Var(name, dtype), Var(name2, dtype2):
                 stored = _local(self.before, name) and _local(self.after, name2)
                 return frozenset({(name, name2)}) if stored and dtype == dtype2 else None
-            case Bin(op), Bin(op2) if op == op2:
+            case Binary(op), Binary(op2) if op == op2:
                 return self._each((a.lhs, a.rhs), (b.lhs, b.rhs))
-            case (Un(op, x), Un(op2, y)) | (Cast(op, x), Cast(op2, y)):
+            case (Unary(op, x), Unary(op2, y)) | (Cast(op, x), Cast(op2, y)):
                 return self.same(x, y) if op == op2 else None
             case Call(fn, args, dtype), Call(fn2, args2, dtype2):
                 return self._each(args, args2) if (fn, dtype) == (fn2, dtype2) else None
@@ -121,5 +121,5 @@ class Alike:
         return bool(differ.intersect(space.domain(self.copy.name)).is_empty())
 
 
-def _local(model: Model, name: str) -> bool:
+def _local(model: Scop, name: str) -> bool:
     return any(v.name == name for v in model.codelet.locals)

@@ -16,17 +16,19 @@ from functools import lru_cache
 import islpy as isl
 
 from looptune.poly.dependence import Dependence
-from looptune.poly.isl_objects import Piece, Space
+from looptune.poly.isl_objects import SchedulePiece, Space
 
 
-def kept(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+def preserved_syntactically(
+    space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
+) -> bool:
     """No pair of the dependence runs the other way round where its ends run at the times ``first`` and ``then``."""
-    changing = differing(space, d)
+    changing = unequal_dims(space, d)
 
     def same(text: str) -> bool:
         return not _words(text) & changing
 
-    def apart(p: Piece, q: Piece) -> bool:
+    def apart(p: SchedulePiece, q: SchedulePiece) -> bool:
         """They hold in no pair: the pieces of a statement are disjoint, and the one asks for another of the other's."""
         return _other(p, q, whens_then, same) or _other(q, p, whens_first, same)
 
@@ -34,19 +36,21 @@ def kept(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piec
     return all(_earlier(p, q, same) or apart(p, q) for p in first for q in then)
 
 
-def at_once(space: Space, d: Dependence, first: tuple[Piece, ...], then: tuple[Piece, ...]) -> bool:
+def simultaneous(
+    space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
+) -> bool:
     """The ends of every pair run at the same time: by the same text, of what is the same at both."""
-    changing = differing(space, d)
+    changing = unequal_dims(space, d)
     same = all(not (_words(" ".join(p.time)) | _words(p.when)) & changing for p in first)
     return same and {*first} == {*then}
 
 
-def _other(p: Piece, q: Piece, whens: Collection[str], same: Callable[[str], bool]) -> bool:
+def _other(p: SchedulePiece, q: SchedulePiece, whens: Collection[str], same: Callable[[str], bool]) -> bool:
     """``p`` implies one of the conditions ``whens`` that is not the one of ``q``."""
     return same(q.when) and any(c in whens and c != q.when and same(c) for c in _conjuncts(p.when))
 
 
-def differing(space: Space, d: Dependence) -> frozenset[str]:
+def unequal_dims(space: Space, d: Dependence) -> frozenset[str]:
     """The loop variables that need not be the same at both ends of the dependence."""
     return space.remembered(("differing", d), lambda: _differing(space, d))
 
@@ -62,7 +66,7 @@ def _differing(space: Space, d: Dependence) -> frozenset[str]:
     return frozenset(found)
 
 
-def _earlier(p: Piece, q: Piece, same: Callable[[str], bool]) -> bool:
+def _earlier(p: SchedulePiece, q: SchedulePiece, same: Callable[[str], bool]) -> bool:
     """The first entry in which the texts differ is a smaller constant, and all before it are of one value."""
     for a, b in zip(p.time, q.time, strict=False):
         if a != b:

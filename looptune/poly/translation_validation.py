@@ -29,16 +29,16 @@ from typing import Literal
 import islpy as isl
 
 from looptune.ir.nodes import Codelet, Load, Loop, Var
-from looptune.poly.bounds_check import accesses
+from looptune.poly.bounds_check import check_bounds
 from looptune.poly.coalesce import merged
 from looptune.poly.domain import Statement
-from looptune.poly.happens_before import in_order, reduces
-from looptune.poly.instance_maps import Copies, Unprovable, compare, on_data
-from looptune.poly.isl_limits import TooInvolved, limited
-from looptune.poly.legality import Around
-from looptune.poly.local_values import changed, foreign
-from looptune.poly.register_demotion import Misheld, without_registers
-from looptune.poly.witness import Broken, Refused, least_point, refused
+from looptune.poly.happens_before import happens_before, reduces
+from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, on_data
+from looptune.poly.isl_limits import TooInvolved, isl_operation_limit
+from looptune.poly.legality import LoopDependences
+from looptune.poly.local_values import changed_reads, cross_thread_reads
+from looptune.poly.register_demotion import Misheld, demote_registers
+from looptune.poly.witness import ViolatedDependence, Violation, find_witness, lexmin_pair
 
 MOST = 10**8
 """Operations of isl for one proof: ten seconds or so; a winner of the suite takes a fifth of it at most."""
@@ -54,7 +54,7 @@ class Proof:
 
     verdict: Literal["proved", "failed", "unknown"]
     reason: str = ""
-    witness: Refused | None = None
+    witness: Violation | None = None
     assumed: tuple[str, ...] = ()
 
 
@@ -71,8 +71,8 @@ def prove(
     ``shared``: scalar locals of ``finished`` of which there is one for all threads.
     """
     try:
-        with limited(MOST):
-            copies = compare(original, without_registers(finished), sizes if sizes is not None else {})
+        with isl_operation_limit(MOST):
+            copies = compare(original, demote_registers(finished), sizes if sizes is not None else {})
             return _proved(copies, reassociate, shared)
     except Misheld as wrong:
         return Proof("failed", str(wrong))
@@ -82,7 +82,7 @@ def prove(
         return Proof("unknown", TOO_INVOLVED)
 
 
-def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
+def _proved(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> Proof:
     """What fails for certain, before what is only doubted."""
     doubt: Proof | None = None
     for check in (_once, _begun, _meaning, _order, _reduced, _values):
@@ -90,14 +90,14 @@ def _proved(copies: Copies, reassociate: bool, shared: frozenset[str]) -> Proof:
         if failure is not None and failure.verdict == "failed":
             return failure
         doubt = failure if doubt is None else doubt
-    lost = foreign(copies, reassociate, shared)
+    lost = cross_thread_reads(copies, reassociate, shared)
     if lost is not None:
         return Proof("failed", lost)
     fits = _bounds(copies)
     return fits if doubt is None or fits.verdict == "failed" else doubt
 
 
-def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
+def _meaning(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     for copy in copies.of:
         line = copies.finished.statements[copy].assign.span
         if copy in copies.unlike:
@@ -107,7 +107,7 @@ def _meaning(copies: Copies, reassociate: bool) -> Proof | None:
     return None
 
 
-def _begun(copies: Copies, reassociate: bool) -> Proof | None:
+def _begun(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Where assignments are no copies, all that can be said is that a local has no value yet, or its value is lost."""
     if copies.whole:
         return None
@@ -126,7 +126,7 @@ def _begun(copies: Copies, reassociate: bool) -> Proof | None:
     raise Unprovable("the tree has assignments that are no copies of original ones")
 
 
-def _once(copies: Copies, reassociate: bool) -> Proof | None:
+def _once(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """The copies' iterations are the original's, and no two of them are the same one."""
     for name, statement in copies.original.statements.items():
         if statement.asks:
@@ -152,7 +152,7 @@ def _divided(whole: isl.Set, parts: Sequence[isl.Set]) -> bool:
     )
 
 
-def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> Proof | None:
+def _amiss(copies: InstanceMaps, statement: Statement, ranges: Sequence[isl.Set]) -> Proof | None:
     """Which iteration runs too often, or not at all. Slow: with every copy the rest of the domain has more pieces."""
     domain = copies.original.space.domain(statement.name)
     left = domain
@@ -171,17 +171,17 @@ def _amiss(copies: Copies, statement: Statement, ranges: Sequence[isl.Set]) -> P
     return _failed(copies, statement, left, "does not run")
 
 
-def _failed(copies: Copies, statement: Statement, where: isl.Set, what: str) -> Proof:
-    point, names = least_point(isl.Map.from_range(where)), copies.original.parameters
+def _failed(copies: InstanceMaps, statement: Statement, where: isl.Set, what: str) -> Proof:
+    point, names = lexmin_pair(isl.Map.from_range(where)), copies.original.parameters
     given = _listed(dict(zip(names, point, strict=False)))
     at = _listed(statement.shown(point[len(names) :], dict(zip(names, point, strict=False))))
     place = f"{f'iteration ({at}) of ' if at else ''}{statement.assign.span}"
     return Proof("failed", f"{place} {what}{f' when {given}' if given else ''}")
 
 
-def _order(copies: Copies, reassociate: bool) -> Proof | None:
+def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Dependences on arrays that the caller sees; "unknown" where all that are reversed are only assumed."""
-    model, broken = copies.original, list[Broken]()
+    model, broken = copies.original, list[ViolatedDependence]()
     for d in (d for d in model.dependences if d.array not in model.stored):
         for first in copies.named(d.first):
             for then in copies.named(d.then):
@@ -189,21 +189,21 @@ def _order(copies: Copies, reassociate: bool) -> Proof | None:
                 if met.is_empty():
                     continue
                 of = d.array, d.op if d.commutes(reassociate) else None
-                bad = met.subtract(in_order(copies.finished, first, then, *of))
+                bad = met.subtract(happens_before(copies.finished, first, then, *of))
                 if d.commutes(reassociate):  # either may come first, but not both at once
-                    bad = bad.subtract(in_order(copies.finished, then, first, *of).reverse())
+                    bad = bad.subtract(happens_before(copies.finished, then, first, *of).reverse())
                 if not bad.is_empty():
                     back = copies.back(first, bad, then)
-                    broken.append(Broken(d.first, d.then, back, d.array, reductions=d.op is not None))
+                    broken.append(ViolatedDependence(d.first, d.then, back, d.array, reductions=d.op is not None))
     if not broken:
         return None
-    witness = refused(model.space, model.sizes, broken)
+    witness = find_witness(model.space, model.sizes, broken)
     if witness.because is not None:
         return Proof("unknown", f"{witness.because.what} at {witness.because.span} cannot be analysed", witness)
     return Proof("failed", f"{witness}: {witness.detail()}", witness)
 
 
-def _reduced(copies: Copies, reassociate: bool) -> Proof | None:
+def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """What the threads of a loop hold parts of is touched by nothing in it but what accumulates by the loop's op."""
     model = copies.finished
     summing = {id(f): (d, f) for s in model.statements.values() for d, f in enumerate(s.loops)
@@ -214,7 +214,7 @@ def _reduced(copies: Copies, reassociate: bool) -> Proof | None:
         kept = sorted({a.text for a in into if not a.commutes(reassociate)})
         if kept:
             return Proof("failed", f"loop {f.var} reduces {', '.join(kept)}, whose order counts")
-        around = Around(model, frozenset(inside), 2 * d + 1, model.order())
+        around = LoopDependences(model, frozenset(inside), 2 * d + 1, model.order())
         summed = [c for c, _ in around.carries()[0] if reduces(f, c.array, c.op)]
         mixed = sorted(around.mixed({s for c in summed for s in (c.first, c.then)}))
         if mixed:
@@ -222,17 +222,17 @@ def _reduced(copies: Copies, reassociate: bool) -> Proof | None:
     return None
 
 
-def _values(copies: Copies, reassociate: bool) -> Proof | None:
-    wrong = changed(copies, reassociate)
+def _values(copies: InstanceMaps, reassociate: bool) -> Proof | None:
+    wrong = changed_reads(copies, reassociate)
     return None if wrong is None else Proof(*wrong)
 
 
-def _bounds(copies: Copies) -> Proof:
+def _bounds(copies: InstanceMaps) -> Proof:
     """Sizes that are parameters are assumed to fit; where none is left, an access outside its array is a failure.
 
     Where the data say which element it is, or whether it is accessed, it is unknown.
     """
-    placed = list(accesses(copies.finished))
+    placed = list(check_bounds(copies.finished))
     assumed = tuple(dict.fromkeys(what for what, place in placed if place == "outside"))
     if copies.finished.parameters:
         return Proof("proved", assumed=assumed)

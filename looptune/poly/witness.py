@@ -13,13 +13,13 @@ from typing import Literal
 
 import islpy as isl
 
-from looptune.core.source import Span, place
+from looptune.core.source import Span, location
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Loop
 from looptune.poly.access import Access
 from looptune.poly.affine import name
 from looptune.poly.dependence import conflict
-from looptune.poly.domain import Statement, Unknown, computed
+from looptune.poly.domain import Statement, Unanalysable, computed
 from looptune.poly.isl_limits import QUESTION, TooInvolved
 from looptune.poly.isl_objects import Space
 
@@ -32,7 +32,7 @@ _DONE = {"flow": ("written", "read"), "anti": ("read", "written"), "output": ("w
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Violation:
     """Two iterations that must stay in order, at the smallest ``sizes`` that show it.
 
     ``because``: the code cannot be analysed there, and the dependence is only assumed. ``element`` is what both touch,
@@ -50,13 +50,13 @@ class Refused:
     sizes: Mapping[str, int]
     first_statement: str
     then_statement: str
-    because: Unknown | None = None
+    because: Unanalysable | None = None
     element: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         """
         >>> here = Span("f.c", 7, 5)
-        >>> str(Refused("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
+        >>> str(Violation("A", "flow", here, here, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0"))
         'iteration (i=1) must run before (i=2) when n=3'
         """
         return self.told(lines=False)
@@ -74,21 +74,23 @@ class Refused:
         """Both accesses, with their places: as ``line:col`` where they are in the file of ``near``.
 
         >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
-        >>> Refused("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").ends(a)
+        >>> Violation("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").ends(a)
         'flow on A: (i=1) writes A[i] 7:5, (i=2) reads A[i - 1] 7:15'
         """
         ends = ((self.first, self.source_text, self.source), (self.then, self.sink_text, self.sink))
         said = (
-            f"{_at(at)} {does} {text} {place(span, near)}".strip()
+            f"{_at(at)} {does} {text} {location(span, near)}".strip()
             for does, (at, text, span) in zip(DOES[self.kind], ends, strict=True)
         )
-        assumed = "" if self.because is None else f"; assumed, for {self.because.what} {place(self.because.span, near)}"
+        assumed = (
+            "" if self.because is None else f"; assumed, for {self.because.what} {location(self.because.span, near)}"
+        )
         return f"{self.kind} on {self.array}: {', '.join(said)}{assumed}"
 
     def detail(self) -> str:
         """
         >>> a, b = Span("f.c", 7, 5), Span("f.c", 7, 15)
-        >>> Refused("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").detail()
+        >>> Violation("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").detail()
         'flow dependence on A: A[i] written at f.c:7:5, A[i - 1] read at f.c:7:15'
         """
         done, again = _DONE[self.kind]
@@ -98,7 +100,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Broken:
+class ViolatedDependence:
     """``map``: { first[iteration] -> then[iteration] : must stay in this order, and does not }. ``array`` "" is any but
     those in ``without``, ``kind`` None is any; ``reductions``: accumulations count too."""
 
@@ -112,7 +114,7 @@ class Broken:
     without: frozenset[str] = frozenset()
 
 
-def refused(space: Space, names: Mapping[str, str], broken: list[Broken]) -> Refused:
+def find_witness(space: Space, names: Mapping[str, str], broken: list[ViolatedDependence]) -> Violation:
     """A small example, one that is certain before one that is assumed.
 
     ``names`` gives the user's name of each parameter.
@@ -121,12 +123,12 @@ def refused(space: Space, names: Mapping[str, str], broken: list[Broken]) -> Ref
     return min((_example(space, names, b) for b in certain[:_EXAMPLES]), key=_rank)
 
 
-def _rank(r: Refused) -> tuple[object, ...]:
+def _rank(r: Violation) -> tuple[object, ...]:
     sizes, first, then = (tuple(d.values()) for d in (r.sizes, r.first, r.then))
     return r.because is not None, sum(sizes), sizes, first, then, r.first_statement, r.then_statement
 
 
-def _example(space: Space, names: Mapping[str, str], b: Broken) -> Refused:
+def _example(space: Space, names: Mapping[str, str], b: ViolatedDependence) -> Violation:
     """The least pair that is in the map and touches one element: isl at times makes a map larger, where it projects
     strides and remainders out."""
     point = Point.of(space, b.first, b.then, b.map)
@@ -152,7 +154,7 @@ class Point:
     @staticmethod
     def of(space: Space, first: str, then: str, found: isl.Map) -> Point:
         """The smallest pair of { first[iteration] -> then[iteration] }."""
-        point, n, dims = least_point(found), len(space.nest.parameters), len(space.nest.statements[first].dims)
+        point, n, dims = lexmin_pair(found), len(space.nest.parameters), len(space.nest.statements[first].dims)
         return Point(dict(zip(space.nest.parameters, point[:n], strict=True)), point[n : n + dims], point[n + dims :])
 
     @property
@@ -162,7 +164,7 @@ class Point:
 
 def shown(
     space: Space, names: Mapping[str, str], point: Point, end: tuple[Access, Access, Kind], mentions: str = ""
-) -> Refused:
+) -> Violation:
     """The example at ``point`` as the user sees it: variables in the user's values, the sizes that matter."""
     a, c, kind = end
     s, t = space.nest.statements[a.statement], space.nest.statements[c.statement]
@@ -171,12 +173,12 @@ def shown(
     few = {names[p]: v for p, v in point.sizes.items() if p in mentioned}
     at = [computed(e, {**sizes, **s.counters(point.first)}) for e in a.subscripts]
     because = a.unknown if a.unknown is not None else c.unknown
-    return Refused(a.array, kind, a.span, c.span, a.text, c.text, s.shown(point.first, sizes),
+    return Violation(a.array, kind, a.span, c.span, a.text, c.text, s.shown(point.first, sizes),
                    t.shown(point.then, sizes), few, a.statement, c.statement, because,
                    None if None in at else tuple(v for v in at if v is not None))  # fmt: skip
 
 
-def least_point(found: isl.Map) -> tuple[int, ...]:
+def lexmin_pair(found: isl.Map) -> tuple[int, ...]:
     """The parameters and both iterations: least sum of sizes, then sizes, then iterations, preferring none negative."""
     counts = [found.dim(side) for side in (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.out)]
     flat = found.move_dims(isl.dim_type.in_, 0, isl.dim_type.param, 0, counts[0]).wrap().flatten()
@@ -201,7 +203,7 @@ def _least(part: isl.BasicSet) -> tuple[int, ...]:
     return tuple(point)
 
 
-def _ends(space: Space, b: Broken, point: Point) -> Iterator[tuple[Access, Access, Kind]]:
+def _ends(space: Space, b: ViolatedDependence, point: Point) -> Iterator[tuple[Access, Access, Kind]]:
     """The pairs of accesses that make these two iterations depend on each other."""
     given = " and ".join(f"{p} = {v}" for p, v in point.sizes.items()) or "true"
     pair = f"{b.first}[{_commas(point.first)}] -> {b.then}[{_commas(point.then)}]"
@@ -209,7 +211,7 @@ def _ends(space: Space, b: Broken, point: Point) -> Iterator[tuple[Access, Acces
     return (end for end in _pairs(space, b) if not conflict(space, *end[:2]).intersect(here).is_empty())
 
 
-def _pairs(space: Space, b: Broken) -> Iterator[tuple[Access, Access, Kind]]:
+def _pairs(space: Space, b: ViolatedDependence) -> Iterator[tuple[Access, Access, Kind]]:
     """The pairs of accesses that may make iterations of the two statements depend on each other."""
     for a in space.accesses[b.first]:
         for c in space.accesses[b.then]:

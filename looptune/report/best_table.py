@@ -16,10 +16,10 @@ from typing import Any
 from looptune.core.cache_file import replace_text
 from looptune.report import suite_table
 from looptune.report.result_table import ratio_text, time_text
-from looptune.report.table import Column, Grid
+from looptune.report.table import Column, Table
 from looptune.runtime.timing import Speedup, Summary
 from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 
 _WHAT = (Column("kernel", "kernel"), Column("size", "size", "prose"), Column("dtype", "type"))
 _DEVICE = Column("device", "device", "prose")
@@ -35,38 +35,38 @@ _TIMES = tuple(
 )  # fmt: skip
 
 
-def best(studies: Sequence[Study]) -> Grid:
+def best(studies: Sequence[KernelStudy]) -> Table:
     """The best configuration of each; with a column for the device where there are several."""
     rows = [(*_what(s, studies), *_best_row(s)) for s in studies]
     caption = f"The best configuration of each kernel on {devices(studies)}"
-    return Grid("best", caption, (*_what_columns(studies), *_BEST), tuple(rows))
+    return Table("best", caption, (*_what_columns(studies), *_BEST), tuple(rows))
 
 
-def times(studies: Sequence[Study]) -> Grid:
+def times(studies: Sequence[KernelStudy]) -> Table:
     """What the best is to be compared with, and how many versions were tried."""
     rows = [(*_what(s, studies), *_times_row(s.result, len(s.rows))) for s in studies]
     caption = f"Times of one run, and the versions tried, on {devices(studies)}"
-    return Grid("times", caption, (*_what_columns(studies), *_TIMES), tuple(rows))
+    return Table("times", caption, (*_what_columns(studies), *_TIMES), tuple(rows))
 
 
-def devices(studies: Sequence[Study]) -> str:
+def devices(studies: Sequence[KernelStudy]) -> str:
     return ", ".join(dict.fromkeys(s.device for s in studies))
 
 
-def _what_columns(studies: Sequence[Study]) -> tuple[Column, ...]:
+def _what_columns(studies: Sequence[KernelStudy]) -> tuple[Column, ...]:
     return (*_WHAT, _DEVICE) if _several(studies) else _WHAT
 
 
-def _what(study: Study, studies: Sequence[Study]) -> tuple[str, ...]:
+def _what(study: KernelStudy, studies: Sequence[KernelStudy]) -> tuple[str, ...]:
     named = (study.kernel, study.sizes, study.kind)
     return (*named, study.device) if _several(studies) else named
 
 
-def _several(studies: Sequence[Study]) -> bool:
+def _several(studies: Sequence[KernelStudy]) -> bool:
     return len({s.device for s in studies}) > 1
 
 
-def _best_row(study: Study) -> tuple[str, ...]:
+def _best_row(study: KernelStudy) -> tuple[str, ...]:
     result = study.result
     tuned = tuned_entry(result)
     if tuned is None or tuned.times is None:
@@ -125,7 +125,7 @@ def _times_row(result: Result, tried: int) -> tuple[str, ...]:
     return (*shown, own, str(tried), str(result.versions.get("timed", 0)), str(result.versions.get("space", 0)))
 
 
-def record(study: Study) -> dict[str, Any]:
+def record(study: KernelStudy) -> dict[str, Any]:
     """All of both tables as numbers: microseconds, ratios with their 95 % interval."""
     r = study.result
     return {
@@ -152,7 +152,7 @@ def _interval(speedup: Speedup | None) -> dict[str, float | str] | None:
     return {"ratio": speedup.ratio, "low": speedup.low, "high": speedup.high, "verdict": speedup.verdict}
 
 
-def write(studies: Sequence[Study], folder: Path) -> list[Path]:
+def write(studies: Sequence[KernelStudy], folder: Path) -> list[Path]:
     """``table-best`` and ``table-times`` as .md, .csv and .tex, and ``table-best.json`` with the numbers of both."""
     written = []
     for grid in (best(studies), times(studies)):

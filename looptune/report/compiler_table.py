@@ -17,9 +17,9 @@ from statistics import median
 
 from looptune.core.cache_file import replace_text
 from looptune.report.result_table import time_text
-from looptune.report.table import Column, Grid
+from looptune.report.table import Column, Table
 from looptune.runtime.outcome import Timed
-from looptune.tune.results.study import Study, timed_rows
+from looptune.tune.results.study import KernelStudy, timed_rows
 
 ORDER = ("numba-cuda", "cuda-c", "opencl", "numba-cpu")
 """Which target is the first of a comparison: the usual one."""
@@ -64,7 +64,7 @@ class Pair:
 class Comparison:
     """``first`` and ``second`` are targets; ``pairs``: the fastest of either first."""
 
-    study: Study
+    study: KernelStudy
     first: str
     second: str
     pairs: tuple[Pair, ...]
@@ -86,10 +86,10 @@ class Comparison:
         )  # fmt: skip
 
 
-def compared(studies: Sequence[Study]) -> tuple[Comparison, ...]:
+def compared(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
     """Of every kernel that was measured through several compilers on one device at the same sizes; without those that
     have no configuration in common."""
-    groups: dict[tuple[str, ...], list[Study]] = {}
+    groups: dict[tuple[str, ...], list[KernelStudy]] = {}
     for study in sorted((s for s in studies if s.context.target in ORDER), key=lambda s: ORDER.index(s.context.target)):
         c = study.context
         groups.setdefault((c.kernel, c.source_hash, c.device, c.sizes, c.dtype, c.options), []).append(study)
@@ -97,14 +97,14 @@ def compared(studies: Sequence[Study]) -> tuple[Comparison, ...]:
     return tuple(one for one in made if one.pairs)
 
 
-def _comparison(first: Study, second: Study) -> Comparison:
+def _comparison(first: KernelStudy, second: KernelStudy) -> Comparison:
     mine, theirs = (_timed(study) for study in (first, second))
     pairs = [Pair(text, mine[text], theirs[text]) for text in mine if text in theirs]
     pairs.sort(key=lambda p: (min(p.first.median_us, p.second.median_us), p.directives))
     return Comparison(first, first.context.target, second.context.target, tuple(pairs))
 
 
-def _timed(study: Study) -> dict[str, Timed]:
+def _timed(study: KernelStudy) -> dict[str, Timed]:
     """The versions by directives, those that repeat another with its time."""
     known = {row.key: outcome for row, outcome in timed_rows(study)}
     found = {row.directives: known.get(row.key if row.same_as is None else row.same_as) for row in study.rows}
@@ -118,13 +118,13 @@ def plain(comparisons: Sequence[Comparison]) -> str:
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def grid(comparisons: Sequence[Comparison]) -> Grid:
+def grid(comparisons: Sequence[Comparison]) -> Table:
     """A row for each kernel."""
     caption = "The same configurations through several compilers: above 1 the second is faster"
-    return Grid("compilers", caption, _SUMMARY, tuple(c.row for c in comparisons))
+    return Table("compilers", caption, _SUMMARY, tuple(c.row for c in comparisons))
 
 
-def details(c: Comparison, most: int) -> Grid:
+def details(c: Comparison, most: int) -> Table:
     """A row for each configuration, at most so many."""
     rows = tuple(
         (p.directives, time_text(p.first.median_us), time_text(p.second.median_us), f"{p.ratio:.3g}", p.verdict)
@@ -136,7 +136,7 @@ def details(c: Comparison, most: int) -> Grid:
         Column("second_us", c.second, "number"), Column("ratio", "ratio", "number"),
         Column("verdict", f"{c.second} is"),
     )  # fmt: skip
-    return Grid("compilers", caption, columns, rows)
+    return Table("compilers", caption, columns, rows)
 
 
 def markdown(comparisons: Sequence[Comparison]) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.report.result_table import time_text
 from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.estimate import Estimate, Launched
+from looptune.tune.cost_model.estimate import Estimate, LaunchEstimate
 from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
 from looptune.tune.cost_model.sector_counts import SECTOR
-from looptune.tune.cost_model.warp_program import Use
+from looptune.tune.cost_model.warp_program import AccessCount
 from looptune.tune.cost_model.warp_samples import LANE
 
 HEAD = ("access", "", "stride", "sectors", "used")
@@ -76,16 +76,16 @@ def _work(p: Predicted) -> str:
     return f"{amount(p.flops, 'FLOP')}, {data}{intensity}"
 
 
-def _alike(launched: Sequence[Launched]) -> list[list[Launched]]:
+def _alike(launched: Sequence[LaunchEstimate]) -> list[list[LaunchEstimate]]:
     """Launches of one kernel that differ in nothing that is said are put together."""
-    found: dict[object, list[Launched]] = {}
+    found: dict[object, list[LaunchEstimate]] = {}
     for one in launched:
         key = (one.kernel.name, one.grid, one.memory_bytes, one.times.time_us, one.counted.nest.all_instructions)
         found.setdefault(key, []).append(one)
     return list(found.values())
 
 
-def _launched(alike: Sequence[Launched], registers: int | None) -> Iterator[str]:
+def _launched(alike: Sequence[LaunchEstimate], registers: int | None) -> Iterator[str]:
     one, launches = alike[0], sum(a.launches for a in alike)
     k, moved, held = one.kernel, one.moved, one.held
     times = f", {launches:,.0f} launches" if launches != 1 else ""
@@ -108,7 +108,7 @@ def _launched(alike: Sequence[Launched], registers: int | None) -> Iterator[str]
     yield f"  predicted     {time_text(one.times.time_us)} a launch"
 
 
-def _intensity(one: Launched) -> str:
+def _intensity(one: LaunchEstimate) -> str:
     operations = one.flops
     if operations is None:
         return "not known"
@@ -117,17 +117,17 @@ def _intensity(one: Launched) -> str:
     return ", ".join(f"{operations / count:.3g} {name}" for name, count in at if count)
 
 
-def _accesses(one: Launched) -> Iterator[tuple[str, ...]]:
+def _accesses(one: LaunchEstimate) -> Iterator[tuple[str, ...]]:
     """Those that are alike as one."""
-    found: dict[tuple[str, ...], list[Use]] = {}
+    found: dict[tuple[str, ...], list[AccessCount]] = {}
     for u in one.counted.nest.every_use:
         found.setdefault((u.load.array, *_shape(u)), []).append(u)
     for (_, *shape), uses in found.items():
         more = f" and {len(uses) - 1} more" if len(uses) > 1 else ""
-        yield f"{show(uses[0].load)}{more}", *shape
+        yield f"{expression_text(uses[0].load)}{more}", *shape
 
 
-def _shape(u: Use) -> tuple[str, ...]:
+def _shape(u: AccessCount) -> tuple[str, ...]:
     kind = "write" if u.write else "read"
     if u.shared:
         return f"{kind} shared", "-", f"{u.passes / max(u.requests, 1e-9):.3g} passes", "-"
@@ -136,7 +136,7 @@ def _shape(u: Use) -> tuple[str, ...]:
     return kind, stride(u), f"{u.sectors / max(u.requests, 1e-9):.3g}", used
 
 
-def stride(u: Use) -> str:
+def stride(u: AccessCount) -> str:
     """Elements between neighbouring threads; "data" where those decide."""
     if u.place is None:
         return "data"
@@ -162,7 +162,7 @@ def record(p: Predicted) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _launched_record(one: Launched, registers: int | None) -> dict[str, Any]:
+def _launched_record(one: LaunchEstimate, registers: int | None) -> dict[str, Any]:
     moved, whole = one.moved, one.counted.nest.all_instructions
     return {
         "kernel": one.kernel.name, "launches": one.launches, "grid": list(one.grid), "block": list(one.kernel.block),
@@ -178,12 +178,18 @@ def _launched_record(one: Launched, registers: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _use_record(u: Use) -> dict[str, Any]:
+def _use_record(u: AccessCount) -> dict[str, Any]:
     return {
-        "access": show(u.load), "write": u.write, "shared": u.shared, "stride": stride(u) if not u.shared else None,
-        "requests": u.requests, "threads": u.threads, "sectors": u.sectors, "passes": u.passes,
+        "access": expression_text(u.load),
+        "write": u.write,
+        "shared": u.shared,
+        "stride": stride(u) if not u.shared else None,
+        "requests": u.requests,
+        "threads": u.threads,
+        "sectors": u.sectors,
+        "passes": u.passes,
         "bytes": u.requested_bytes,
-    }  # fmt: skip
+    }
 
 
 def ranked(r: Ranking) -> str:

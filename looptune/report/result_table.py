@@ -16,7 +16,7 @@ from looptune.core.cache_file import replace_text
 from looptune.core.errors import UsageError
 from looptune.report.table import inert
 from looptune.runtime.roofline import Peaks
-from looptune.tune.results.result import SHARES, VERSIONS, Entry, Held, Result
+from looptune.tune.results.result import SHARES, VERSIONS, Entry, KernelOccupancy, Result
 
 HEADINGS = ("version", "time", "spread", "GFLOP/s", "of FMA peak", "of copy", "over default", "verified")
 COLUMNS = (
@@ -134,7 +134,7 @@ def earned(result: Result) -> tuple[tuple[str, str], ...]:
     )
 
 
-def earnings(result: Result) -> str:
+def directive_gain_lines(result: Result) -> str:
     """The same as lines of text."""
     width = max((len(line) for line, _ in earned(result)), default=0)
     return "\n".join(f"  {line.ljust(width)}  {how}" for line, how in earned(result))
@@ -148,7 +148,7 @@ def guests(result: Result) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def visits(result: Result) -> str:
+def transfer_lines(result: Result) -> str:
     """The same as lines of text."""
     return "\n".join(
         f"  {of}: {how}\n    {'; '.join(text.splitlines()) if text else '(none)'}" for of, text, how in guests(result)
@@ -166,13 +166,13 @@ def held(result: Result) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _occupancy(held: Held) -> str:
+def _occupancy(held: KernelOccupancy) -> str:
     if held.warps is None or not held.most:
         return "-"
     return f"{held.warps / held.most:.0%}, {held.warps} of {held.most} warps, limited by {held.by}"
 
 
-def holdings(result: Result) -> str:
+def occupancy_lines(result: Result) -> str:
     """The same as lines of text."""
     return "\n".join(_aligned((HELD, *held(result)))) if result.held else ""
 

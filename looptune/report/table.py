@@ -38,7 +38,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Table:
     """``rows`` hold one text a column; ``label`` is the LaTeX label, and names the files."""
 
     label: str

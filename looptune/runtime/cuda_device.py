@@ -17,7 +17,7 @@ from cuda.bindings import driver
 from looptune.backends.cuda.driver import Graph, check
 from looptune.backends.numba_cuda.backend import numba_stream
 from looptune.core.errors import TargetError
-from looptune.runtime.device import Facts, Machine, Restore, Run
+from looptune.runtime.device import Device, DeviceInfo, Restore, Run
 
 
 class DeviceArray:
@@ -56,7 +56,7 @@ class DeviceArray:
             driver.cuMemFree(self.pointer)
 
 
-class Gpu(Machine):
+class Gpu(Device):
     """GPU number ``index``; ``warm``: leave the L2 as the run before left it."""
 
     asynchronous = True
@@ -140,7 +140,7 @@ def count() -> int:
     return int(check(driver.cuDeviceGetCount()))
 
 
-def facts(index: int) -> Facts:
+def facts(index: int) -> DeviceInfo:
     """Of GPU number ``index``, without making a context on it. TargetError where there is none."""
     if index >= count():
         raise TargetError(f"no GPU number {index}: {count()} found")
@@ -152,7 +152,7 @@ def facts(index: int) -> Facts:
 
     major = number(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
     minor = number(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
-    return Facts(
+    return DeviceInfo(
         name=check(driver.cuDeviceGetName(128, device)).split(b"\0")[0].decode(),
         target="numba-cuda",
         arch=f"sm_{major}{minor}",

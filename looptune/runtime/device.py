@@ -38,7 +38,7 @@ def on_gpu(target: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DeviceInfo:
     """What is known of a device. ``target``: of those in DEVICES; ``arch`` is "sm_90" or the machine's architecture;
     ``cores`` are SMs on a GPU.
 
@@ -82,11 +82,11 @@ LINE = 64
 """Bytes of a cache line."""
 
 
-class Machine(ABC):
+class Device(ABC):
     """``stream``: what a Run is called with here. ``cold``: samplers begin with other data in the caches.
     ``asynchronous``: runs are queued, and timed by the device's own clock."""
 
-    facts: Facts
+    facts: DeviceInfo
     stream: Any = None
     cold: bool = False
     asynchronous: ClassVar[bool] = False
@@ -144,7 +144,7 @@ class Machine(ABC):
         return False
 
 
-class Cpu(Machine):
+class Cpu(Device):
     """The host's cores. Where the system wakes two threads on one core it moves one milliseconds later: until then a
     kernel of 40 us takes 4 ms."""
 
@@ -152,7 +152,7 @@ class Cpu(Machine):
         self._ended = -math.inf
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         cores = len(os.sched_getaffinity(0))
-        self.facts = Facts(
+        self.facts = DeviceInfo(
             cpu_name(), "numba-cpu", platform.machine(), cores, pages, _cpu_cache_bytes(), platform.release()
         )
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from looptune.backends.base import Backend, Program
 from looptune.frontend import load
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
-from looptune.runtime.device import Machine
+from looptune.runtime.device import Device
 from looptune.runtime.host_program import C_TYPES
-from looptune.runtime.verification import Judge
+from looptune.runtime.verification import ReferenceComparison
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 
@@ -48,16 +48,16 @@ def planned(dtype: str, gpu: bool) -> Plan:
     bad = "got[AT] != want[AT]" if distance is None else f"!({distance} <= allowed[AT])"
     text = _TEXT.replace("BAD", bad).replace("AT", "j * lanes + b" if gpu else "b * rows + j")
     codelet = load(text.replace("TYPE", C_TYPES[dtype])).codelet
-    return plan(schedule(Analysis(codelet)).codelet, "")
+    return lower_to_plan(schedule(Analysis(codelet)).codelet, "")
 
 
 @dataclass(slots=True)
 class Comparison:
     """``judge`` with its expected values and tolerances on the device; it sees arrays of which a lane has a bad one."""
 
-    machine: Machine
+    machine: Device
     backend: Backend
-    judge: Judge
+    judge: ReferenceComparison
     _programs: dict[str, Program] = field(init=False, default_factory=dict)
     _placed: dict[str, dict[str, Any]] = field(init=False, default_factory=dict)
 

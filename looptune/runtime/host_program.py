@@ -26,7 +26,7 @@ import numpy as np
 
 from looptune.core import cache_folder
 from looptune.core.errors import UsageError
-from looptune.frontend import Part, Unit
+from looptune.frontend import FunctionPart, Unit
 from looptune.ir.c_printer import C_TYPES
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Scalar
@@ -221,7 +221,7 @@ def _taken(unit: Unit) -> list[dict[str, str]]:
     return found
 
 
-def _names(unit: Unit, part: Part) -> set[str]:
+def _names(unit: Unit, part: FunctionPart) -> set[str]:
     """What a part's statements name, and what the extents of its arrays are made of."""
     own = [s for s in unit.codelet.body if any(isinstance(n, Assign) and n.name in part.statements for n in walk(s))]
     used = names_in(tuple(own))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from looptune.core.errors import UsageError
-from looptune.ir.nodes import Array, Bin, Codelet, Const, Expr, Scalar, Var
+from looptune.ir.nodes import Array, Binary, Codelet, Const, Expr, Scalar, Var
 from looptune.ir.simplify import is_integer, wrap
 from looptune.runtime import images, numpy_files
 
@@ -29,7 +29,7 @@ NUMPY, ZIP = b"\x93NUMPY", b"PK"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputFile:
     """What one file gives one parameter: numbers, or the grey levels of a picture, which are converted to any type."""
 
     path: Path
@@ -91,10 +91,10 @@ class Given:
         return whole.astype(p.dtype)
 
 
-def read(texts: Sequence[str], codelet: Codelet) -> dict[str, Given]:
+def read(texts: Sequence[str], codelet: Codelet) -> dict[str, InputFile]:
     """What the files of ``--data`` give, by parameter name; UsageError where one cannot be read or has no place."""
     names = [p.name for p in codelet.params]
-    held: dict[str, Given] = {}
+    held: dict[str, InputFile] = {}
     for text in texts:
         found = _read(text)
         unknown = sorted(found.keys() - set(names))
@@ -107,7 +107,7 @@ def read(texts: Sequence[str], codelet: Codelet) -> dict[str, Given]:
     return held
 
 
-def _read(text: str) -> Mapping[str, Given]:
+def _read(text: str) -> Mapping[str, InputFile]:
     """``FILE`` or ``NAME=FILE``; a file whose own name begins like that is ``./NAME=FILE``."""
     name, equals, rest = text.partition("=")
     if not (equals and name.isidentifier()):
@@ -115,20 +115,20 @@ def _read(text: str) -> Mapping[str, Given]:
     path = Path(rest)
     start = _start(path)
     if images.is_picture(start):
-        return {name: Given(path, images.read(path), levels=True)}
+        return {name: InputFile(path, images.read(path), levels=True)}
     if start.startswith(ZIP):
         raise UsageError(f"--data {text}: a .npz file has its names inside: --data {path}")
     if not start.startswith(NUMPY):
         raise UsageError(f"{path} is no {images.KINDS} picture and no .npy file")
-    return {name: Given(path, _numpy(path, ".npy"))}
+    return {name: InputFile(path, _numpy(path, ".npy"))}
 
 
-def _named(path: Path) -> dict[str, Given]:
+def _named(path: Path) -> dict[str, InputFile]:
     start = _start(path)
     if images.is_picture(start) or start.startswith(NUMPY):
         what = "one array without a name" if start.startswith(NUMPY) else "a picture"
         raise UsageError(f"{path} holds {what}: say whose it is, --data NAME={path}")
-    return {name: Given(path, content) for name, content in _numpy(path, ".npz").items()}
+    return {name: InputFile(path, content) for name, content in _numpy(path, ".npz").items()}
 
 
 def _start(path: Path) -> bytes:
@@ -156,8 +156,8 @@ def _solved(extent: Expr | None, size: int) -> tuple[str, int] | None:
     match extent:
         case Var(name):
             return name, size
-        case Bin("+", Var(name), Const(more)) | Bin("+", Const(more), Var(name)):
+        case Binary("+", Var(name), Const(more)) | Binary("+", Const(more), Var(name)):
             return name, size - int(more)
-        case Bin("-", Var(name), Const(less)):
+        case Binary("-", Var(name), Const(less)):
             return name, size + int(less)
     return None

@@ -21,7 +21,7 @@ from looptune.frontend import Unit
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.runtime import numpy_files
 from looptune.runtime.host_program import Recorded
-from looptune.runtime.input_files import Given, Number, read
+from looptune.runtime.input_files import InputFile, Number, read
 from looptune.runtime.problem_sizes import Problem, problem, shapes
 
 Held = Mapping[str, np.ndarray]
@@ -84,7 +84,7 @@ def save(arrays: Held, path: Path) -> Path:
     return path
 
 
-def _values(unit: Unit, held: Mapping[str, Given]) -> dict[str, Number]:
+def _values(unit: Unit, held: Mapping[str, InputFile]) -> dict[str, Number]:
     """The scalars: the files', then sizes that are an array's extent, then the program's."""
     said: dict[str, tuple[Number, Path]] = {}
     for p in unit.codelet.params:

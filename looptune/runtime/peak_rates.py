@@ -26,10 +26,10 @@ from looptune.backends.numba_cpu.fma_peak import fma_chains
 from looptune.core.version import toolchain
 from looptune.frontend import load
 from looptune.ir.nodes import Array
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
-from looptune.runtime.device import Facts, Machine, Run
+from looptune.runtime.device import Device, DeviceInfo, Run
 from looptune.runtime.roofline import FloatType, Peaks, Rate
 from looptune.runtime.verification import extents
 from looptune.schedule.analysis import Analysis
@@ -99,14 +99,14 @@ def fma_text(dtype: FloatType) -> str:
 def planned(text: str, **sizes: int) -> Plan:
     """The codelet of ``text`` as it is launched at these sizes."""
     done = schedule(Analysis(load(text).codelet), (), sizes)
-    return plan(bake(done.codelet, sizes), "")
+    return lower_to_plan(specialize(done.codelet, sizes), "")
 
 
 KNOWN = ("numba-cuda", "numba-cpu")
 """The devices whose FMA peaks are measured."""
 
 
-def measure(machine: Machine, backend: Backend) -> Peaks:
+def measure(machine: Device, backend: Backend) -> Peaks:
     """What this device does now: nothing else may be running on it."""
     gpu = machine.facts.target == "numba-cuda"
     count = _large_bytes(machine.facts) // 8
@@ -123,17 +123,17 @@ def measure(machine: Machine, backend: Backend) -> Peaks:
     return Peaks(_rate(copied), _rate(read), fma32, fma64)
 
 
-def _large_bytes(facts: Facts) -> int:
+def _large_bytes(facts: DeviceInfo) -> int:
     beyond = max(LEAST_BYTES, BEYOND * facts.cache_bytes)
     return min(LARGE_BYTES, beyond, facts.memory_bytes // SHARE)
 
 
-def _gpu_fma(machine: Machine, backend: Backend, dtype: FloatType) -> Iterator[float]:
+def _gpu_fma(machine: Device, backend: Backend, dtype: FloatType) -> Iterator[float]:
     threads = machine.facts.cores * THREADS * WAVES
     return _runs(machine, backend, fma_text(dtype), 2 * CHAINS * PASSES * threads, n=threads, m=PASSES)
 
 
-def _cpu_fma(machine: Machine, dtype: FloatType) -> Rate:
+def _cpu_fma(machine: Device, dtype: FloatType) -> Rate:
     """All cores at once: if other programs never let them, no less than one core does when it is let alone."""
     one, every, operations = fma_chains(dtype)
     amount = operations * CPU_PASSES
@@ -141,7 +141,7 @@ def _cpu_fma(machine: Machine, dtype: FloatType) -> Rate:
     return _rate(_repeated(machine, lambda stream: every(CPU_PASSES), amount * machine.facts.cores), alone.best)
 
 
-def _runs(machine: Machine, backend: Backend, text: str, amount: int, **sizes: int) -> Iterator[float]:
+def _runs(machine: Device, backend: Backend, text: str, amount: int, **sizes: int) -> Iterator[float]:
     """10^9 of ``amount`` a second, run after run."""
     built = planned(text, **sizes)
     own = backend.measuring()
@@ -154,7 +154,7 @@ def _runs(machine: Machine, backend: Backend, text: str, amount: int, **sizes: i
     return _repeated(machine, lambda stream: program.run(arrays, sizes, stream), amount)
 
 
-def _repeated(machine: Machine, run: Run, amount: int) -> Iterator[float]:
+def _repeated(machine: Device, run: Run, amount: int) -> Iterator[float]:
     sample = machine.sampler(run, {})
     return (amount / sample() / 1e3 for _ in range(RUNS))
 
@@ -173,7 +173,7 @@ def _rate(runs: Iterator[float], least: float = 0.0, clock: Callable[[], float] 
     return Rate(best, (best - median(found)) / best)
 
 
-def known(facts: Facts, cache: Path) -> Peaks | None:
+def known(facts: DeviceInfo, cache: Path) -> Peaks | None:
     """What was measured on this device before."""
     try:
         found = Peaks.of(_held(cache)[_key(facts)])
@@ -182,7 +182,7 @@ def known(facts: Facts, cache: Path) -> Peaks | None:
         return None
 
 
-def keep(facts: Facts, cache: Path, peaks: Peaks) -> None:
+def keep(facts: DeviceInfo, cache: Path, peaks: Peaks) -> None:
     """For ``known``; where nothing can be written, they are measured again next time."""
     path = _file(cache)
     part = path.with_suffix(f".{os.getpid()}.part")
@@ -195,7 +195,7 @@ def keep(facts: Facts, cache: Path, peaks: Peaks) -> None:
             part.unlink(missing_ok=True)
 
 
-def of(machine: Machine, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
+def of(machine: Device, backend: Backend, cache: Path, *, fresh: bool = False) -> Peaks:
     """The peaks known, else measured and kept; ``fresh`` measures again. What was disturbed is measured again by the
     next process that asks, until its runs are alike; of each rate the best is kept."""
     before = None if fresh else known(machine.facts, cache)
@@ -229,6 +229,6 @@ def _held(cache: Path) -> dict[str, Any]:
     return held if isinstance(held, dict) else {}
 
 
-def _key(facts: Facts) -> str:
+def _key(facts: DeviceInfo) -> str:
     versions = " ".join(f"{name} {version}" for name, version in toolchain().items())
     return f"{facts.name}, {facts.target}, {facts.cores} cores, driver {facts.driver}, {versions}"

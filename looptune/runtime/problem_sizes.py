@@ -18,11 +18,11 @@ import numpy as np
 
 from looptune.core.errors import UsageError
 from looptune.ir import interpreter, operation_count
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Cast,
     Codelet,
     Const,
@@ -33,7 +33,7 @@ from looptune.ir.nodes import (
     Scalar,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
@@ -168,13 +168,13 @@ def _range(e: Expr, ranges: Ranges) -> tuple[int, int] | None:
             return ranges.get(name)
         case Cast(dtype, arg) if is_integer(dtype) and is_integer(arg.dtype):
             return _range(arg, ranges)
-        case Un("-", arg):
+        case Unary("-", arg):
             inner = _range(arg, ranges)
             return None if inner is None else (-inner[1], -inner[0])
         case Select(_, then, other):
             a, b = _range(then, ranges), _range(other, ranges)
             return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
-        case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs):
+        case Binary("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs):
             a, b = _range(lhs, ranges), _range(rhs, ranges)
             return None if a is None or b is None else _corners(op, a, b)
     return None
@@ -189,7 +189,7 @@ def _corners(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]
     return min(results), max(results)
 
 
-def odd(codelet: Codelet, known: Problem) -> Problem | None:
+def prime_sizes(codelet: Codelet, known: Problem) -> Problem | None:
     """Small sizes that no factor divides, at which the original loop stays inside its arrays; None if none are found.
 
     First all integer parameters become different primes; where the program relies on an order or an equality between
@@ -238,7 +238,7 @@ def _is_declared(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     return all(extent is not None and extent[0] >= 0 for extent in extents_)
 
 
-def reduced(codelet: Codelet, known: Problem) -> Problem | None:
+def screening_sizes(codelet: Codelet, known: Problem) -> Problem | None:
     """Larger primes, in the order of the user's sizes: all different or, where the loops would leave an array, equal
     where the user's are equal.
 
@@ -262,7 +262,7 @@ def reduced(codelet: Codelet, known: Problem) -> Problem | None:
     return None
 
 
-def affordable(codelet: Codelet, at: Problem) -> bool:
+def is_interpretable(codelet: Codelet, at: Problem) -> bool:
     """Whether the interpreter can be asked to run the loops at these sizes."""
     return not _many(codelet, at.values)
 
@@ -273,7 +273,7 @@ def _nearest(goal: int, above: int) -> int:
 
 def _inside(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     """Whether the ranges of the loop variables show every access to be inside its array, whatever conditions say."""
-    fixed = values.keys() - written(codelet.body)
+    fixed = values.keys() - written_names(codelet.body)
     env = {n: (int(v), int(v)) for n, v in values.items() if n in fixed and float(v).is_integer()}
     try:
         extent: dict[str, tuple[int | None, ...]] = dict(shapes(codelet, Problem(values, undeclared(codelet, values))))

@@ -87,7 +87,7 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class MinimumWork:
     """``flops`` and ``bytes`` of one run, at least. ``dtype`` is what the operations are in: "float64" where all are,
     else "float32", the faster."""
 
@@ -97,11 +97,11 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class Roofline:
     """What bounds the times of one codelet on one device. ``cache_bytes``: its last-level cache, 0 where unknown;
     ``cold``: nothing of the arrays is in it when a run begins."""
 
-    work: Work
+    work: MinimumWork
     peaks: Peaks
     cache_bytes: int
     cold: bool

@@ -23,7 +23,7 @@ from looptune.core.errors import TargetError, UsageError
 from looptune.core.floating_point import USUAL, Floats
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.plan import Plan
-from looptune.runtime.device import Cpu, Facts, Machine, on_gpu
+from looptune.runtime.device import Cpu, Device, DeviceInfo, on_gpu
 
 NAMES = ("auto", "numba-cuda", "cuda-c", "numba-cpu", "opencl")
 DEFAULT_ARCH = "sm_90"
@@ -42,9 +42,9 @@ class Target:
     name: str
     backend: Callable[[], Backend]
     reference: Callable[..., Backend]
-    machine: Callable[[], Machine]
+    machine: Callable[[], Device]
     bakes: bool
-    others: tuple[Callable[[], Machine], ...] = ()
+    others: tuple[Callable[[], Device], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Model:
     """Devices that are alike, on which a version takes one time. ``numbers``: which of this machine's GPUs they are."""
 
     target: Target
-    facts: Facts
+    facts: DeviceInfo
     numbers: tuple[int, ...] = ()
 
     @property
@@ -67,7 +67,7 @@ def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, 
 
     TargetError where a GPU is asked for and cannot be used, saying what to install.
     """
-    other = brought(name, cache, floats=floats)
+    other = plugin_target(name, cache, floats=floats)
     if other is not None:
         return other
     chosen = _available(name)
@@ -76,7 +76,7 @@ def resolve(name: str, cache: Path, *, floats: Floats = USUAL, device: int = 0, 
 
 
 def target(
-    name: str, facts: Facts, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
+    name: str, facts: DeviceInfo, numbers: Sequence[int], cache: Path, *, floats: Floats = USUAL, warm: bool = False
 ) -> Target:
     """The target called ``name`` on a device, here or elsewhere; ``numbers``: of the GPUs of its model there.
 
@@ -103,7 +103,7 @@ def _cuda(name: str) -> Any:
     return getattr(importlib.import_module(f"looptune.backends.{module}"), kind)
 
 
-def _facts(name: str) -> Facts:
+def _facts(name: str) -> DeviceInfo:
     """Of the one device that a target has which is no GPU's."""
     return Cpu().facts if name == "numba-cpu" else _opencl_device().facts()
 
@@ -115,7 +115,7 @@ def models(
 
     UsageError where ``devices`` names none, or the target is the CPU, of which there is one.
     """
-    other = brought(name, cache, floats=floats)
+    other = plugin_target(name, cache, floats=floats)
     if other is not None:
         if devices is not None:
             raise UsageError(f"--devices {devices} chooses GPUs, and the target is {name}")
@@ -137,7 +137,7 @@ def models(
     )
 
 
-def numbered(devices: str, found: Sequence[Facts]) -> tuple[int, ...]:
+def numbered(devices: str, found: Sequence[DeviceInfo]) -> tuple[int, ...]:
     """The numbers that ``all``, numbers and names of models mean, separated by commas.
 
     A name is how a model's begins, without the vendor, in any case: ``h100`` means every H100.
@@ -155,7 +155,7 @@ def numbered(devices: str, found: Sequence[Facts]) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def _means(part: str, number: int, facts: Facts) -> bool:
+def _means(part: str, number: int, facts: DeviceInfo) -> bool:
     if part.isdecimal() and part.isascii():
         return int(part) == number
     asked = replace(facts, name=part).slug
@@ -194,9 +194,9 @@ def check_own(name: str, what: str) -> None:
         raise UsageError(f"{what} looptune's own targets, and not for {name}")
 
 
-def brought(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
+def plugin_target(name: str, cache: Path, *, floats: Floats = USUAL) -> Target | None:
     """The target of this name that a package brings; PluginError where it cannot be used, None where it is none."""
-    plugin = plugins.named("target", name, built_in=name in NAMES)
+    plugin = plugins.find_plugin("target", name, built_in=name in NAMES)
     if plugin is None:
         return None
     make = plugin.load()
@@ -222,9 +222,9 @@ def _opencl_device() -> Any:
     return importlib.import_module("looptune.runtime.opencl_device")
 
 
-def bakes(name: str, cache: Path) -> bool:
+def specializes_sizes(name: str, cache: Path) -> bool:
     """Whether kernels for it are gathered from the loops of a grid, as a GPU has them."""
-    other = brought(name, cache)
+    other = plugin_target(name, cache)
     return name != "numba-cpu" if other is None else other.bakes
 
 
@@ -244,7 +244,7 @@ def emit(name: str, plan: Plan, cache: Path, arch: str = DEFAULT_ARCH, floats: F
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = USUAL) -> Backend:
     """A backend to emit with: no device is needed, and "auto" is numba-cuda."""
     check_name(name)
-    other = brought(name, cache)
+    other = plugin_target(name, cache)
     if other is not None:
         return other.backend()
     if name == "numba-cpu":
@@ -302,7 +302,7 @@ def resources(plan: Plan, arch: str, cache: Path) -> tuple[Resources, ...]:
     return backend("numba-cuda", cache, arch).build(plan).resources
 
 
-def each(cache: Path) -> tuple[Target, ...]:
+def all_targets(cache: Path) -> tuple[Target, ...]:
     """A target for every device here, in the order of ``devices``."""
     opencl = [resolve("opencl", cache)] if opencl_facts() else []
     others = (name for name in names() if name not in NAMES)
@@ -313,9 +313,9 @@ def each(cache: Path) -> tuple[Target, ...]:
     )
 
 
-def devices() -> tuple[Facts, ...]:
+def devices() -> tuple[DeviceInfo, ...]:
     """The facts of every device kernels can run on here, GPUs first. No GPU becomes the current one of this process."""
-    others = (target for target in each(Path()) if not on_gpu(target.name))
+    others = (target for target in all_targets(Path()) if not on_gpu(target.name))
     return (*(_gpu().facts(k) for k in _gpus()), *(target.machine().facts for target in others))
 
 
@@ -323,7 +323,7 @@ def _gpus() -> range:
     return range(0 if gpu_missing() else _gpu().count())
 
 
-def opencl_facts() -> tuple[Facts, ...]:
+def opencl_facts() -> tuple[DeviceInfo, ...]:
     """Of OpenCL's device, where there is one."""
     try:
         return (_facts("opencl"),)

@@ -185,7 +185,7 @@ def speedup(
     return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
 
 
-def speedup_apart(
+def unpaired_speedup(
     base_us: Sequence[float], other_us: Sequence[float], seed: int, *, margin: float = 0.01, resamples: int = 1000
 ) -> Speedup:
     """As ``speedup``, of runs that were not taken in common rounds: each side is drawn for itself."""
@@ -201,7 +201,7 @@ def speedup_apart(
     return Speedup(ratio, float(low), float(high), _verdict(float(low), float(high), margin))
 
 
-def paired(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:
+def paired_speedup(base_us: Sequence[float], other_us: Sequence[float], seed: int) -> Speedup | None:
     """``speedup`` over the rounds that both ran, None where there is none."""
     rounds = min(len(base_us), len(other_us))
     return speedup(base_us[:rounds], other_us[:rounds], seed) if rounds else None

@@ -22,7 +22,7 @@ OUTSIDE = "outside of it"
 
 
 @dataclass(slots=True)
-class Judge:
+class ReferenceComparison:
     """``compare`` with one ``expected`` for many results: where all is well, one pass over each array.
 
     ``doubt`` is asked for when a result first fails, for it costs two more runs of the original loops; from then on
@@ -79,7 +79,7 @@ def widened(codelet: Codelet) -> Codelet:
 
 
 @dataclass(frozen=True, slots=True)
-class Padded:
+class CanaryArray:
     """``whole`` is one-dimensional: canary, the array's elements, canary; ``view`` is the array inside it."""
 
     whole: np.ndarray
@@ -102,7 +102,7 @@ class Padded:
         return None
 
 
-def padded(array: np.ndarray, pad: int = 64) -> Padded:
+def with_canaries(array: np.ndarray, pad: int = 64) -> CanaryArray:
     """A copy of ``array`` with ``pad`` canaries on both sides; 64 keep the alignment that vector loads need.
 
     A float canary is NaN, so that a version which reads outside the array cannot verify either.
@@ -110,7 +110,7 @@ def padded(array: np.ndarray, pad: int = 64) -> Padded:
     whole = _canary(array.size + 2 * pad, array.dtype)
     view = whole[pad : pad + array.size].reshape(array.shape)
     view[...] = array
-    return Padded(whole, view, pad)
+    return CanaryArray(whole, view, pad)
 
 
 def _canary(count: int, dtype: np.dtype) -> np.ndarray:

@@ -19,41 +19,41 @@ from typing import Literal
 import numpy as np
 
 from looptune.ir import operation_count
-from looptune.ir.def_use import idle, names, names_in, written
-from looptune.ir.nodes import Array, Assign, Bin, Cast, Codelet, Const, If, Load, Loop, Node, Select, Stmt, While
+from looptune.ir.def_use import is_dead_store, names_in, referenced_names, written_names
+from looptune.ir.nodes import Array, Assign, Binary, Cast, Codelet, Const, If, Load, Loop, Node, Select, Stmt, While
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.poly.scop import Model
-from looptune.runtime.roofline import Work
-from looptune.schedule.directives.base import statements
-from looptune.schedule.directives.fold import saved
-from looptune.schedule.directives.reduction_simplification import regrouped
+from looptune.poly.scop import Scop
+from looptune.runtime.roofline import MinimumWork
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.directives.fold import triangular_half
+from looptune.schedule.directives.reduction_simplification import simplify_reductions
 
 _ONE = Const(1.0, "float32")
-_PLACE = Assign(Load("", (), "float32"), Bin("+", _ONE, _ONE))
+_PLACE = Assign(Load("", (), "float32"), Binary("+", _ONE, _ONE))
 """Where an operation stands in a nest that is only counted."""
 
 
-def work(model: Model, sizes: Mapping[str, int]) -> Work:
+def minimum_work(model: Scop, sizes: Mapping[str, int]) -> MinimumWork:
     """The work of the codelet that was analysed; ``sizes`` are its integer parameters."""
     codelet = model.codelet
     itemsize = {p.name: np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array)}
     touched = sum(count * itemsize[name] for name, count in elements(model, sizes).items())
     operations = min(least_flops(body, sizes) for body in (codelet.body, _regrouped(codelet.body)))
-    return Work(operations, touched, _dtype(codelet))
+    return MinimumWork(operations, touched, _dtype(codelet))
 
 
 def _regrouped(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """With the sums made once that ``fold`` and ``factor`` may make so, each beginning with its first term: one
     addition less, which is that to the element."""
-    halved = rewrite_stmts(lambda s: saved(s) if isinstance(s, Loop) else None, body)
-    made, held, _ = regrouped(halved, statements(halved), names(halved))
+    halved = rewrite_stmts(lambda s: triangular_half(s) if isinstance(s, Loop) else None, body)
+    made, held, _ = simplify_reductions(halved, statement_names(halved), referenced_names(halved))
     own = {local.name for local in held}
 
     def begun(s: Stmt) -> Stmt | None:
         match s:
-            case Assign(Load(), Bin("+", _, total)) if names_in(total) & own:
+            case Assign(Load(), Binary("+", _, total)) if names_in(total) & own:
                 return replace(s, value=total)
         return None
 
@@ -65,7 +65,7 @@ def least_flops(body: Sequence[Stmt], sizes: Mapping[str, int]) -> int:
 
     >>> from looptune.ir.nodes import Var
     >>> i, s, x, y = Var("i"), Var("s", "float32"), Var("x", "float32"), Var("y", "float32")
-    >>> least_flops((Loop("i", Const(0), Const(10), (Assign(s, Bin("+", s, Bin("*", x, y))),)),), {})
+    >>> least_flops((Loop("i", Const(0), Const(10), (Assign(s, Binary("+", s, Binary("*", x, y))),)),), {})
     11
     """
     nests = Counter(nest for nest, _ in set(_operations(tuple(body), ())))
@@ -81,7 +81,7 @@ def _operations(body: tuple[Stmt, ...], around: _Around) -> Iterator[tuple[Stmt,
     """Every operation, as what it is but for constants in subscripts, with the nest in which it cannot be saved."""
     for stmt in body:
         match stmt:
-            case Assign(_, value) if not any(isinstance(f, Loop) and idle(stmt, f) for f in around):
+            case Assign(_, value) if not any(isinstance(f, Loop) and is_dead_store(stmt, f) for f in around):
                 surely = walk(rewrite(_decided, value))
                 yield from (
                     (_nest(n, around), rewrite(_anywhere, n)) for n in surely if operation_count.is_operation(n)
@@ -100,7 +100,7 @@ def _decided(n: Node) -> Node | None:
     match n:
         case Select(cond):
             return Select(cond, _ONE, _ONE)
-        case Bin("&&" | "||", lhs):
+        case Binary("&&" | "||", lhs):
             return lhs
     return None
 
@@ -111,8 +111,8 @@ def _nest(operation: Node, around: _Around) -> Stmt:
     for outer in reversed(around):
         match outer:
             case Loop(var, lo, _, body, step):
-                changes = names_in(operation) & ({var} | written(body))
-                hi = outer.hi if changes else Bin("+", lo, Const(step, outer.dtype))
+                changes = names_in(operation) & ({var} | written_names(body))
+                hi = outer.hi if changes else Binary("+", lo, Const(step, outer.dtype))
                 made = Loop(var, lo, hi, (made,), step, dtype=outer.dtype)
             case If(cond, then):
                 made = If(cond, (made,)) if then else If(cond, (), (made,))
@@ -128,7 +128,7 @@ def _anywhere(n: Node) -> Node | None:
 
 def _zero(n: Node) -> Node | None:
     match n:
-        case Bin("+" | "-", e, Const()) | Bin("+", Const(), e):
+        case Binary("+" | "-", e, Const()) | Binary("+", Const(), e):
             return e
         case Const(value, dtype) if value and is_integer(dtype):
             return replace(n, value=0)

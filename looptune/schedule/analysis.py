@@ -1,6 +1,6 @@
 """The dependences of one codelet, found once: whatever asks about them asks the same ``Analysis``.
 
-``Ordered`` asks it about the loops of a tree that directives have changed.
+``ScheduledTree`` asks it about the loops of a tree that directives have changed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from looptune.core.errors import UnsupportedError
 from looptune.core.source import NOWHERE
 from looptune.ir.nodes import Codelet, Loop, Stmt
 from looptune.ir.rewrite import walk_stmts
-from looptune.poly.carried_dependence import Reason, why
+from looptune.poly.carried_dependence import Reason, explain_sequential
 from looptune.poly.dataflow import Flows
-from looptune.poly.dependence_graph import Graph, graph, lag
-from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, TooInvolved, limited
-from looptune.poly.legality import Refused, Verdict, judge, parallel
-from looptune.poly.reassociation import Sum, reordered, sums
-from looptune.poly.scop import Model, Order, build, settled
-from looptune.schedule.binding import identity, path
-from looptune.schedule.directives.base import Reorder, only, statements
+from looptune.poly.dependence_graph import Graph, graph, max_lag
+from looptune.poly.isl_limits import JUDGEMENT, QUESTION, Effort, TooInvolved, isl_operation_limit
+from looptune.poly.legality import Verdict, Violation, check_schedule, parallel
+from looptune.poly.reassociation import ReorderedReduction, reordered, sums
+from looptune.poly.scop import Order, Scop, build, settled
+from looptune.schedule.binding import enclosing_path, identity
+from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
 
 MOST_STATEMENTS = 400
 """On one array: 160,000 pairs."""
@@ -41,8 +41,8 @@ class Analysis:
 
     codelet: Codelet
     reassociate: bool = True
-    model: Model = field(init=False)
-    _judged: dict[object, Refused | None] = field(init=False, default_factory=dict)
+    model: Scop = field(init=False)
+    _judged: dict[object, Violation | None] = field(init=False, default_factory=dict)
     _verdicts: dict[object, Verdict] = field(init=False, default_factory=dict)
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
@@ -55,7 +55,7 @@ class Analysis:
         self._check_size(model)
         self.model = settled(model, Effort())
 
-    def _check_size(self, model: Model) -> None:
+    def _check_size(self, model: Scop) -> None:
         """UnsupportedError where there are more loops around one statement, or more pairs of statements to compare,
         than take seconds."""
         deepest = max(model.statements.values(), key=lambda s: len(s.loops), default=None)
@@ -69,20 +69,20 @@ class Analysis:
             raise UnsupportedError(f"{most:,} statements touch {array}: each pair of them is compared, "
                                    f"the most is {MOST_STATEMENTS}; write them as a loop", last)  # fmt: skip
 
-    def _asked(self, question: Callable[[Model], _Answer], most: int = QUESTION) -> _Answer:
+    def _asked(self, question: Callable[[Scop], _Answer], most: int = QUESTION) -> _Answer:
         """What it answers about the model, or, where that is too involved, about one of which less is known.
 
         Each question has a limit of its own, so that no answer depends on what was asked before.
         """
         try:
-            with limited(most):
+            with isl_operation_limit(most):
                 return question(self.model)
         except TooInvolved:
             return self._coarsely(question)
 
-    def _coarsely(self, question: Callable[[Model], _Answer]) -> _Answer:
+    def _coarsely(self, question: Callable[[Scop], _Answer]) -> _Answer:
         try:
-            with limited(QUESTION):
+            with isl_operation_limit(QUESTION):
                 return question(self.model.coarse)
         except TooInvolved as reason:
             first = next((s.assign.span for s in self.model.statements.values()), NOWHERE)
@@ -94,29 +94,31 @@ class Analysis:
         other.codelet = codelet
         return other
 
-    def judge(self, new: Reorder, old: Order) -> Refused | None:
+    def judge(self, new: NewSchedule, old: Order) -> Violation | None:
         cut = new.judged
-        before = only(old, cut)
+        before = restrict_schedule(old, cut)
         key = (tuple(cut.items()), tuple(before.items()), new.expanded)
         if key not in self._judged:
             self._judged[key] = self._asked(
-                lambda model: judge(model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before),
+                lambda model: check_schedule(
+                    model, cut, reassociate=self.reassociate, expanded=new.expanded, old=before
+                ),
                 JUDGEMENT,
             )
         return self._judged[key]
 
-    def reordered(self, new: Reorder, old: Order) -> tuple[Sum, ...]:
+    def reordered(self, new: NewSchedule, old: Order) -> tuple[ReorderedReduction, ...]:
         """The sums that the new order reorders, all else being kept; empty where something else is not."""
         cut = new.judged
-        before = only(old, cut)
+        before = restrict_schedule(old, cut)
 
-        def question(model: Model) -> tuple[Sum, ...]:
-            kept = judge(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
+        def question(model: Scop) -> tuple[ReorderedReduction, ...]:
+            kept = check_schedule(model, cut, reassociate=True, expanded=new.expanded, old=before) is None
             return reordered(model, cut, before) if kept else ()
 
         return self._asked(question, JUDGEMENT)
 
-    def sums(self, names: frozenset[str]) -> tuple[Sum, ...]:
+    def sums(self, names: frozenset[str]) -> tuple[ReorderedReduction, ...]:
         """Those that the statements of these names add to."""
         return sums(self.model, names)
 
@@ -133,7 +135,7 @@ class Analysis:
 
     def why(self, names: frozenset[str], depth: int) -> Reason:
         """Of a loop that is sequential in the order of the codelet."""
-        return self._asked(lambda model: why(model, names, depth, reassociate=self.reassociate))
+        return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
 
     def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         """As ``verdict``, were reductions free to be reordered."""
@@ -147,7 +149,7 @@ class Analysis:
         key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
         if key not in self._lags:
             self._lags[key] = self._asked(
-                lambda model: lag(model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
+                lambda model: max_lag(model, first, then, entry, order, memory=memory, reassociate=self.reassociate)
             )
         return self._lags[key]
 
@@ -167,7 +169,7 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class ScheduledTree:
     """A tree on its way through the directives, and the order in which it runs the original instances."""
 
     analysis: Analysis
@@ -176,11 +178,11 @@ class Ordered:
 
     def depth(self, loop: Loop) -> int:
         """The entry of times that is the loop's."""
-        return 2 * len(path(self.body, *identity(loop))) - 1
+        return 2 * len(enclosing_path(self.body, *identity(loop))) - 1
 
     def verdict(self, loop: Loop) -> Verdict:
-        return self.analysis.verdict(statements(loop.body), self.depth(loop), self.order)
+        return self.analysis.verdict(statement_names(loop.body), self.depth(loop), self.order)
 
     def loosely(self, loop: Loop) -> Verdict:
         """As ``verdict``, were reductions free to be reordered."""
-        return self.analysis.loosely(statements(loop.body), self.depth(loop), self.order)
+        return self.analysis.loosely(statement_names(loop.body), self.depth(loop), self.order)

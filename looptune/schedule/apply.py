@@ -18,31 +18,46 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError, Unfit, UnsupportedError
+from looptune.core.errors import DirectiveError, IllegalTransform, InfeasibleDirective, LooptuneError, UnsupportedError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import Placed
-from looptune.ir.def_use import assigned
-from looptune.ir.nodes import Cast, Codelet, Directive, Loop, Mode, Reduced, Stmt, While
+from looptune.frontend.directive_lines import DirectiveLine
+from looptune.ir.def_use import assigned_targets
+from looptune.ir.nodes import Cast, Codelet, Directive, Loop, Mode, Reduction, Stmt, While
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
 from looptune.ir.simplify import fold, widens
-from looptune.ir.specialize import prune
+from looptune.ir.specialize import remove_dead_code
 from looptune.ir.verify import verify
 from looptune.poly.isl_limits import TooInvolved
-from looptune.poly.loop_context import Reach
-from looptune.poly.reassociation import Sum, shared_out
-from looptune.poly.scop import Order, Piece
+from looptune.poly.loop_context import LoopContext
+from looptune.poly.reassociation import ReorderedReduction, parallel_reductions
+from looptune.poly.scop import Order, SchedulePiece
 from looptune.schedule import directives
-from looptune.schedule.analysis import Analysis, Ordered
-from looptune.schedule.binding import Bound, Id, applies, bind, identity, joined, path, pieces_numbered
-from looptune.schedule.directives.base import Change, Reorder, Site, spliced, statements, written_out
+from looptune.schedule.analysis import Analysis, ScheduledTree
+from looptune.schedule.binding import (
+    BoundDirective,
+    Id,
+    applies,
+    bind,
+    enclosing_path,
+    identity,
+    number_fission_parts,
+    rebind_fused,
+)
+from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, splice, statement_names, written_out
 from looptune.schedule.directives.distribute import cuts, without_cuts
-from looptune.schedule.messages import explain, listed, shown, shown_name
-from looptune.schedule.parallel_loops import check_owned, handed, in_order, own_arrays, torn
-from looptune.schedule.reduction_clauses import restated
+from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
+from looptune.schedule.parallel_loops import (
+    check_parallel,
+    check_privates,
+    private_arrays,
+    serialize_carrying_loops,
+    unprivatizable_locals,
+)
+from looptune.schedule.reduction_clauses import restrict_to_body
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AppliedDirective:
     """One directive as applied: ``proof`` is "proved", "asserted" (by ``trust``), "refused" or "" where it needs none.
 
     ``number`` and ``piece`` are its loop's; ``refusal`` the error where it is refused, which only ``keep_going`` leaves
@@ -56,16 +71,16 @@ class Step:
     directive: Directive
     refusal: LooptuneError | None = None
     piece: int = 0
-    sums: tuple[Sum, ...] = ()
+    sums: tuple[ReorderedReduction, ...] = ()
     assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
+class ScheduleResult:
     """``order``: when each original statement runs in ``codelet``, as far as the directives on whole nests say."""
 
     codelet: Codelet
-    steps: tuple[Step, ...]
+    steps: tuple[AppliedDirective, ...]
     order: Order
 
     @property
@@ -80,20 +95,20 @@ class Scheduled:
         return tuple(dict.fromkeys(s.assumes for s in self.steps if s.assumes and s.refusal is None))
 
     @property
-    def sums(self) -> tuple[Sum, ...]:
+    def sums(self) -> tuple[ReorderedReduction, ...]:
         """Those that any directive reorders, where that was asked for."""
         return tuple(dict.fromkeys(x for s in self.steps for x in s.sums))
 
 
 def schedule(
     analysis: Analysis,
-    placed: Sequence[Placed] = (),
+    placed: Sequence[DirectiveLine] = (),
     values: Mapping[str, int | float] | None = None,
     target: str = "CUDA",
     *,
     keep_going: bool = False,
     sums: bool = False,
-) -> Scheduled:
+) -> ScheduleResult:
     """The codelet with its own directives and the ``placed`` ones applied, every loop's mode decided.
 
     ``values`` are sizes known already, for directives that assert something about them. Raises DirectiveError for a
@@ -106,27 +121,27 @@ def schedule(
     run = run.whole_nests(bound, target)
     nests = dict(run.order)
     if run.into:
-        bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
+        bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
     loops = (b for b in bound if b.transform.stage == "loop")
     run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.precedes)))
     run.check_finished()
-    return Scheduled(prune(verify(run.codelet)), tuple(run.steps), nests)
+    return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests)
 
 
-def distributed(analysis: Analysis, placed: Sequence[Placed] = (), target: str = "CUDA") -> Codelet:
+def apply_distribution(analysis: Analysis, placed: Sequence[DirectiveLine] = (), target: str = "CUDA") -> Codelet:
     """The codelet after its ``distribute``s alone: the loops that other directives are for, with their names."""
     return _distributed(analysis, placed, {}, target, False, False).codelet
 
 
 def _distributed(
     analysis: Analysis,
-    placed: Sequence[Placed],
+    placed: Sequence[DirectiveLine],
     values: Mapping[str, int | float],
     target: str,
     keep_going: bool,
     sums: bool,
-) -> _Run:
-    run = _Run(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
+) -> Scheduler:
+    run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
     bound = bind(run.codelet, placed, lambda d: applies(d, target) and directives.find(d).stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
         return run
@@ -138,16 +153,16 @@ def _distributed(
 
 
 @dataclass(slots=True)
-class _Run:
+class Scheduler:
     """The tree and the order on their way through the directives."""
 
     analysis: Analysis
     codelet: Codelet
-    order: dict[str, tuple[Piece, ...]]
+    order: dict[str, tuple[SchedulePiece, ...]]
     values: Mapping[str, int | float]
     keep_going: bool = False
     sums: bool = False
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AppliedDirective] = field(default_factory=list)
     into: dict[Id, Id] = field(default_factory=dict)
     """Loops that are part of another now, with the one they are part of."""
     entries: Mapping[Id, int] = field(default_factory=dict)
@@ -156,14 +171,14 @@ class _Run:
     """Locals that stand for one of the codelet's in a copy of an iteration, with that one."""
 
     @property
-    def now(self) -> Ordered:
-        return Ordered(self.analysis, self.codelet.body, self.order)
+    def now(self) -> ScheduledTree:
+        return ScheduledTree(self.analysis, self.codelet.body, self.order)
 
-    def whole_nests(self, bound: Sequence[Bound], target: str) -> _Run:
+    def whole_nests(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
         """All that comes before the directives for one loop, which many configurations of a space have in common."""
         if self.codelet is not self.analysis.codelet:
             return self._whole_nests(bound)
-        said = tuple((b.loop, b.rank, shown(b.directive), b.directive.span) for b in bound
+        said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound
                      if b.transform.stage != "loop")  # fmt: skip
         key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
         known = self.analysis.begun
@@ -174,21 +189,21 @@ class _Run:
             done, order=dict(done.order), steps=list(done.steps), into=dict(done.into), copies=dict(done.copies)
         )
 
-    def _whole_nests(self, bound: Sequence[Bound]) -> _Run:
+    def _whole_nests(self, bound: Sequence[BoundDirective]) -> Scheduler:
         self.each(b for b in bound if b.transform.stage == "nest")
         self.each(sorted((b for b in bound if b.transform.stage == "join"), key=lambda b: self.depth_of(b.loop)))
         if self.into:
-            bound = joined([b for b in bound if b.transform.stage in ("mode", "loop")], self.into)
+            bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], self.into)
         self.each(b for b in bound if b.transform.stage == "mode")
         self.decide_modes()
         return self
 
-    def each(self, bound: Iterable[Bound]) -> None:
+    def each(self, bound: Iterable[BoundDirective]) -> None:
         """Apply them in order. What is for all pieces of a loop, or for all nests, is left out where it does not fit,
         if it fits one."""
         bound = list(bound)
         pieces = Counter(b.group for b in bound)
-        left: dict[object, tuple[Bound, LooptuneError]] = {}
+        left: dict[object, tuple[BoundDirective, LooptuneError]] = {}
         fits: set[object] = set()
         for b in bound:
             try:
@@ -203,49 +218,55 @@ class _Run:
             if group not in fits:
                 self._refuse(*first)
 
-    def _refuse(self, b: Bound, refusal: LooptuneError) -> None:
+    def _refuse(self, b: BoundDirective, refusal: LooptuneError) -> None:
         if not self.keep_going:
             raise refusal
-        var = shown_name(self.find(b.loop))
-        self.steps.append(Step(shown(b.directive), var, "refused", b.loop[0], b.directive, refusal, b.loop[1]))
+        var = loop_name(self.find(b.loop))
+        self.steps.append(
+            AppliedDirective(directive_text(b.directive), var, "refused", b.loop[0], b.directive, refusal, b.loop[1])
+        )
 
-    def apply(self, b: Bound) -> None:
+    def apply(self, b: BoundDirective) -> None:
         match self.find(b.loop):
             case Loop() as loop:
                 try:
                     self._apply(b, loop)
                 except UnsupportedError as reason:  # too involved
-                    raise DirectiveError(f"{shown(b.directive)}: {reason.message}", b.directive.span) from None
+                    raise DirectiveError(f"{directive_text(b.directive)}: {reason.message}", b.directive.span) from None
             case While():
-                self.steps.append(Step(shown(b.directive), "while", "", b.loop[0], b.directive))
+                self.steps.append(AppliedDirective(directive_text(b.directive), "while", "", b.loop[0], b.directive))
 
-    def _apply(self, b: Bound, loop: Loop) -> None:
-        written_out(b.transform, shown(b.directive), loop)
+    def _apply(self, b: BoundDirective, loop: Loop) -> None:
+        written_out(b.transform, directive_text(b.directive), loop)
         site = self._site(loop, b.directive.span)
-        proof, found = handed(b, loop, self.now)
+        proof, found = check_parallel(b, loop, self.now)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
         regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regroups(loop))
         if regrouped:
-            said = f"{shown(b.directive)} is illegal: it reorders {listed(regrouped)}, whose order --strict-float keeps"
+            what = f"it reorders {list_reductions(regrouped)}, whose order --strict-float keeps"
+            said = f"{directive_text(b.directive)} is illegal: {what}"
             raise IllegalTransform(said, b.directive.span)
         if refused is not None:
             other = b.transform.at_fault(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
-            said = explain(f"{shown(blamed)} is illegal", refused, lines=apart)
+            said = explain_refusal(f"{directive_text(blamed)} is illegal", refused, lines=apart)
             if turned:
-                said = f"{shown(blamed)} is illegal: it reorders {listed(turned)}, whose order --strict-float keeps"
+                what = f"it reorders {list_reductions(turned)}, whose order --strict-float keeps"
+                said = f"{directive_text(blamed)} is illegal: {what}"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))
         if new is not None and new.together and (loop.mode not in ("parallel", "thread") or loop.reduces):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
-            change = replace(change, body=in_order(b, loop, new, change.body, self.now, self.entries, asked))
+            change = replace(
+                change, body=serialize_carrying_loops(b, loop, new, change.body, self.now, self.entries, asked)
+            )
         sums = self._reordered(b, loop, new) if self.sums else ()
         body = _placed(self.codelet.body, site.around, loop, change)
         if b.transform.stage == "loop":
-            check_owned(b, body, self.codelet.locals, self.analysis)
+            check_privates(b, body, self.codelet.locals, self.analysis)
         if new is not None:
             self.order |= {**new.order, **new.beside}
             self._pad()
@@ -258,25 +279,27 @@ class _Run:
         for gone in change.merged:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
-        said, assumes = shown(b.directive), b.transform.assumes
-        self.steps.append(Step(said, loop.var, proof, loop.number, b.directive, None, loop.piece, sums, assumes))
+        said, assumes = directive_text(b.directive), b.transform.assumes
+        self.steps.append(
+            AppliedDirective(said, loop.var, proof, loop.number, b.directive, None, loop.piece, sums, assumes)
+        )
 
-    def _reordered(self, b: Bound, loop: Loop, new: Reorder | None) -> tuple[Sum, ...]:
+    def _reordered(self, b: BoundDirective, loop: Loop, new: NewSchedule | None) -> tuple[ReorderedReduction, ...]:
         """The sums that the directive reorders, by the order it makes, by its groups, or by what it hands to
         threads."""
         moved = () if new is None else self.analysis.reordered(new, self.order)
         moved += self.analysis.sums(b.transform.regroups(loop))
-        threads = (shared_out(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
+        threads = (parallel_reductions(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
         return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
 
-    def mark(self, bound: Iterable[Bound], target: str) -> None:
+    def mark(self, bound: Iterable[BoundDirective], target: str) -> None:
         """Leave only the cuts that hold: those of the file for the target, and those ``bound`` from outside."""
         self.codelet = replace(self.codelet, body=without_cuts(self.codelet.body, lambda cut: not applies(cut, target)))
         for b in (b for b in bound if b.rank):
             match self.find(b.loop):
                 case Loop() as loop:
                     marked = replace(loop, directives=(*(d for d in loop.directives if d.name != "cut"), b.directive))
-                    self._replace(loop, Change((marked,)))
+                    self._replace(loop, Rewrite((marked,)))
 
     def check_cuts(self, loops: Collection[Id]) -> None:
         """DirectiveError for a cut that stands in none of the ``loops``, which will be distributed."""
@@ -285,19 +308,19 @@ class _Run:
                 wrong = DirectiveError("cut splits no loop: write `distribute` before one around it", cut.span)
                 if not self.keep_going:
                     raise wrong
-                number, var = (around[-1].number, shown_name(around[-1])) if around else (0, "")
-                self.steps.append(Step(shown(cut), var, "refused", number, cut, wrong))
+                number, var = (around[-1].number, loop_name(around[-1])) if around else (0, "")
+                self.steps.append(AppliedDirective(directive_text(cut), var, "refused", number, cut, wrong))
 
-    def split(self, bound: Iterable[Bound]) -> None:
+    def split(self, bound: Iterable[BoundDirective]) -> None:
         """Apply them outermost first, each to every piece that its loop is by now."""
         for b in bound:
             loops = (f for f in walk_stmts(self.codelet.body) if isinstance(f, Loop))
             copies = [identity(f) for f in loops if f.number == b.loop[0]]
             # The last first, so that the pieces before it keep their numbers.
             self.each(replace(b, loop=copy) for copy in reversed(copies))
-            self.codelet = replace(self.codelet, body=pieces_numbered(self.codelet.body))
+            self.codelet = replace(self.codelet, body=number_fission_parts(self.codelet.body))
 
-    def _reduce(self, found: Mapping[Id, tuple[Reduced, ...]]) -> None:
+    def _reduce(self, found: Mapping[Id, tuple[Reduction, ...]]) -> None:
         """Note on each loop what it reduces."""
 
         def rule(n: Stmt) -> Stmt | None:
@@ -313,7 +336,9 @@ class _Run:
         that the nest is finished."""
         # Only what carries these directives out can tell; it stands above this package.
         feasibility = importlib.import_module("looptune.lower.feasibility")
-        found: tuple[str, Unfit] | None = feasibility.unfit(self.codelet, tiles=self.keep_going)
+        found: tuple[str, InfeasibleDirective] | None = feasibility.first_infeasible(
+            self.codelet, tiles=self.keep_going
+        )
         if found is None:
             return
         name, no = found
@@ -325,7 +350,7 @@ class _Run:
         if not self.keep_going:
             raise refusal
         self.steps[at] = replace(step, proof="refused", refusal=refusal)
-        self.codelet = feasibility.without(self.codelet, no.loop, name)
+        self.codelet = feasibility.drop_annotation(self.codelet, no.loop, name)
         self.check_finished()
 
     def decide_modes(self) -> None:
@@ -334,13 +359,13 @@ class _Run:
         now, arrays = self.now, any(v.shape for v in self.codelet.locals)
 
         def own(loop: Loop) -> tuple[str, ...]:
-            return own_arrays(now.verdict(loop).private, self.analysis) if arrays else ()
+            return private_arrays(now.verdict(loop).private, self.analysis) if arrays else ()
 
         def rule(n: Stmt) -> Stmt | None:
             match n:
                 case Loop(mode="auto" | "thread" as mode):
                     verdict = now.verdict(n)
-                    free = verdict.kind == "parallel" and not torn(n, self.analysis, verdict.private)
+                    free = verdict.kind == "parallel" and not unprivatizable_locals(n, self.analysis, verdict.private)
                     given: Mode = mode if mode == "thread" else "parallel"
                     return replace(n, mode=given if free else "sequential", own=own(n))
                 case Loop() if arrays:
@@ -352,53 +377,54 @@ class _Run:
         self.entries = {identity(f): self.now.depth(f) for f in loops}
 
     def depth_of(self, loop: Id) -> int:
-        return len(path(self.codelet.body, *loop))
+        return len(enclosing_path(self.codelet.body, *loop))
 
     def find(self, loop: Id) -> Loop | While:
-        return path(self.codelet.body, *self.into.get(loop, loop))[-1]
+        return enclosing_path(self.codelet.body, *self.into.get(loop, loop))[-1]
 
-    def _site(self, loop: Loop, span: Span) -> Site:
+    def _site(self, loop: Loop, span: Span) -> DirectiveSite:
         taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
         taken |= {f.var for f in walk_stmts(self.codelet.body) if isinstance(f, Loop)}
-        around = path(self.codelet.body, *identity(loop))[:-1]
+        around = enclosing_path(self.codelet.body, *identity(loop))[:-1]
         depth = 2 * len(around) + 1
-        inside = statements(loop.body)
+        inside = statement_names(loop.body)
         numbers = {f.number for f in walk_stmts((loop,)) if isinstance(f, Loop) and f.number}
         nonempty = {number for number in numbers if self.analysis.always_runs(number)}
         private = self.analysis.verdict(inside, depth, self.order).private if self.codelet.locals else frozenset()
         private |= {copy for copy, local in self.copies.items() if local in private}
         own = tuple(v for v in self.codelet.locals if v.name in private)
         block = around[-1].body if around else self.codelet.body
-        return Site(
+        return DirectiveSite(
             loop, self.order, depth, private, own, frozenset(taken), nonempty, self.values, span, around,
             block, frozenset(self.analysis.model.parameters), self.analysis,
-            Reach(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
+            LoopContext(self.codelet, loop, tuple(f for f in around if isinstance(f, Loop))),
         )  # fmt: skip
 
     def _pad(self) -> None:
         """Times of one length, so that they compare."""
         length = max((len(p.time) for pieces in self.order.values() for p in pieces), default=0)
         for name, pieces in self.order.items():
-            self.order[name] = tuple(Piece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
+            self.order[name] = tuple(SchedulePiece(p.time + ("0",) * (length - len(p.time)), p.when) for p in pieces)
 
-    def _replace(self, loop: Loop, change: Change) -> None:
-        body = spliced(self.codelet.body, loop, change)
+    def _replace(self, loop: Loop, change: Rewrite) -> None:
+        body = splice(self.codelet.body, loop, change)
         self.codelet = replace(self.codelet, body=body, locals=self.codelet.locals + change.locals)
 
 
-def _changed(b: Bound, site: Site) -> Change:
+def _changed(b: BoundDirective, site: DirectiveSite) -> Rewrite:
     """DirectiveError where the bounds of its loops cannot be found, or are of another type than the loops."""
     try:
         change = b.transform.apply(site)
     except TooInvolved as reason:
         raise DirectiveError(
-            f"{shown(b.directive)} of loop {shown_name(site.loop)}: the bounds of its loops are too involved: {reason}",
+            f"{directive_text(b.directive)} of loop {loop_name(site.loop)}: "
+            f"the bounds of its loops are too involved: {reason}",
             b.directive.span,
         ) from None
     return replace(change, body=rewrite_stmts(partial(_typed, b), change.body))
 
 
-def _typed(b: Bound, n: Stmt) -> Stmt | None:
+def _typed(b: BoundDirective, n: Stmt) -> Stmt | None:
     """Return a loop with bounds of the type that it counts in: bounds made of those of a loop around may be of another.
     DirectiveError where the loop counts in fewer bits, which may not hold the bound."""
     match n:
@@ -406,34 +432,36 @@ def _typed(b: Bound, n: Stmt) -> Stmt | None:
             wider = next((e.dtype for e in (lo, hi) if not widens(n.dtype, e.dtype)), None)
             if wider is not None:
                 counts = f"loop {var} would count in {n.dtype} between bounds of {wider}"
-                raise DirectiveError(f"{shown(b.directive)}: {counts}: declare the variables alike", b.directive.span)
+                raise DirectiveError(
+                    f"{directive_text(b.directive)}: {counts}: declare the variables alike", b.directive.span
+                )
             return replace(n, lo=fold(Cast(n.dtype, lo)), hi=fold(Cast(n.dtype, hi)))
     return None
 
 
-def _reducing(loop: Loop, change: Change) -> Change:
+def _reducing(loop: Loop, change: Rewrite) -> Rewrite:
     """The change with what its loops reduce in terms of their own variables: a copy of an iteration has others."""
 
     def rule(n: Stmt) -> Stmt | None:
         match n:
             case Loop(reduces=(_, *_) as before) if before == loop.reduces or not (
-                {r.target for r in before} <= assigned(n.body)
+                {r.target for r in before} <= assigned_targets(n.body)
             ):
-                now = restated(loop, n.body)
+                now = restrict_to_body(loop, n.body)
                 return replace(n, reduces=now) if {*now} != {*before} else None
         return None
 
     return replace(change, body=rewrite_stmts(rule, change.body)) if loop.reduces else change
 
 
-def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Change) -> tuple[Stmt, ...]:
+def _placed(body: tuple[Stmt, ...], around: Sequence[Loop | While], loop: Loop, change: Rewrite) -> tuple[Stmt, ...]:
     """``body`` with the change in place of the loop, and loops around it that know what they reduce then."""
     here: Loop | While = loop
     for outer in reversed(around):
-        inner = spliced(outer.body, here, change)
+        inner = splice(outer.body, here, change)
         if isinstance(outer, Loop) and outer.reduces:
-            outer_now: Loop | While = replace(outer, body=inner, reduces=restated(outer, inner))
+            outer_now: Loop | While = replace(outer, body=inner, reduces=restrict_to_body(outer, inner))
         else:
             outer_now = replace(outer, body=inner)
-        here, change = outer, Change((outer_now,))
-    return spliced(body, here, change)
+        here, change = outer, Rewrite((outer_now,))
+    return splice(body, here, change)

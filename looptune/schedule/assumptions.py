@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from looptune.frontend import Unit
-from looptune.ir.c_printer import show
-from looptune.ir.nodes import Array, Bin, Codelet, Const, Expr, If, Loop, Node, Stmt, Un, Var, While
+from looptune.ir.c_printer import expression_text
+from looptune.ir.nodes import Array, Binary, Codelet, Const, Expr, If, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.poly import array_extent
 from looptune.poly.array_extent import Around, Poly
@@ -95,7 +95,7 @@ def overflowing(codelet: Codelet) -> tuple[str, ...]:
         e for load, index, around in array_extent.accesses(codelet) for e in index if _may_overflow(e, around, sizes)
     ]
     found += [e for e, around in _bounds(codelet.body, ()) if _may_overflow(e, around, sizes)]
-    return tuple(dict.fromkeys(map(show, found)))
+    return tuple(dict.fromkeys(map(expression_text, found)))
 
 
 def _bounds(body: Sequence[Stmt], around: Around) -> Iterator[tuple[Expr, Around]]:
@@ -111,14 +111,14 @@ def _bounds(body: Sequence[Stmt], around: Around) -> Iterator[tuple[Expr, Around
 
 
 def _may_overflow(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
-    parts = (n for n in walk(e) if isinstance(n, Bin | Un) and n.op in ("+", "-", "*") and n.dtype == "int32")
-    return any(not (_fits(n, around, sizes) and _fits(Un("-", n), around, sizes)) for n in parts)
+    parts = (n for n in walk(e) if isinstance(n, Binary | Unary) and n.op in ("+", "-", "*") and n.dtype == "int32")
+    return any(not (_fits(n, around, sizes) and _fits(Unary("-", n), around, sizes)) for n in parts)
 
 
 def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
     """It is not greater than what 32 bits hold, each size being a number that they hold."""
     rests = {f"% {n.rhs.value}": abs(int(n.rhs.value)) - 1
-             for n in walk(e) if isinstance(n, Bin) and n.op == "%" and isinstance(n.rhs, Const)}  # fmt: skip
+             for n in walk(e) if isinstance(n, Binary) and n.op == "%" and isinstance(n.rhs, Const)}  # fmt: skip
     named = rewrite(_rest, e)
     bound = array_extent.bound(named, around, sizes | rests.keys())
     if bound is None:
@@ -132,7 +132,7 @@ def _fits(e: Expr, around: Around, sizes: frozenset[str]) -> bool:
 
 def _rest(e: Node) -> Var | None:
     """A remainder by a constant is less than that, whatever it is of."""
-    return Var(f"% {e.rhs.value}") if isinstance(e, Bin) and e.op == "%" and isinstance(e.rhs, Const) else None
+    return Var(f"% {e.rhs.value}") if isinstance(e, Binary) and e.op == "%" and isinstance(e.rhs, Const) else None
 
 
 def _bounded(codelet: Codelet, x: Unsure) -> bool:
@@ -149,7 +149,7 @@ def _bounded(codelet: Codelet, x: Unsure) -> bool:
 
 def _below(e: Expr, extent: Expr, around: Around, sizes: frozenset[str]) -> bool:
     most, end = array_extent.bound(e, around, sizes), array_extent.polynomial(extent, sizes)
-    least = array_extent.bound(Un("-", e), around, sizes)
+    least = array_extent.bound(Unary("-", e), around, sizes)
     zero: Poly = {(): 1}
     return (
         most is not None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from looptune.core.errors import DirectiveError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import Placed
+from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Codelet, Directive, If, Loop, Stmt, While
 from looptune.ir.rewrite import map_blocks, walk_stmts
 from looptune.schedule import directives
@@ -32,14 +32,14 @@ def identity(loop: Loop | While) -> Id:
     return loop.number, loop.piece if isinstance(loop, Loop) else 0
 
 
-def called(loop: Loop | While) -> str:
+def loop_label(loop: Loop | While) -> str:
     """The loop's number as a directive's place has it: ``2``, or ``2.1``."""
     number, piece = identity(loop)
     return f"{number}.{piece}" if piece else str(number)
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundDirective:
     """A transform and the loop it is for.
 
     ``rank`` orders the sources: -1 the file, before the function; 0 the file, before the loop; 1 a place outside for a
@@ -55,10 +55,10 @@ class Bound:
 
     @property
     def kinds(self) -> frozenset[str]:
-        return kinds_of(self.directive)
+        return replaced_kinds(self.directive)
 
 
-def kinds_of(directive: Directive) -> frozenset[str]:
+def replaced_kinds(directive: Directive) -> frozenset[str]:
     """The names of the directives that this one takes the place of."""
     name = directive.name.lower()
     return frozenset(next((group for group in EXCLUSIVE if name in group), {name}))
@@ -78,22 +78,22 @@ class _Given:
 
 
 def bind(
-    codelet: Codelet, placed: Sequence[Placed], wanted: Callable[[Directive], bool] = lambda directive: True
-) -> list[Bound]:
+    codelet: Codelet, placed: Sequence[DirectiveLine], wanted: Callable[[Directive], bool] = lambda directive: True
+) -> list[BoundDirective]:
     """The ``wanted`` directives, each with its loop, in textual order."""
     loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
     whole = [d for d in codelet.directives if wanted(d)]
-    given = [_Given(f, d, -1) for d in whole for f in addressed(codelet, "codelet", "", d.span)]
+    given = [_Given(f, d, -1) for d in whole for f in loops_at(codelet, "codelet", "", d.span)]
     given += [_Given(f, d, 0) for f in loops for d in f.directives if wanted(d)]
     for p in placed:
         if wanted(p.directive):
-            here = addressed(codelet, p.where, p.loop, p.directive.span)
+            here = loops_at(codelet, p.where, p.loop, p.directive.span)
             given += [_Given(f, p.directive, 2 if "." in p.loop else 1) for f in here]
     best: dict[tuple[Id, frozenset[str]], int] = {}
     for g in given:
-        key = (identity(g.loop), kinds_of(g.directive))
+        key = (identity(g.loop), replaced_kinds(g.directive))
         best[key] = max(g.rank, best.get(key, g.rank))
-    kept = [g for g in given if g.rank == best[identity(g.loop), kinds_of(g.directive)]]
+    kept = [g for g in given if g.rank == best[identity(g.loop), replaced_kinds(g.directive)]]
     bound = _taken_apart(_uncovered(kept))
     _exclude(bound, loops)
     return sorted(bound, key=lambda b: b.loop)
@@ -102,16 +102,16 @@ def bind(
 def _uncovered(given: Sequence[_Given]) -> list[_Given]:
     """Without those of the file on loops in one that a directive from outside is for, where it covers them."""
     over = {
-        (identity(loop), kinds_of(g.directive))
+        (identity(loop), replaced_kinds(g.directive))
         for g in given if g.rank > 0 and directives.find(g.directive).covers
         for loop in walk_stmts((g.loop,)) if isinstance(loop, (Loop, While))
     }  # fmt: skip
-    return [g for g in given if g.rank > 0 or (identity(g.loop), kinds_of(g.directive)) not in over]
+    return [g for g in given if g.rank > 0 or (identity(g.loop), replaced_kinds(g.directive)) not in over]
 
 
-def _taken_apart(given: Sequence[_Given]) -> list[Bound]:
+def _taken_apart(given: Sequence[_Given]) -> list[BoundDirective]:
     """A directive that names several loops as one for each; it may name a loop that one of the pieces lacks."""
-    found: list[Bound] = []
+    found: list[BoundDirective] = []
     lacking: dict[object, DirectiveError] = {}
     for g in given:
         cls = directives.find(g.directive)
@@ -122,7 +122,7 @@ def _taken_apart(given: Sequence[_Given]) -> list[Bound]:
             except DirectiveError as error:
                 lacking.setdefault(group, error)
                 continue
-            found.append(Bound(identity(inner), directives.find(part).parse(part), part, g.rank, group))
+            found.append(BoundDirective(identity(inner), directives.find(part).parse(part), part, g.rank, group))
     nowhere = [error for group, error in lacking.items() if all(b.group != group for b in found)]
     if nowhere:
         raise nowhere[0]
@@ -139,7 +139,7 @@ def _inside(loop: Loop | While, name: str, directive: Directive) -> Loop | While
     return found
 
 
-def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
+def _exclude(bound: Sequence[BoundDirective], loops: Sequence[Loop | While]) -> None:
     whiles = {f.number for f in loops if isinstance(f, While)}
     counted = {identity(f): f for f in loops if isinstance(f, Loop)}
     seen: set[tuple[Id, frozenset[str]]] = set()
@@ -158,12 +158,12 @@ def _exclude(bound: Sequence[Bound], loops: Sequence[Loop | While]) -> None:
         raise DirectiveError(f"one loop takes either {' or '.join(sorted(twice.kinds))}, once", twice.directive.span)
 
 
-def joined(bound: Sequence[Bound], into: Mapping[Id, Id]) -> list[Bound]:
+def rebind_fused(bound: Sequence[BoundDirective], into: Mapping[Id, Id]) -> list[BoundDirective]:
     """What is bound to loops that have become part of others, bound to those.
 
     Two of a kind that say the same are one; the source of the higher rank counts; DirectiveError where they clash.
     """
-    kept: list[Bound] = []
+    kept: list[BoundDirective] = []
     for b in bound:
         home = into.get(b.loop, b.loop)
         others = [o for o in kept if o.loop != b.loop and into.get(o.loop, o.loop) == home and o.kinds == b.kinds]
@@ -179,7 +179,7 @@ def joined(bound: Sequence[Bound], into: Mapping[Id, Id]) -> list[Bound]:
     return [replace(b, loop=into.get(b.loop, b.loop)) for b in kept]
 
 
-def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
+def loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
     """The loops ``loop k:``, ``loop 3:``, ``loop 3.1:``, ``nest i:`` or ``codelet:`` is for: one, or all its pieces.
 
     DirectiveError where there is none.
@@ -189,7 +189,7 @@ def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop 
     loops = [n for n in walk_stmts(codelet.body) if isinstance(n, (Loop, While))]
     base, _, piece = name.partition(".")
     found = [f for f in loops if base == str(f.number) or (isinstance(f, Loop) and f.var == base)]
-    listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({called(f)})" for f in loops)
+    listed = ", ".join(f"{f.var if isinstance(f, Loop) else 'while'} ({loop_label(f)})" for f in loops)
     if not found:
         others = f"; its loops are {listed}" if listed else ", which has no loops"
         raise DirectiveError(f"no loop {base} in {codelet.name}{others}", span)
@@ -200,12 +200,14 @@ def addressed(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop 
         return found
     chosen = [f for f in found if identity(f)[1] == int(piece)]
     if not chosen:
-        there = f"its pieces are {', '.join(called(f) for f in found)}" if len(found) > 1 else "no distribute splits it"
+        there = (
+            f"its pieces are {', '.join(loop_label(f) for f in found)}" if len(found) > 1 else "no distribute splits it"
+        )
         raise DirectiveError(f"loop {base} has no piece {piece}: {there}", span)
     return chosen
 
 
-def pieces_numbered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def number_fission_parts(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Loops of one number told apart: 1, 2, ... in their order; 0 for the only one."""
     copies = Counter(f.number for f in walk_stmts(body) if isinstance(f, Loop))
     if not copies or max(copies.values()) == 1:
@@ -222,22 +224,22 @@ def pieces_numbered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(number(s) for s in body)
 
 
-def originals(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
-    """As ``addressed``, of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
-    return addressed(codelet, where, name.partition(".")[0], span)
+def original_loops_at(codelet: Codelet, where: str, name: str, span: Span) -> list[Loop | While]:
+    """As ``loops_at``, of a codelet that is not distributed yet: ``loop 2.1`` is loop 2."""
+    return loops_at(codelet, where, name.partition(".")[0], span)
 
 
-def path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
+def enclosing_path(body: Sequence[Stmt], number: int, piece: int | None = None) -> tuple[Loop | While, ...]:
     """The loops from the outermost down to the one with this number, the first of its pieces where none is named."""
     for stmt in body:
         match stmt:
             case (Loop() | While()) as loop:
                 here = loop.number == number and piece in (None, identity(loop)[1])
-                inner = (loop,) if here else path(loop.body, number, piece)
+                inner = (loop,) if here else enclosing_path(loop.body, number, piece)
                 if inner:
                     return inner if inner[0] is loop else (loop, *inner)
             case If(_, then, other):
-                inner = path((*then, *other), number, piece)
+                inner = enclosing_path((*then, *other), number, piece)
                 if inner:
                     return inner
     return ()

@@ -16,11 +16,11 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Assign, Codelet, If, Loop, Node, Stmt, While
 from looptune.ir.rewrite import rewrite
-from looptune.poly.scop import Piece
+from looptune.poly.scop import SchedulePiece
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.schedule.binding import path
-from looptune.schedule.directives.base import Reorder, only, statements
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.binding import enclosing_path
+from looptune.schedule.directives.base import NewSchedule, restrict_schedule, statement_names
 
 DEEPEST = 5
 """The orders of more loops than this are not listed: six have 720."""
@@ -53,21 +53,21 @@ class Tiling:
 
 
 @dataclass(frozen=True, slots=True)
-class Permitted:
+class LegalSpace:
     parallel: tuple[int, ...]
     permutations: tuple[Permutation, ...]
     tilings: tuple[Tiling, ...]
 
 
-def permitted(analysis: Analysis) -> Permitted:
+def legal_space(analysis: Analysis) -> LegalSpace:
     """Of the codelet without its own directives."""
-    plain = analysis.of(bare(analysis.codelet))
+    plain = analysis.of(strip_directives(analysis.codelet))
     chains = list(_chains(plain.codelet.body))
     free = {f.number for chain in chains for f in chain if _parallel(plain, plain.codelet, f.number)}
-    return Permitted(tuple(sorted(free)), tuple(_permutations(plain, chains)), tuple(_tilings(plain, chains)))
+    return LegalSpace(tuple(sorted(free)), tuple(_permutations(plain, chains)), tuple(_tilings(plain, chains)))
 
 
-def bare(codelet: Codelet) -> Codelet:
+def strip_directives(codelet: Codelet) -> Codelet:
     """The codelet without the directives in it."""
 
     def rule(n: Node) -> Node | None:
@@ -131,31 +131,33 @@ def _line(band: tuple[Loop, ...], text: str) -> str:
     return f"loop {band[0].number}: {text}"
 
 
-def _permuted(analysis: Analysis, band: tuple[Loop, ...], order: tuple[str, ...]) -> Scheduled | None:
+def _permuted(analysis: Analysis, band: tuple[Loop, ...], order: tuple[str, ...]) -> ScheduleResult | None:
     return _scheduled(analysis, _line(band, f"permute {', '.join(order)}"))
 
 
-def _scheduled(analysis: Analysis, line: str) -> Scheduled | None:
+def _scheduled(analysis: Analysis, line: str) -> ScheduleResult | None:
     try:
         return schedule(analysis, parse_lines([line]))
     except (DirectiveError, IllegalTransform):
         return None
 
 
-def _permutation(analysis: Analysis, band: tuple[Loop, ...], order: tuple[str, ...], done: Scheduled) -> Permutation:
+def _permutation(
+    analysis: Analysis, band: tuple[Loop, ...], order: tuple[str, ...], done: ScheduleResult
+) -> Permutation:
     numbers = {f.var: f.number for f in band}
     ends = [_parallel(analysis, done.codelet, numbers[order[k]], done) for k in (0, -1)]
     line = _line(band, f"permute {', '.join(order)}")
     return Permutation(line, band[0].number, order, ends[0], ends[1], order == tuple(numbers))
 
 
-def _parallel(analysis: Analysis, codelet: Codelet, number: int, done: Scheduled | None = None) -> bool:
+def _parallel(analysis: Analysis, codelet: Codelet, number: int, done: ScheduleResult | None = None) -> bool:
     """Whether a loop of a tree carries nothing, in the order that its statements have there."""
-    around = path(codelet.body, number)
+    around = enclosing_path(codelet.body, number)
     if not around:  # it never runs, and was left out
         return False
     order = analysis.model.order() if done is None else done.order
-    return analysis.verdict(statements(around[-1].body), 2 * len(around) - 1, order).kind == "parallel"
+    return analysis.verdict(statement_names(around[-1].body), 2 * len(around) - 1, order).kind == "parallel"
 
 
 def _tilings(analysis: Analysis, chains: Sequence[tuple[Loop, ...]]) -> Iterator[Tiling]:
@@ -173,11 +175,11 @@ def _tilings(analysis: Analysis, chains: Sequence[tuple[Loop, ...]]) -> Iterator
 
 def _forward(analysis: Analysis, band: tuple[Loop, ...]) -> bool:
     """No dependence within the loops around points backward along a loop of the band."""
-    order = only(analysis.model.order(), statements(band[-1].body))
-    first = 2 * len(path(analysis.codelet.body, band[0].number)) - 1
+    order = restrict_schedule(analysis.model.order(), statement_names(band[-1].body))
+    first = 2 * len(enclosing_path(analysis.codelet.body, band[0].number)) - 1
 
-    def outermost(p: Piece, k: int) -> Piece:
-        return Piece((*p.time[:first], p.time[first + 2 * k]), p.when)
+    def outermost(p: SchedulePiece, k: int) -> SchedulePiece:
+        return SchedulePiece((*p.time[:first], p.time[first + 2 * k]), p.when)
 
-    moved = (Reorder({n: tuple(outermost(p, k) for p in ps) for n, ps in order.items()}) for k in range(len(band)))
+    moved = (NewSchedule({n: tuple(outermost(p, k) for p in ps) for n, ps in order.items()}) for k in range(len(band)))
     return all(analysis.judge(new, analysis.model.order()) is None for new in moved)

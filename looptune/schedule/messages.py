@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from looptune.ir.nodes import Arg, Directive, Loop, While
-from looptune.poly.legality import Refused
-from looptune.poly.reassociation import Sum
+from looptune.poly.legality import Violation
+from looptune.poly.reassociation import ReorderedReduction
 
 
-def shown_name(loop: Loop | While) -> str:
+def loop_name(loop: Loop | While) -> str:
     return loop.var if isinstance(loop, Loop) else "while"
 
 
-def listed(turned: Iterable[Sum]) -> str:
+def list_reductions(turned: Iterable[ReorderedReduction]) -> str:
     return " and ".join(dict.fromkeys(f"the reduction {s.op} of {s.variable}" for s in turned))
 
 
-def in_vectors(sums: Iterable[Sum]) -> str:
+def in_vectors(sums: Iterable[ReorderedReduction]) -> str:
     """What a CPU's compiler may do to these sums."""
     return f"on a CPU, vectors add up {', '.join(map(str, sums))} in another order; --strict-float forbids it"
 
 
-def explain(what: str, refused: Refused, *, lines: bool = False) -> str:
+def explain_refusal(what: str, refused: Violation, *, lines: bool = False) -> str:
     """The refusal on one line: the witness, with the ``lines`` of its statements, or why there is none."""
     if refused.because is not None:
         return f"{what}: {refused.because.what} cannot be analysed, so iterations may depend on each other"
     return f"{what}: {refused.told(lines=lines)}"
 
 
-def shown(directive: Directive) -> str:
+def directive_text(directive: Directive) -> str:
     """The directive's text in canonical spacing."""
     args = ", ".join(_shown(a) for a in directive.args)
     return f"{directive.name} {args}".rstrip()

@@ -13,24 +13,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from looptune.core.errors import DirectiveError
-from looptune.frontend.directive_lines import Placed
+from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Const, Loop
 from looptune.ir.rewrite import substitute, walk_stmts
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import distributed
-from looptune.schedule.binding import Bound, bind, identity
-from looptune.schedule.directives.base import trips
+from looptune.schedule.apply import apply_distribution
+from looptune.schedule.binding import BoundDirective, bind, identity
+from looptune.schedule.directives.base import trip_count
 from looptune.schedule.directives.grid import GPU_THREADS
-from looptune.schedule.messages import shown
+from looptune.schedule.messages import directive_text
 
 
 def excessive(
-    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], *, gpu: bool
-) -> Iterator[tuple[Bound, DirectiveError]]:
+    analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float], *, gpu: bool
+) -> Iterator[tuple[BoundDirective, DirectiveError]]:
     """The directives of the codelet and the ``placed`` ones that ask for more iterations than their loop is known to
     have, ``values`` being the sizes, and on a ``gpu`` for more threads than a block of NVIDIA's may have."""
-    codelet = distributed(analysis, placed)
+    codelet = apply_distribution(analysis, placed)
     known = {name: Const(int(v)) for name, v in values.items() if float(v).is_integer()}
     loops = {identity(f): f for f in walk_stmts(codelet.body) if isinstance(f, Loop)}
     for b in bind(codelet, placed, lambda d: directives.find(d).stage != "split"):
@@ -44,9 +44,14 @@ def excessive(
         inside = [f for f in walk_stmts(loops[b.loop]) if isinstance(f, Loop)] if b.loop in loops else []
         for name, size in b.transform.takes:
             loop = next((f for f in inside if name in ("", f.var)), None)
-            count = None if loop is None else substitute(trips(loop), known)
+            count = None if loop is None else substitute(trip_count(loop), known)
             if loop is not None and isinstance(count, Const) and 0 < count.value < size:
-                yield b, DirectiveError(
-                    f"{shown(b.directive)} takes {size:,} iterations of loop {loop.var}, which runs {count.value:,} "
-                    f"time{'s' if count.value != 1 else ''}", b.directive.span,
-                )  # fmt: skip
+                yield (
+                    b,
+                    DirectiveError(
+                        f"{directive_text(b.directive)} takes {size:,} iterations of loop {loop.var}, "
+                        f"which runs {count.value:,} "
+                        f"time{'s' if count.value != 1 else ''}",
+                        b.directive.span,
+                    ),
+                )

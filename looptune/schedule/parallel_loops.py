@@ -10,20 +10,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.ir.def_use import MOST_OWN_BYTES, begins_with_write, ownable, target_name, written
-from looptune.ir.nodes import Assign, Local, Loop, Reduced, Stmt
+from looptune.ir.def_use import MOST_OWN_BYTES, can_be_private, is_defined_before_use, target_name, written_names
+from looptune.ir.nodes import Assign, Local, Loop, Reduction, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk_stmts
-from looptune.poly.legality import Refused, Verdict
-from looptune.schedule.analysis import Analysis, Ordered
-from looptune.schedule.binding import Bound, Id, identity
-from looptune.schedule.directives.base import Reorder, statements
-from looptune.schedule.messages import explain, shown
-from looptune.schedule.reduction_clauses import Found, check_clause, reductions
+from looptune.poly.legality import Verdict, Violation
+from looptune.schedule.analysis import Analysis, ScheduledTree
+from looptune.schedule.binding import BoundDirective, Id, identity
+from looptune.schedule.directives.base import NewSchedule, statement_names
+from looptune.schedule.messages import directive_text, explain_refusal
+from looptune.schedule.reduction_clauses import LoopReductions, check_clause, reductions
 
 
-def handed(b: Bound, loop: Loop, now: Ordered) -> tuple[str, dict[Id, tuple[Reduced, ...]]]:
+def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[str, dict[Id, tuple[Reduction, ...]]]:
     """Judge every loop that the directive hands to threads; what each of them reduces."""
-    proof, found = "", dict[Id, Found]()
+    proof, found = "", dict[Id, LoopReductions]()
     shared_out = b.transform.parallel(loop)
     for inner in shared_out:
         verdict = now.verdict(inner)
@@ -37,7 +37,7 @@ def handed(b: Bound, loop: Loop, now: Ordered) -> tuple[str, dict[Id, tuple[Redu
             continue
         raise _carried(b, inner, verdict.witness, now)
     if b.transform.sums and proof == "proved" and not any(f.reduces for f in found.values()):
-        raise DirectiveError(f"{shown(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
+        raise DirectiveError(f"{directive_text(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
     clause = b.transform.reductions()
     if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
         loops = " and ".join(dict.fromkeys(f"loop {f.var}" for f in shared_out))
@@ -45,22 +45,22 @@ def handed(b: Bound, loop: Loop, now: Ordered) -> tuple[str, dict[Id, tuple[Redu
     return proof, {loop: f.reduces for loop, f in found.items() if f.reduces}
 
 
-def _shared(b: Bound, loop: Loop, verdict: Verdict, analysis: Analysis) -> Found:
+def _shared(b: BoundDirective, loop: Loop, verdict: Verdict, analysis: Analysis) -> LoopReductions:
     """What the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
     found = reductions(loop, verdict)
     what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
     if verdict.kind != "sequential" and not what:
-        shared = torn(loop, analysis, verdict.private, {target_name(r.target) for r in found.reduces})
+        shared = unprivatizable_locals(loop, analysis, verdict.private, {target_name(r.target) for r in found.reduces})
         what = _sharing(loop, shared, analysis) if shared else ""
     if what:
-        raise IllegalTransform(f"{shown(b.directive)} is illegal: {what}", b.directive.span)
+        raise IllegalTransform(f"{directive_text(b.directive)} is illegal: {what}", b.directive.span)
     return found
 
 
-def _carried(b: Bound, loop: Loop, witness: Refused, now: Ordered) -> IllegalTransform:
+def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTree) -> IllegalTransform:
     """Why a sequential loop cannot be parallel."""
-    what = f"{shown(b.directive)} is illegal: loop {loop.var} carries "
-    said = explain(f"{what}a dependence", witness)
+    what = f"{directive_text(b.directive)} is illegal: loop {loop.var} carries "
+    said = explain_refusal(f"{what}a dependence", witness)
     loose = now.loosely(loop)
     if loose.kind == "reduction":
         of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
@@ -68,19 +68,20 @@ def _carried(b: Bound, loop: Loop, witness: Refused, now: Ordered) -> IllegalTra
     return IllegalTransform(said, b.directive.span, (witness.ends(b.directive.span),))
 
 
-def check_owned(b: Bound, body: tuple[Stmt, ...], own: Sequence[Local], analysis: Analysis) -> None:
+def check_privates(b: BoundDirective, body: tuple[Stmt, ...], own: Sequence[Local], analysis: Analysis) -> None:
     """In the new ``body`` each thread still writes the scalars that are its own before it reads them."""
     scalars = {v.name for v in own if not v.shape}
     for f in (n for n in walk_stmts(body) if isinstance(n, Loop) and n.mode == "parallel") if scalars else ():
-        mine = scalars & written(f.body) - {target_name(r.target) for r in f.reduces}
-        shared = sorted(n for n in mine if not begins_with_write(f.body, n))
+        mine = scalars & written_names(f.body) - {target_name(r.target) for r in f.reduces}
+        shared = sorted(n for n in mine if not is_defined_before_use(f.body, n))
         if shared:
-            what = f"{shown(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
+            what = f"{directive_text(b.directive)} is illegal: {_sharing(f, shared, analysis)}"
             raise IllegalTransform(what, b.directive.span)
 
 
-def in_order(
-    b: Bound, loop: Loop, new: Reorder, body: tuple[Stmt, ...], now: Ordered, entries: Mapping[Id, int],
+def serialize_carrying_loops(
+    b: BoundDirective, loop: Loop, new: NewSchedule, body: tuple[Stmt, ...], now: ScheduledTree,
+    entries: Mapping[Id, int],
     asked: Collection[Id],
 ) -> tuple[Stmt, ...]:  # fmt: skip
     """``body``, where loops that carry what the ``loop`` did run in order; IllegalTransform where they may not.
@@ -95,8 +96,9 @@ def in_order(
             continue
         if identity(f) in asked or f.parts > 1:
             how = "split" if f.parts > 1 else "parallel"
-            what = f"{shown(b.directive)} is illegal: loop {f.var}, which is to be {how}, would carry a dependence"
-            raise IllegalTransform(explain(what, witness), b.directive.span, (witness.ends(b.directive.span),))
+            carries = f"loop {f.var}, which is to be {how}, would carry a dependence"
+            what = f"{directive_text(b.directive)} is illegal: {carries}"
+            raise IllegalTransform(explain_refusal(what, witness), b.directive.span, (witness.ends(b.directive.span),))
         ordered.add((identity(f), f.var))
 
     def rule(s: Stmt) -> Stmt | None:
@@ -108,7 +110,7 @@ def in_order(
     return rewrite_stmts(rule, body) if ordered else body
 
 
-def _carries(loop: Loop, new: Reorder, now: Ordered, entries: Mapping[Id, int]) -> Refused | None:
+def _carries(loop: Loop, new: NewSchedule, now: ScheduledTree, entries: Mapping[Id, int]) -> Violation | None:
     """A dependence that the loop carries in the new order, and that its threads would break.
 
     Its entry of the times has moved by the one of the trip, or by as many as there are more of them. A loop over
@@ -119,7 +121,7 @@ def _carries(loop: Loop, new: Reorder, now: Ordered, entries: Mapping[Id, int]) 
     more = next(lengths) - next(lengths)
     for k in range(1, max(1, more - 1) + 1):
         order = {**now.order, **new.order}
-        verdict = now.analysis.verdict(statements(loop.body), entries[identity(known)] + k, order)
+        verdict = now.analysis.verdict(statement_names(loop.body), entries[identity(known)] + k, order)
         if verdict.kind == "sequential" or (verdict.kind == "reduction" and not _known(loop, verdict)):
             return verdict.witness
     return None
@@ -132,24 +134,26 @@ def _known(loop: Loop, verdict: Verdict) -> bool:
     return targets <= {r.target for r in loop.reduces} and not verdict.mixed & {target_name(t) for t in targets}
 
 
-def torn(loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()) -> list[str]:
+def unprivatizable_locals(
+    loop: Loop, analysis: Analysis, private: frozenset[str], reduced: Collection[str] = ()
+) -> list[str]:
     """The locals that iterations would share if threads ran them: ``private`` arrays that are too large for a thread to
     have its own, and scalars that are not surely written before they are read, or are read after the loop. What they
     reduce they share by right."""
-    inside = statements(loop.body)
+    inside = statement_names(loop.body)
 
     def shared(name: str) -> bool:
         flows = analysis.flows(name).flows
         leaves = any(f.write in inside and f.read not in inside for f in flows)
-        return leaves or not begins_with_write(loop.body, name)
+        return leaves or not is_defined_before_use(loop.body, name)
 
-    own = [v for v in analysis.codelet.locals if v.name in written(loop.body) and v.name not in reduced]
-    return [v.name for v in own if (v.name in private and not ownable(v) if v.shape else shared(v.name))]
+    own = [v for v in analysis.codelet.locals if v.name in written_names(loop.body) and v.name not in reduced]
+    return [v.name for v in own if (v.name in private and not can_be_private(v) if v.shape else shared(v.name))]
 
 
-def own_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, ...]:
+def private_arrays(private: Collection[str], analysis: Analysis) -> tuple[str, ...]:
     """The ``private`` arrays of a loop of which each of its iterations can have its own."""
-    return tuple(v.name for v in analysis.codelet.locals if v.name in private and ownable(v))
+    return tuple(v.name for v in analysis.codelet.locals if v.name in private and can_be_private(v))
 
 
 def _sharing(loop: Loop, shared: Sequence[str], analysis: Analysis) -> str:

@@ -13,52 +13,53 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.c_printer import show
-from looptune.ir.def_use import names_in, target_name, written
-from looptune.ir.nodes import Arg, Assign, Load, Loop, Reduced, Stmt
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import names_in, target_name, written_names
+from looptune.ir.nodes import Arg, Assign, Load, Loop, Reduction, Stmt
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.poly.legality import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoopReductions:
     """``named``: op, name and the user's name of each thing reduced. ``wrong`` says why threads cannot share the
     reductions, "" where they can."""
 
-    reduces: tuple[Reduced, ...]
+    reduces: tuple[Reduction, ...]
     named: tuple[tuple[str, str, str], ...]
     wrong: str = ""
 
 
-def reductions(loop: Loop, verdict: Verdict) -> Found:
+def reductions(loop: Loop, verdict: Verdict) -> LoopReductions:
     """Of a loop of the tree. Where its ``verdict`` is that it carries more, what it carries for certain."""
     sure = [r for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed]
     ops = {r.statement: (r.op, r.variable) for r in sure}
     mine = [(n.target, *ops[n.name]) for n in walk(loop.body) if isinstance(n, Assign) and n.name in ops]
-    reduces = tuple(dict.fromkeys(Reduced(op, target) for target, op, _ in mine))
+    reduces = tuple(dict.fromkeys(Reduction(op, target) for target, op, _ in mine))
     named = dict.fromkeys((op, target_name(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
-    return Found(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
+    return LoopReductions(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
 
 
-def restated(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduced, ...]:
+def restrict_to_body(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
     """What the loop reduces with ``body`` for its own, in which copies of its statements may have other elements.
 
     for i reduces y[j]: for j: y[j] += ...    ==>    for i reduces y[2*j], y[2*j + 1]: for j: y[2*j] += ...; ...
     """
     ops = {r.target: r.op for r in loop.reduces}
     adding = {n.name: ops[n.target] for n in walk_stmts(loop.body) if isinstance(n, Assign) and n.target in ops}
-    made = (Reduced(adding[n.name], n.target) for n in walk_stmts(body) if isinstance(n, Assign) and n.name in adding)
+    made = (Reduction(adding[n.name], n.target) for n in walk_stmts(body) if isinstance(n, Assign) and n.name in adding)
     return tuple(dict.fromkeys(made))
 
 
-def _wrong(loop: Loop, reduces: Iterable[Reduced], mixed: frozenset[str]) -> str:
-    changing = {loop.var} | written(loop.body)
+def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str]) -> str:
+    changing = {loop.var} | written_names(loop.body)
     for r in reduces:
         name = target_name(r.target)
         if name in mixed:
             return f"reduces {name} by {r.op} and uses it in another way as well"
         if isinstance(r.target, Load) and names_in(r.target.index) & changing:
-            return f"carries the reduction {r.op} of {show(r.target)}, not one element for all of its iterations"
+            what = f"the reduction {r.op} of {expression_text(r.target)}"
+            return f"carries {what}, not one element for all of its iterations"
     return ""
 
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
-from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir.nodes import Arg, Assign, Codelet, Directive, If, Loop, Node, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.poly.legality import Verdict
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, Step, schedule
-from looptune.schedule.binding import path
-from looptune.schedule.directives.base import statements
-from looptune.schedule.messages import shown
+from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
+from looptune.schedule.binding import enclosing_path
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.messages import directive_text
 
 _ORDERS = 24
 _ENOUGH = 3
@@ -39,9 +39,9 @@ class Suggestion:
     lines: tuple[str, ...]
 
 
-def advised(
-    analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float], *, sums: bool = False
-) -> Scheduled:
+def schedule_with_suggestions(
+    analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float], *, sums: bool = False
+) -> ScheduleResult:
     """``schedule``, where a directive that is refused says what would be legal in its place."""
     try:
         return schedule(analysis, placed, values, sums=sums)
@@ -50,7 +50,7 @@ def advised(
 
 
 def _with_advice(
-    refusal: LooptuneError, analysis: Analysis, placed: Sequence[Placed], values: Mapping[str, int | float]
+    refusal: LooptuneError, analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float]
 ) -> LooptuneError:
     try:
         steps = schedule(analysis, placed, values, keep_going=True).steps
@@ -59,12 +59,12 @@ def _with_advice(
     step = next((s for s in steps if s.refusal is not None and s.refusal.span == refusal.span), None)
     if step is None:
         return refusal
-    advice = tuple(f"instead: {s.text}" for s in instead(analysis, placed, step, values))
+    advice = tuple(f"instead: {s.text}" for s in alternatives(analysis, placed, step, values))
     return type(refusal)(refusal.message, refusal.span, (*refusal.notes, *advice))
 
 
-def instead(
-    analysis: Analysis, placed: Sequence[Placed], step: Step, values: Mapping[str, int | float]
+def alternatives(
+    analysis: Analysis, placed: Sequence[DirectiveLine], step: AppliedDirective, values: Mapping[str, int | float]
 ) -> tuple[Suggestion, ...]:
     """The legal ones of what ``step``'s directive could be changed to, the nearest first, at most three."""
     codelet = without(analysis.codelet, step.directive)
@@ -91,7 +91,7 @@ def without(codelet: Codelet, directive: Directive) -> Codelet:
 
 
 def _legal(
-    analysis: Analysis, placed: Sequence[Placed], lines: Sequence[str], values: Mapping[str, int | float]
+    analysis: Analysis, placed: Sequence[DirectiveLine], lines: Sequence[str], values: Mapping[str, int | float]
 ) -> bool:
     try:
         done = schedule(analysis, (*placed, *parse_lines(lines, _FILE)), values, keep_going=True)
@@ -101,8 +101,8 @@ def _legal(
     return len(mine) >= len(lines) and all(s.refusal is None for s in mine)
 
 
-def _candidates(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
-    makers: Mapping[str, Callable[[Analysis, Step], Iterator[Suggestion]]] = {
+def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
+    makers: Mapping[str, Callable[[Analysis, AppliedDirective], Iterator[Suggestion]]] = {
         "permute": _orders, "parallel": _parallel, "gridify": _single, "tile": _single, "unroll": _plainer,
     }  # fmt: skip
     maker = makers.get(step.directive.name.lower())
@@ -110,13 +110,13 @@ def _candidates(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
         yield from maker(analysis, step)
     if any(t.name == "distribute" for t in directives.ALL):
         here = f"loop {step.number}: "
-        yield Suggestion("legal after `distribute`", (here + "distribute", here + shown(step.directive)))
+        yield Suggestion("legal after `distribute`", (here + "distribute", here + directive_text(step.directive)))
 
 
-def _orders(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+def _orders(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
     """Other orders, those that agree with the one asked for in most places first; last the one the nest has."""
     asked = tuple(a.key for a in step.directive.args)
-    loop = path(analysis.codelet.body, step.number)[-1]
+    loop = enclosing_path(analysis.codelet.body, step.number)[-1]
     own = tuple(f.var for f in walk(loop) if isinstance(f, Loop) and f.var in asked)
     orders = [o for o in permutations(asked) if o not in (asked, own)][:_ORDERS]
     orders.sort(key=lambda o: -sum(a == b for a, b in zip(o, asked, strict=True)))
@@ -126,8 +126,8 @@ def _orders(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
         yield Suggestion(f"`{text}` is legal{now}", (f"loop {step.number}: permute {text}",))
 
 
-def _parallel(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
-    around = path(analysis.codelet.body, step.number)
+def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
+    around = enclosing_path(analysis.codelet.body, step.number)
     verdict = _verdict(analysis, around[-1])
     if verdict.kind == "reduction":
         sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}
@@ -139,22 +139,26 @@ def _parallel(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
     if free is not None:
         yield Suggestion(f"loop {free.number} ({free.var}) is parallel", (f"loop {free.number}: parallel",))
     if verdict.witness is not None and verdict.witness.because is not None:
-        yield Suggestion("`parallel, trust` asserts it", (f"loop {step.number}: {shown(step.directive)}, trust",))
+        yield Suggestion(
+            "`parallel, trust` asserts it", (f"loop {step.number}: {directive_text(step.directive)}, trust",)
+        )
 
 
 def _verdict(analysis: Analysis, loop: Loop | While) -> Verdict:
-    depth = 2 * len(path(analysis.codelet.body, loop.number)) - 1
-    return analysis.verdict(statements(loop.body), depth, analysis.model.order())
+    depth = 2 * len(enclosing_path(analysis.codelet.body, loop.number)) - 1
+    return analysis.verdict(statement_names(loop.body), depth, analysis.model.order())
 
 
-def _single(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+def _single(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
     """One loop of the list in place of all of them."""
     tiles = step.directive.name.lower() == "tile"
     loops = [a for a in step.directive.args if a.key and bool(a.values) == tiles and not _keyword(a)]
     others = tuple(a for a in step.directive.args if a not in loops)
-    numbers = {f.var: f.number for f in walk(path(analysis.codelet.body, step.number)[-1]) if isinstance(f, Loop)}
+    numbers = {
+        f.var: f.number for f in walk(enclosing_path(analysis.codelet.body, step.number)[-1]) if isinstance(f, Loop)
+    }
     for a in loops if len(loops) > 1 else ():
-        text = shown(replace(step.directive, args=(a, *others)))
+        text = directive_text(replace(step.directive, args=(a, *others)))
         number = numbers.get(a.key, step.number) if tiles else step.number
         yield Suggestion(f"`{text}` is legal", (f"loop {number}: {text}",))
 
@@ -163,11 +167,11 @@ def _keyword(arg: Arg) -> bool:
     return arg.key.lower() in ("blocksize", "private", "reduce")
 
 
-def _plainer(analysis: Analysis, step: Step) -> Iterator[Suggestion]:
+def _plainer(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
     """Copies left where they are in place of fused ones, neighbours in place of a split."""
     words = [a.key.lower() for a in step.directive.args]
     for dropped in (("split",), ("jam",), ("split", "jam")):
         if all(d in words for d in dropped):
             left = tuple(a for a in step.directive.args if a.key.lower() not in dropped)
-            text = shown(replace(step.directive, args=left))
+            text = directive_text(replace(step.directive, args=left))
             yield Suggestion(f"`{text}` is legal", (f"loop {step.number}: {text}",))

@@ -14,7 +14,7 @@ from typing import Any
 
 class _Callable(ModuleType):
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return importlib.import_module("looptune.deploy.autotune").tune(*args, **named)
+        return importlib.import_module("looptune.deploy.autotune").autotune(*args, **named)
 
 
 # As Python's data model has it for modules; a function of this name would hide the package.

@@ -9,19 +9,19 @@ import json
 from dataclasses import dataclass
 from typing import Self
 
-from looptune.backends.base import Pace
+from looptune.backends.base import Progress
 from looptune.lower.checkpoints import PARTS
 from looptune.runtime.outcome import Fact, Timed
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class Incumbent:
     """``us`` at the user's sizes, ``reduced_us`` at ``reduced_sizes``; ``pace`` where it has a host loop."""
 
     us: float
     reduced_us: float | None = None
     reduced_sizes: str = ""
-    pace: Pace | None = None
+    pace: Progress | None = None
 
     @classmethod
     def of(cls, outcome: Timed) -> Self:
@@ -42,6 +42,6 @@ class Best:
         return tuple(found)
 
 
-def _pace(text: str) -> Pace:
+def _pace(text: str) -> Progress:
     loop, *us = json.loads(text)
-    return Pace(str(loop), tuple(float(t) for t in us))
+    return Progress(str(loop), tuple(float(t) for t in us))

@@ -10,7 +10,7 @@ from looptune.ir.nodes import Codelet
 from looptune.ir.rewrite import walk
 from looptune.runtime.c_reference import CReference
 from looptune.runtime.problem_sizes import Problem
-from looptune.runtime.roofline import Ceiling
+from looptune.runtime.roofline import Roofline
 from looptune.runtime.targets import Target
 
 STRICTER = "--strict-float rounds every operation on floats as C does it: in its order, nothing contracted"
@@ -38,7 +38,7 @@ class Job:
     cache: Path
     seed: int = 0
     reassociate: bool = True
-    ceiling: Ceiling | None = None
+    ceiling: Roofline | None = None
     screens: bool = False
     cuts: bool = True
     threads: int | None = None

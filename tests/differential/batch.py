@@ -24,8 +24,8 @@ from looptune.core.errors import LooptuneError, ResourceError
 from looptune.deploy import source_to_source
 from looptune.deploy.build import as_c, as_python
 from looptune.frontend import Unit, load
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 
 LIMIT_S = 60
@@ -208,8 +208,8 @@ class Batch:
         if blocks:
             codelet = cases.small_blocks(codelet, rng)
         if self._baked(j.case):
-            codelet = bake(codelet, j.case.program.sizes[0])
-        return plan(codelet, "\n".join(j.case.lines), j.done.asserted, blocks=blocks)
+            codelet = specialize(codelet, j.case.program.sizes[0])
+        return lower_to_plan(codelet, "\n".join(j.case.lines), j.done.asserted, blocks=blocks)
 
     def _baked(self, case: Case) -> bool:
         return case.index % 4 == 0

@@ -15,9 +15,9 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import rewrite
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.schedule.suggest import advised
-from looptune.tune.space.pragma_choices import decided
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.suggest import schedule_with_suggestions
+from looptune.tune.space.pragma_choices import check_choices_decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class Judged:
 
     case: Case
     unit: Unit
-    done: Scheduled
+    done: ScheduleResult
 
 
-def chosen(unit: Unit, drawn: Sequence[str], *, suggesting: bool) -> tuple[Scheduled, tuple[str, ...]]:
+def chosen(unit: Unit, drawn: Sequence[str], *, suggesting: bool) -> tuple[ScheduleResult, tuple[str, ...]]:
     """The codelet under those of the directives that looptune takes together, and they.
 
     ``suggesting``: the whole list goes the way of a user's, so that suggestions are made where it is refused.
     """
     analysis = Analysis(unit.codelet)
     try:
-        return under(analysis, unit, drawn, advised if suggesting else schedule), tuple(drawn)
+        return under(analysis, unit, drawn, schedule_with_suggestions if suggesting else schedule), tuple(drawn)
     except LooptuneError as refusal:
         check_refusal(refusal)
     kept: list[str] = []
@@ -59,9 +59,9 @@ def chosen(unit: Unit, drawn: Sequence[str], *, suggesting: bool) -> tuple[Sched
     return done, tuple(kept)
 
 
-def under(analysis: Analysis, unit: Unit, lines: Sequence[str], how: Callable[..., Scheduled]) -> Scheduled:
+def under(analysis: Analysis, unit: Unit, lines: Sequence[str], how: Callable[..., ScheduleResult]) -> ScheduleResult:
     placed = parse_lines(lines, "directives")
-    decided(unit, placed)
+    check_choices_decided(unit, placed)
     return how(analysis, placed, unit.values)
 
 

@@ -10,7 +10,7 @@ from looptune.frontend import c_types
 from looptune.ir import c_printer
 from looptune.ir.nodes import Loop
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.directives.base import Change, Site
+from looptune.schedule.directives.base import DirectiveSite, Rewrite
 from looptune.schedule.directives.unroll import Unroll
 
 
@@ -26,15 +26,15 @@ class Bug:
 
 def _parentheses() -> None:
     """``a - (b - c)`` is printed without them."""
-    usual = c_printer.show
-    c_printer.show = lambda e, level=0: usual(e, level - 1 if level == c_printer._LEVEL["-"] + 1 else level)  # type: ignore[assignment]
+    usual = c_printer.expression_text
+    c_printer.expression_text = lambda e, level=0: usual(e, level - 1 if level == c_printer._LEVEL["-"] + 1 else level)  # type: ignore[assignment]
 
 
 def _remainder() -> None:
     """What an unrolled loop leaves over is not run."""
     usual = Unroll.apply
 
-    def apply(self: Unroll, site: Site) -> Change:
+    def apply(self: Unroll, site: DirectiveSite) -> Rewrite:
         change = usual(self, site)
         loops = [s for s in change.body if isinstance(s, Loop)]
         return replace(change, body=change.body[:-1]) if len(loops) > 1 else change

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.nodes import Const, Expr, Loop, Var
-from looptune.ir.simplify import add, div, largest, mul, smallest, sub
-from looptune.lower.passes.grid_compaction import Packed
+from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.plan import Kernel, launched_grid
 
 COLUMNS, ALL = "columns__raster", "all__raster"
@@ -28,9 +28,9 @@ NUMBER, STRIP, ROWS = "number__raster", "strip__raster", "rows__raster"
 ALONG, DOWN, MINE = "along__pack", "down__pack", "mine__pack"
 
 
-def placed(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
+def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
     """The numbers of the block; the writer's ``own`` say what they are from then on."""
-    if rastered(kernel):
+    if is_swizzled(kernel):
         yield from _raster(kernel, writer, indent)
         writer.own = {**writer.own, "block x": "x__raster", "block y": "y__raster"}
     if kernel.packing is not None:
@@ -38,7 +38,7 @@ def placed(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
         writer.own = {**writer.own, "block x": "x__pack", "block y": "y__pack"}
 
 
-def rastered(kernel: Kernel) -> bool:
+def is_swizzled(kernel: Kernel) -> bool:
     """Its grid has two dimensions, and blocks take strips of it."""
     return kernel.raster > 0 and {"x", "y"} <= {dim for dim, _ in kernel.sides}
 
@@ -58,7 +58,7 @@ def _raster(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
     yield indent + writer.new("uint32", "x__raster", writer.quotient(NUMBER, ROWS))
 
 
-def _pack(packing: Packed, writer: KernelWriter, indent: str) -> Iterator[str]:
+def _pack(packing: CompactGrid, writer: KernelWriter, indent: str) -> Iterator[str]:
     x, y = "x__pack", "y__pack"
     yield indent + writer.new("uint32", ALONG, writer.block_number("x", "uint32"))
     yield indent + writer.new("uint32", DOWN, writer.block_number("y", "uint32"))
@@ -78,20 +78,20 @@ def _pack(packing: Packed, writer: KernelWriter, indent: str) -> Iterator[str]:
         writer.unbind(name)
 
 
-def _first(packing: Packed, row: str) -> Expr:
+def _first(packing: CompactGrid, row: str) -> Expr:
     """The first block of a row that has something to do; as many as there are columns where none has."""
     if packing.a < 0:
         return Const(0)
     least = div(sub(Const(packing.a - 1 - packing.c), mul(Const(packing.b), Var(row))), Const(packing.a))
-    return smallest(largest(Const(0), least), Const(packing.columns))
+    return min_of(max_of(Const(0), least), Const(packing.columns))
 
 
-def _length(packing: Packed, row: str) -> Expr:
+def _length(packing: CompactGrid, row: str) -> Expr:
     """How many blocks of a row have."""
     if packing.a > 0:
         return sub(Const(packing.columns), _first(packing, row))
     end = div(add(mul(Const(packing.b), Var(row)), Const(packing.c - packing.a)), Const(-packing.a))
-    return smallest(largest(Const(0), end), Const(packing.columns))
+    return min_of(max_of(Const(0), end), Const(packing.columns))
 
 
 def whole(e: Expr, writer: KernelWriter) -> str:

@@ -21,7 +21,7 @@ from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.codegen.writer import Within
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Var, While
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.local_cse import VALUE
 from looptune.lower.plan import Kernel, Plan
@@ -168,7 +168,7 @@ class CWriter(CValues):
     def assignment(self, target: Var | Load, value: Expr) -> str:
         place = self.element(target) if isinstance(target, Load) else self.name(target.name)
         match value:
-            case Bin("+" | "-" | "*" | "/" as op, lhs, rhs) if lhs == target and "float" in value.dtype:
+            case Binary("+" | "-" | "*" | "/" as op, lhs, rhs) if lhs == target and "float" in value.dtype:
                 return f"{place} {op}= {self.value(rhs)};"
         return f"{place} = {self.value(value)};"
 

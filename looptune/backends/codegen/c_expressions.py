@@ -19,8 +19,8 @@ from looptune.backends.codegen.python import enclosed
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.c_printer import LEAST, decimal, opens_with_minus
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Bin, Call, Cast, Const, Expr, Load, Select, Un, Var
-from looptune.ir.simplify import extreme, is_integer, widens
+from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from looptune.ir.simplify import as_min_max, is_integer, widens
 
 LEVEL = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
@@ -91,20 +91,20 @@ class CValues(KernelWriter):
                 return f"({self.condition(arg)})"
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)
-            case Select(smooth=True) if (found := extreme(e)) is not None:
+            case Select(smooth=True) if (found := as_min_max(e)) is not None:
                 op, *both = found
                 return self.call(f"f{op}", [self.value(one) for one in both], e.dtype, level)
             case Select(cond, then, other):
                 return f"({self.condition(cond)} ? {self.value(then)} : {self.value(other)})"
             case Call(fn, args, dtype):
                 return self.call(fn, [self.value(a) for a in args], dtype, level)
-            case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
+            case Unary("!") | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"({self.condition(e)})"
-            case Un(op, arg):
+            case Unary(op, arg):
                 return self.negative(op, arg, level)
-            case Bin("min" | "max" as op, lhs, rhs):
+            case Binary("min" | "max" as op, lhs, rhs):
                 return self.least(op, e.dtype, self.value(lhs), self.value(rhs))
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 return self.binary(op, lhs, rhs, level)
         raise AssertionError(f"no C for {e}")
 
@@ -119,7 +119,7 @@ class CValues(KernelWriter):
 
     def binary(self, op: str, lhs: Expr, rhs: Expr, level: int) -> str:
         own, dtype = LEVEL[op], lhs.dtype
-        if op in ("+", "-", "*", "<<") and dtype in _SIGNED and not self.small(Bin(op, lhs, rhs)):
+        if op in ("+", "-", "*", "<<") and dtype in _SIGNED and not self.small(Binary(op, lhs, rhs)):
             wide = self.wrapping(dtype)
             a = self.cast(wide, self.value(lhs, UNARY), own)
             b = self.value(rhs, own + 1) if op == "<<" else self.cast(wide, self.value(rhs, UNARY), own + 1)
@@ -136,7 +136,7 @@ class CValues(KernelWriter):
                 return dtype == "int32"
             case Var(name, dtype):
                 return dtype == "int32" and name in self.kinds
-            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
+            case Binary("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
                 return self.small(lhs) and self.small(rhs)
         return False
 
@@ -171,16 +171,16 @@ class CValues(KernelWriter):
 
     def condition(self, e: Expr) -> str:
         match e:
-            case Bin("&&" | "||" as op, lhs, rhs):
+            case Binary("&&" | "||" as op, lhs, rhs):
                 return f"({self.condition(lhs)} {op} {self.condition(rhs)})"
-            case Bin(op, lhs, rhs) if op in COMPARED:
+            case Binary(op, lhs, rhs) if op in COMPARED:
                 below = LEVEL["<"] + 1
                 if self.same_sign(lhs) and self.same_sign(rhs):
                     return f"{self.unsigned_index(lhs, below)} {op} {self.unsigned_index(rhs, below)}"
                 if self.small(lhs) and self.small(rhs):
                     return f"{self.wide(lhs, below)} {op} {self.wide(rhs, below)}"
                 return f"{self.value(lhs, below)} {op} {self.value(rhs, below)}"
-            case Un("!", arg):
+            case Unary("!", arg):
                 return f"!({self.condition(arg)})"
         return f"{self.value(e, LEVEL['!='] + 1)} != 0"
 
@@ -200,12 +200,12 @@ class CValues(KernelWriter):
                 return self.variable(e, "int64", level)
             case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
                 return self.wide(arg, level)
-            case Bin("min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+            case Binary("min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 return self.least(op, "int64", self.wide(lhs), self.wide(rhs))
-            case Bin("+" | "-" | "*" | "/" | "%" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+            case Binary("+" | "-" | "*" | "/" | "%" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL[op]
                 return enclosed(f"{self.wide(lhs, own)} {op} {self.bound(rhs, own + 1)}", own, level)
-            case Un("-", arg) if arg.dtype in _SIGNED:
+            case Unary("-", arg) if arg.dtype in _SIGNED:
                 return enclosed(f"-{self.wide(arg, ATOM)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.condition(cond)} ? {self.wide(then)} : {self.wide(other)})"
@@ -224,15 +224,15 @@ class CValues(KernelWriter):
                 return str(int(n)) if 0 <= n < 2**31 else f"{int(n) % 2**32}u"
             case Var() if is_integer(e.dtype):
                 return self.variable(e, "uint32", level)
-            case Bin("+" | "-" | "*" as op, lhs, rhs):
+            case Binary("+" | "-" | "*" as op, lhs, rhs):
                 own = LEVEL[op]
                 text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
                 return enclosed(text, own, level)
-            case Bin("/" | "%" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
+            case Binary("/" | "%" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
                 own = LEVEL[op]
                 text = f"{self.unsigned_index(lhs, own)} {op} {self.unsigned_index(rhs, own + 1)}"
                 return enclosed(text, own, level)
-            case Bin("min" | "max" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
+            case Binary("min" | "max" as op, lhs, rhs) if self.counts(lhs) and self.counts(rhs):
                 return self.least(op, "uint32", self.unsigned_index(lhs), self.unsigned_index(rhs))
         return self.cast("uint32", self.wide(e, UNARY), level)
 

@@ -13,7 +13,7 @@ from looptune.backends.codegen.c import CWriter
 from looptune.backends.codegen.c_expressions import LEVEL
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fuse_persistent_launches
 
 Spelled = Callable[[Kernel, Sequence[str]], str]
 """A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""
@@ -32,7 +32,7 @@ def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelle
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
             case HostLoop() if step.persistent:
-                yield indent + spelled(whole(step), ())
+                yield indent + spelled(fuse_persistent_launches(step), ())
             case HostLoop(var, lo, hi, stride, body):
                 name, wide = writer.name(var), writer.types["int64"]
                 begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)

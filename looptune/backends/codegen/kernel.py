@@ -16,14 +16,14 @@ from looptune.backends.codegen import block_swizzle, grid_barrier, memory_ops, s
 from looptune.backends.codegen.signature import counters, extent_names, extents
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.core.errors import ResourceError
-from looptune.ir.def_use import names
+from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Const, Loop, Var
 from looptune.ir.rewrite import walk
 from looptune.lower.passes import shared_memory
-from looptune.lower.passes.if_conversion import speculated
-from looptune.lower.passes.lane_registers import LANE, kept
-from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, kernels_in, value
+from looptune.lower.passes.if_conversion import if_convert
+from looptune.lower.passes.lane_registers import LANE, keep_lane_elements
+from looptune.lower.plan import Dimension, Kernel, Plan, device_arrays, evaluate_size, kernels_in
 
 MAX_THREADS = 1024
 """Threads per block, on every GPU since compute capability 2.0."""
@@ -37,20 +37,23 @@ MAX_SHARED_BYTES = 48 * 1024
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
-    kernel = kept(speculated(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
+    kernel = keep_lane_elements(if_convert(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most, writer.starts = set(), {}, {}
     writer.products_apart = kernel.products_apart
-    writer.made, writer.taken = 0, frozenset({*kernel.arrays, *kernel.scalars, *names((*kernel.loops, *kernel.body))})
+    writer.made, writer.taken = (
+        0,
+        frozenset({*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}),
+    )
     if kernel.vectors:
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
-        yield f"    {writer.owned(writer.name(v.name), prod(value(e, {}) for e in v.shape), v.dtype)}"
+        yield f"    {writer.owned(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.own
-    yield from block_swizzle.placed(kernel, writer, "    ")
+    yield from block_swizzle.emit_block_index(kernel, writer, "    ")
     if kernel.overlap is not None:
-        yield from temporal_tiles.together(kernel, plan, writer)
+        yield from temporal_tiles.emit_temporal_body(kernel, plan, writer)
     else:
         yield from _threads(plan, kernel, writer)
     writer.own = launched
@@ -58,7 +61,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
 
 def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """What each thread does, by where it is."""
-    stage = shared_memory.staged(kernel, plan)
+    stage = shared_memory.stage_tiles(kernel, plan)
     bounds, live = [], []
     for dim, axis in kernel.sides:
         var, unsigned = writer.name(axis.var), never_negative(axis.lo, writer.nonnegative)
@@ -71,10 +74,10 @@ def _threads(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
         writer.begins(axis)
     if stage is not None:
         writer.tiles = frozenset(t.name for t in stage.tiles)
-        yield from shared_tiles.together(kernel, stage, writer, writer.both(*live))
+        yield from shared_tiles.emit_tiled_body(kernel, stage, writer, writer.both(*live))
         writer.tiles = frozenset()
     elif kernel.team is not None:
-        yield from team.together(kernel, writer, writer.both(*live))
+        yield from team.emit_team_body(kernel, writer, writer.both(*live))
     else:
         if bounds:
             yield "    " + writer.when(writer.either(*bounds))
@@ -118,7 +121,7 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
         return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
     if kernel.overlap is not None:
         return temporal_tiles.shared_bytes(kernel, plan)
-    stage = shared_memory.staged(kernel, plan)
+    stage = shared_memory.stage_tiles(kernel, plan)
     return team.shared_bytes(kernel) + (shared_memory.shared_bytes(stage.tiles) if stage is not None else 0)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from looptune.lower.passes.shared_memory import WIDE, wide
+from looptune.lower.passes.shared_memory import WIDE, vector_copied_arrays
 from looptune.lower.plan import Plan
 
 LEAST_CAPABILITY = 80
@@ -69,7 +69,7 @@ def copy(width: int) -> str:
     return f"copy_{width}_bytes_ahead"
 
 
-def awaiting(groups: int) -> str:
+def wait_group_name(groups: int) -> str:
     """The name of what waits until only so many groups of copies are on their way."""
     return f"{AWAIT}_{groups}"
 
@@ -85,8 +85,8 @@ def helpers(kernels: Iterable[str]) -> Iterator[str]:
         yield _ORDER.format(name=BEGIN, what="Copies begun since the last call are a group.",
                             ptx="cp.async.commit_group")  # fmt: skip
     for groups in range(4):
-        if any(awaiting(groups) in text for text in texts):
-            yield _ORDER.format(name=awaiting(groups), what=f"All groups but the last {groups} have arrived.",
+        if any(wait_group_name(groups) in text for text in texts):
+            yield _ORDER.format(name=wait_group_name(groups), what=f"All groups but the last {groups} have arrived.",
                                 ptx=f"cp.async.wait_group {groups}")  # fmt: skip
 
 
@@ -128,7 +128,9 @@ def {ALIGNED}(typingctx):
 
 def aligned(plan: Plan) -> tuple[str, ...]:
     """The arrays that tiles are filled from 16 bytes at a time, and those of kernels that access neighbours at once."""
-    return tuple(sorted({*wide(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)}))
+    return tuple(
+        sorted({*vector_copied_arrays(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)})
+    )
 
 
 def unaligned(array: str) -> str:

@@ -20,7 +20,7 @@ from looptune.backends.codegen.kernel import shared_bytes
 from looptune.backends.codegen.signature import counters, extent_names, scalar_type
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.nodes import Const, Expr
-from looptune.ir.simplify import largest
+from looptune.ir.simplify import max_of
 from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Kernel, Launch, Plan, Step, host_loops, launched_grid
 
 Body = Callable[[Kernel], Iterable[str]]
@@ -76,7 +76,7 @@ class _Persistent:
         yield from opened
         counts = {dim: f"{dim}__{BLOCKS}" for dim, _ in kernel.sides}
         for name, count in zip(counts.values(), launched_grid(kernel), strict=True):
-            yield inside + writer.new("uint32", name, self.number(largest(count, Const(0, count.dtype))))
+            yield inside + writer.new("uint32", name, self.number(max_of(count, Const(0, count.dtype))))
         yield inside + writer.new("uint32", BLOCKS, " * ".join(counts.values()) or "1")
         yield inside + writer.new("uint32", BLOCK, writer.block_number("x", "uint32"))
         yield inside + writer.repeat(f"{BLOCK} < {BLOCKS}")

@@ -18,7 +18,7 @@ from looptune.ir.c_printer import decimal
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import (
     Assign,
-    Bin,
+    Binary,
     Call,
     Cast,
     Const,
@@ -28,12 +28,12 @@ from looptune.ir.nodes import (
     Loop,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import extreme, is_integer, widens
+from looptune.ir.simplify import as_min_max, is_integer, widens
 from looptune.lower.plan import Plan, kernels_in
 
 DTYPES = (
@@ -183,11 +183,11 @@ class Writer(ABC):
     def condition(self, e: Expr) -> str:
         """``e`` where only its truth matters."""
         match e:
-            case Bin("&&" | "||" as op, lhs, rhs):
+            case Binary("&&" | "||" as op, lhs, rhs):
                 return f"({self.condition(lhs)} {'and' if op == '&&' else 'or'} {self.condition(rhs)})"
-            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs):
+            case Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs):
                 return f"{self.operand(lhs)} {op} {self.operand(rhs)}"
-            case Un("!", arg):
+            case Unary("!", arg):
                 return f"not ({self.condition(arg)})"
         return f"{self.value(e)} != 0"
 
@@ -202,7 +202,7 @@ class Writer(ABC):
                 return is_integer(dtype)
             case Var(_, dtype):
                 return dtype in ("int32", "int64") and is_integer(dtype)
-            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
+            case Binary("+" | "-" | "*" | "/" | "%" | "min" | "max", lhs, rhs):
                 return self.plain(lhs) and self.plain(rhs)
         return False
 
@@ -221,20 +221,20 @@ class Writer(ABC):
                 return f"boolean({self.condition(arg)})"
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
-            case Select(smooth=True) if self.minima and (found := extreme(e)) is not None:
+            case Select(smooth=True) if self.minima and (found := as_min_max(e)) is not None:
                 op, a, b = found
                 return f"{op}({self.value(a, True)}, {self.value(b, True)})"
             case Select(cond, then, other):
                 return f"({self.value(then, exact)} if {self.condition(cond)} else {self.value(other, exact)})"
             case Call(fn, args, dtype):
                 return self.call(fn, [self.value(a) for a in args], dtype)
-            case Un("-" | "~" as op, arg):
+            case Unary("-" | "~" as op, arg):
                 # A loop variable may be held in an unsigned type here, in which it has no negative.
                 text = f"{op}{self.value(arg, isinstance(arg, Var), level=UNARY)}"
                 return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, UNARY, level)
-            case Un("!") | Bin("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
+            case Unary("!") | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||"):
                 return f"int32({self.condition(e)})"
-            case Bin(op, lhs, rhs):
+            case Binary(op, lhs, rhs):
                 own = LEVEL.get(op, 0)
                 text, own = self.binary(op, self.value(lhs, level=own), self.value(rhs, level=own + 1), lhs, rhs)
                 return f"{e.dtype}({text})" if is_integer(e.dtype) else enclosed(text, own, level)
@@ -272,11 +272,11 @@ class Writer(ABC):
                 return self.wide_variable(name, dtype)
             case Cast(dtype, arg) if widens(dtype, arg.dtype) or self.keeps(dtype, arg):
                 return self.bound(arg, level)
-            case Bin("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
+            case Binary("+" | "-" | "*" | "/" | "%" | "min" | "max" as op, lhs, rhs) if lhs.dtype in _SIGNED:
                 own = LEVEL.get(op, 0)
                 text, own = self.binary(op, self.bound(lhs, own), self.bound(rhs, own + 1), lhs, rhs)
                 return enclosed(text, own, level)
-            case Un("-", arg) if arg.dtype in _SIGNED:
+            case Unary("-", arg) if arg.dtype in _SIGNED:
                 return enclosed(f"-{self.bound(arg, UNARY)}", UNARY, level)
             case Select(cond, then, other):
                 return f"({self.bound(then)} if {self.condition(cond)} else {self.bound(other)})"

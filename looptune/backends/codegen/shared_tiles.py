@@ -16,12 +16,12 @@ import numpy as np
 
 from looptune.backends.codegen import memory_ops
 from looptune.backends.codegen.writer import KernelWriter
-from looptune.ir.intervals import Range, between, difference, inside, never_negative
+from looptune.ir.intervals import Range, body_ranges, difference_range, never_negative, range_of
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import directly, substitute, walk_stmts
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.loop_normalization import mostly_whole
-from looptune.lower.passes.shared_memory import AHEAD, BUFFER, FIRST, WIDE, Staged, Tile
+from looptune.lower.passes.loop_normalization import split_full_strips
+from looptune.lower.passes.shared_memory import AHEAD, BUFFER, FIRST, WIDE, SharedTiles, Tile
 from looptune.lower.plan import Kernel
 
 NEXT = "__next"
@@ -32,7 +32,7 @@ STRAIGHT = 16
 """So many copies a thread makes one after the other; more in a loop."""
 
 
-def together(kernel: Kernel, stage: Staged, writer: KernelWriter, live: str) -> Iterator[str]:
+def emit_tiled_body(kernel: Kernel, stage: SharedTiles, writer: KernelWriter, live: str) -> Iterator[str]:
     """The body of the kernel, its axes being assigned; ``live``: the thread has an iteration, "" for always."""
     threads = kernel.block[0] * kernel.block[1]
     yield "    " + writer.new("uint32", "slot", f"{writer.thread('y')} * {kernel.block[0]} + {writer.thread('x')}")
@@ -63,7 +63,7 @@ class _Emission:
     """``env`` below are the ranges of variables that all threads of a block share."""
 
     kernel: Kernel
-    stage: Staged
+    stage: SharedTiles
     writer: KernelWriter
     live: str
     threads: int
@@ -107,11 +107,11 @@ class _Emission:
                 if not any(t.ahead for t in self.stage.at[id(stmt)]):
                     yield from self.fill(self.stage.at[id(stmt)], indent, env)
                 vectors = {t.name: t.vector for t in self.stage.at[id(stmt)]}
-                yield from self.own(mostly_whole(stmt, vectors), indent)
+                yield from self.own(split_full_strips(stmt, vectors), indent)
             case Loop(body=body) if self.later(stmt):
                 yield from self.ahead(stmt, indent, env)
             case Loop(body=body):
-                inner = inside(stmt, env)
+                inner = body_ranges(stmt, env)
                 yield from self.writer.loop(stmt, indent, within=lambda at: self.block(body, at, inner))
             case If(cond, then, other):
                 yield indent + self.writer.when(self.writer.condition(cond))
@@ -126,7 +126,7 @@ class _Emission:
 
     def ahead(self, loop: Loop, indent: str, env: Mapping[str, Range]) -> Iterator[str]:
         """The loop, beginning the copies of a later iteration's tiles in each; see ``cuda_ahead``."""
-        writer, tiles, var, inner = self.writer, self.later(loop), loop.var, inside(loop, env)
+        writer, tiles, var, inner = self.writer, self.later(loop), loop.var, body_ranges(loop, env)
         kind, start, end = writer.range_of(loop)
         count, buffer = max(t.buffers for t in tiles), var + BUFFER
         env = {**env, **({var + AHEAD: inner[var]} if var in inner else {})}
@@ -252,7 +252,7 @@ class _Emission:
         """That the element is there, as far as it is not known."""
         for e, n in zip(at, self.writer.plan.array(tile.array).shape, strict=True):
             assert n is not None, "a staged array has all its extents"
-            above, below = difference(e, n, env), between(e, env)
+            above, below = difference_range(e, n, env), range_of(e, env)
             signed = not never_negative(e, self.writer.nonnegative)
             if signed and (below is None or below[0] < 0):
                 yield f"{self.writer.bound(e)} >= 0"

@@ -19,14 +19,14 @@ from functools import partial
 import numpy as np
 
 from looptune.backends.codegen.writer import KernelWriter
-from looptune.ir.def_use import names, names_in, written
+from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.nodes import Assign, Expr, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.lower.accumulators import Accumulator
-from looptune.lower.passes.init_fusion import apart
+from looptune.lower.passes.init_fusion import are_disjoint
 from looptune.lower.passes.lane_registers import LANE
 from looptune.lower.plan import Kernel
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Team, Tree
+from looptune.lower.team import Phase, Team, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
 
 SERIAL = 8
 """So many lanes' sums are joined by one of them; of more, several lanes join as many each."""
@@ -64,7 +64,7 @@ def _arrays(kernel: Kernel) -> dict[str, tuple[str, bool]]:
     return found | {_slot(v): (v.dtype, True) for v in kernel.team.told}
 
 
-def _buffers(tree: Tree) -> list[str]:
+def _buffers(tree: TeamReduce) -> list[str]:
     """The array of each accumulator; one tree uses them after the other."""
     seen: Counter[str] = Counter()
     made = []
@@ -78,7 +78,7 @@ def _slot(v: Var) -> str:
     return f"{v.name}__team"
 
 
-def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
+def emit_team_body(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
     """The body of the kernel, its axis being assigned; ``live`` is whether the team has an iteration, "" for always."""
     assert kernel.team is not None, "the kernel has a team"
     body = _Body(kernel, kernel.team, writer)
@@ -102,7 +102,7 @@ def together(kernel: Kernel, writer: KernelWriter, live: str) -> Iterator[str]:
 
 def _updates(into: Sequence[Accumulator]) -> list[Stmt]:
     """Of elements: all are loaded before the first is stored, where no two can be one."""
-    if not apart(into):
+    if not are_disjoint(into):
         return [a.update for a in into]
     loads = [a.fetched for a in into if a.first is None]
     return [*loads, *(a.where_some(a.updated(a.other)) for a in into)]
@@ -141,16 +141,16 @@ class _Body:
     def phases(self, phases: tuple[Phase, ...], when: str, indent: str) -> None:
         for phase in phases:
             match phase:
-                case Alone():
+                case TeamSingle():
                     self.alone(phase, when, indent)
-                case Tree():
+                case TeamReduce():
                     self.tree(phase, when, indent)
-                case Spread(loop):
+                case TeamFor(loop):
                     self.touch(self.by_all((loop,)), indent)
                     self.shared(loop, self.guarded(when, indent))
-                case Repeat():
+                case TeamLoop():
                     self.repeat(phase, when, indent)
-                case Branch():
+                case TeamBranch():
                     self.branch(phase, when, indent)
 
     def guarded(self, when: str, indent: str) -> str:
@@ -169,7 +169,7 @@ class _Body:
     def by_all(self, stmts: Iterable[Stmt]) -> _Touched:
         plain = [replace(s, reduces=()) if isinstance(s, Loop) else s for s in stmts]
         shared = frozenset(self.kernel.arrays)
-        return _Touched(shared & names(plain), shared & written(plain))
+        return _Touched(shared & referenced_names(plain), shared & written_names(plain))
 
     def asked(self, *exprs: Expr) -> _Touched:
         return _Touched(frozenset(self.kernel.arrays) & names_in(exprs))
@@ -177,24 +177,24 @@ class _Body:
     def steps(self, phase: Phase) -> tuple[_Touched, ...]:
         """What the phase touches, a step after the other."""
         match phase:
-            case Alone(body, known):
+            case TeamSingle(body, known):
                 slots, own = frozenset(map(_slot, known)), self.by_all(body)
                 return _Touched(own.arrays | slots, own.changed | slots, True), _Touched(slots)
-            case Tree(loop, into):
+            case TeamReduce(loop, into):
                 buffers = frozenset(_buffers(phase))
                 updates = self.by_all(a.update for a in into if isinstance(a.target, Load))
                 last = _Touched(buffers | updates.arrays, buffers | updates.changed, True)
                 told = any(isinstance(a.target, Var) for a in into)
                 own = self.by_all((loop,))
                 return own, _Touched(buffers, buffers), last, _Touched(buffers if told else frozenset())
-            case Spread(loop):
+            case TeamFor(loop):
                 return (self.by_all((loop,)),)
-            case Repeat(loop, body):
+            case TeamLoop(loop, body):
                 return self.asked(loop.lo, loop.hi), *(t for p in body for t in self.steps(p))
-            case Branch(cond, then, other):
+            case TeamBranch(cond, then, other):
                 return self.asked(cond), *(t for p in (*then, *other) for t in self.steps(p))
 
-    def alone(self, phase: Alone, when: str, indent: str) -> None:
+    def alone(self, phase: TeamSingle, when: str, indent: str) -> None:
         if phase.by_all:
             self.lines += self.writer.block(phase.body, self.guarded(when, indent))
             return
@@ -209,7 +209,7 @@ class _Body:
             inside = self.guarded(when, indent)
             self.lines += [inside + self.writer.set(name(v.name), f"{_slot(v)}[{self.row}]") for v in phase.known]
 
-    def tree(self, phase: Tree, when: str, indent: str) -> None:
+    def tree(self, phase: TeamReduce, when: str, indent: str) -> None:
         writer = self.writer
         terms, buffered, last, told = self.steps(phase)
         for a in phase.into:
@@ -254,7 +254,7 @@ class _Body:
     def put(self, buffers: Mapping[str, Accumulator], indent: str) -> None:
         self.lines += [indent + self.writer.put(b, "slot", self.writer.name(a.own.name)) for b, a in buffers.items()]
 
-    def terms(self, phase: Tree, indent: str) -> None:
+    def terms(self, phase: TeamReduce, indent: str) -> None:
         """The loop of one lane."""
         x, y = self.kernel.block
         match phase.loop.body:
@@ -285,7 +285,7 @@ class _Body:
             self.lines += writer.statement(Assign(a.own, a.joined(a.own, a.other)), inside)
         self.lines.append(f"{at}    " + writer.set(turn, f"{turn} + 1", "uint32"))
 
-    def repeat(self, phase: Repeat, when: str, indent: str) -> None:
+    def repeat(self, phase: TeamLoop, when: str, indent: str) -> None:
         """The teams of a block go round as often as the one that does most, for they meet at barriers."""
         writer, loop = self.writer, phase.loop
         self.touch(self.asked(loop.lo, loop.hi), indent)
@@ -323,7 +323,7 @@ class _Body:
         made, self.lines = self.lines, around
         yield from made
 
-    def branch(self, phase: Branch, when: str, indent: str) -> None:
+    def branch(self, phase: TeamBranch, when: str, indent: str) -> None:
         writer = self.writer
         cond = writer.condition(phase.cond)
         self.touch(self.asked(phase.cond), indent)

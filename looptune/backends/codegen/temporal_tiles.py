@@ -20,21 +20,21 @@ import numpy as np
 
 from looptune.backends.codegen.writer import KernelWriter
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Bin, Const, Expr, Load, Stmt
+from looptune.ir.nodes import Assign, Binary, Const, Expr, Load, Stmt
 from looptune.ir.rewrite import substitute
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.temporal_tile_bodies import (
     ALONG,
     INSIDE,
     ROW,
-    Rows,
-    everything,
+    ThreadRows,
+    conjunction,
     first,
     outermost,
     started,
     thread,
 )
-from looptune.lower.passes.temporal_tiling import Nest, Overlap, point
+from looptune.lower.passes.temporal_tiling import PointwiseNest, TemporalTile, point
 from looptune.lower.plan import Kernel, Plan
 
 ALIGNED = 16
@@ -43,23 +43,23 @@ ALIGNED = 16
 
 def shared_bytes(kernel: Kernel, plan: Plan) -> int:
     """Bytes of shared memory that a block needs."""
-    sizes = (s.count * np.dtype(s.dtype).itemsize for s in Rows(kernel, plan).shared.values())
+    sizes = (s.count * np.dtype(s.dtype).itemsize for s in ThreadRows(kernel, plan).shared.values())
     return sum(-(-n // ALIGNED) * ALIGNED for n in sizes)
 
 
-def together(kernel: Kernel, plan: Plan, writer: KernelWriter) -> Iterator[str]:
+def emit_temporal_body(kernel: Kernel, plan: Plan, writer: KernelWriter) -> Iterator[str]:
     """The body of the kernel."""
-    return _Emission(Rows(kernel, plan), plan, writer).lines()
+    return _Emission(ThreadRows(kernel, plan), plan, writer).lines()
 
 
 @dataclass(frozen=True, slots=True)
 class _Emission:
-    rows: Rows
+    rows: ThreadRows
     plan: Plan
     writer: KernelWriter
 
     @property
-    def whole(self) -> Overlap:
+    def whole(self) -> TemporalTile:
         return self.rows.whole
 
     def lines(self) -> Iterator[str]:
@@ -69,7 +69,7 @@ class _Emission:
             yield indent + writer.shared(s.name, s.count, s.dtype)
         yield from self.places(indent)
         if whole.fixed:
-            yield indent + writer.new("bool", INSIDE, writer.condition(everything(tuple(self.inside()))))
+            yield indent + writer.new("bool", INSIDE, writer.condition(conjunction(tuple(self.inside()))))
             yield indent + writer.when(INSIDE)
             yield from self.body(indent + "    ", asking=False)
             yield indent + writer.otherwise()
@@ -180,7 +180,7 @@ class _Emission:
             if not bounds:
                 return mine
             p, (lo, hi) = self.rows.at(row)[d], self.moved(bounds, row)[d]
-            return (*mine, Bin("<", p, hi)) if core else (Bin(">=", p, lo), Bin("<", p, hi))
+            return (*mine, Binary("<", p, hi)) if core else (Binary(">=", p, lo), Binary("<", p, hi))
 
         same = (d for d in along[1:] if point(0).name not in names_in(tuple(bounds[d : d + 1])))
         common = tuple(c for d in same for c in asked(0, d))
@@ -194,24 +194,24 @@ class _Emission:
 
     def under(self, conditions: Sequence[Expr], indent: str) -> Iterator[str]:
         if conditions:
-            yield indent + self.writer.when(self.writer.condition(everything(conditions)))
+            yield indent + self.writer.when(self.writer.condition(conjunction(conditions)))
 
     def inside(self) -> Iterator[Expr]:
         """The block's tile lies within all arrays and every nest that has all dimensions, and outside of the others."""
         ends = [(first(d), add(first(d), Const(n))) for d, n in enumerate(self.whole.shape)]
-        asked: list[Expr] = [Bin(">=", a, Const(0)) for a, _ in ends]
+        asked: list[Expr] = [Binary(">=", a, Const(0)) for a, _ in ends]
         for array in self.whole.source:
-            asked += [Bin("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
+            asked += [Binary("<=", b, n) for (_, b), (_, n) in zip(ends, self.rows.extents(array), strict=True)]
         for nest in self.whole.nests:
             if nest.whole:
-                asked += [Bin(">=", a, lo) for (a, _), (lo, _) in zip(ends, nest.bounds, strict=True)]
-                asked += [Bin("<=", b, hi) for (_, b), (_, hi) in zip(ends, nest.bounds, strict=True)]
+                asked += [Binary(">=", a, lo) for (a, _), (lo, _) in zip(ends, nest.bounds, strict=True)]
+                asked += [Binary("<=", b, hi) for (_, b), (_, hi) in zip(ends, nest.bounds, strict=True)]
             else:
                 apart = [
-                    Bin("||", Bin(">=", a, hi), Bin("<=", b, lo))
+                    Binary("||", Binary(">=", a, hi), Binary("<=", b, lo))
                     for (a, b), (lo, hi) in zip(ends, nest.bounds, strict=True)
                 ]
-                asked.append(reduce(lambda x, y: Bin("||", x, y), apart))
+                asked.append(reduce(lambda x, y: Binary("||", x, y), apart))
         yield from dict.fromkeys(asked)
 
     def steps(self, indent: str, *, asking: bool) -> Iterator[str]:
@@ -222,7 +222,7 @@ class _Emission:
             if asking:
                 for nest in nests:
 
-                    def done(row: int, at: str, nest: Nest = nest) -> Iterator[str]:
+                    def done(row: int, at: str, nest: PointwiseNest = nest) -> Iterator[str]:
                         return writer.block(self.rows.done(nest, row), at)
 
                     yield from self.where(nest.bounds, indent, done)

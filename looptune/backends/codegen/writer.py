@@ -18,15 +18,15 @@ from typing import ClassVar
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.address_split import at_most, parted
-from looptune.lower.passes.local_cse import PLACE, VALUE, once
+from looptune.lower.passes.address_split import split_address, upper_bound
+from looptune.lower.passes.local_cse import PLACE, VALUE, eliminate_common_subexpressions
 from looptune.lower.plan import Dimension, Plan
 
 Within = Callable[[str], Iterator[str]]
 """The lines of a block at an indentation."""
 
 
-class Spelling(ABC):
+class TargetSyntax(ABC):
     """How a language spells the lines of a kernel and the operators between their parts."""
 
     barrier: ClassVar[str]
@@ -142,7 +142,7 @@ class Spelling(ABC):
         """The block will not meet others any more; the last one to say so sets the counter back to zero."""
 
 
-class KernelWriter(Spelling):
+class KernelWriter(TargetSyntax):
     """Writes statements and expressions; ``counters`` are the variables that hold a uint32, and ``nonnegative`` those
     that are never negative at the place written."""
 
@@ -201,7 +201,7 @@ class KernelWriter(Spelling):
 
     def far(self, e: Expr) -> str:
         """``e`` as a place in an array in global memory."""
-        place = parted(e, self.counted, self.nonnegative, self.most)
+        place = split_address(e, self.counted, self.nonnegative, self.most)
         if place is None or place.single:
             return self.unsigned_index(e)
         sums = [] if place.base == Const(0) else [self.long(place.base)]
@@ -222,7 +222,9 @@ class KernelWriter(Spelling):
         """Runs of assignments with what they share computed once."""
         held: list[str] = []
         for _, run in groupby(body, lambda s: isinstance(s, Assign)):
-            for stmt in once(tuple(run), self.place, self.fresh, self.nonnegative, self.starts):
+            for stmt in eliminate_common_subexpressions(
+                tuple(run), self.place, self.fresh, self.nonnegative, self.starts
+            ):
                 match stmt:
                     case Assign(Var(name), place) if name.endswith(PLACE) and name not in self.taken:
                         yield indent + self.new("uint32", name, self.unsigned_index(place), fits=True)
@@ -243,7 +245,7 @@ class KernelWriter(Spelling):
     def known(self, name: str, value: Expr) -> None:
         """A variable has a value that is not negative."""
         self.nonnegative.add(name)
-        most = at_most(value, self.nonnegative, self.most)
+        most = upper_bound(value, self.nonnegative, self.most)
         if most is not None:
             self.most[name] = most
 

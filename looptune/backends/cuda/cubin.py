@@ -19,7 +19,7 @@ Code = tuple[bytes, str]
 """A cubin and the linker's log."""
 
 
-def linked(ptx: str, arch: str, registers: int = 0) -> Code:
+def link(ptx: str, arch: str, registers: int = 0) -> Code:
     """``registers``: of a thread at most; 0: as many as the linker likes."""
     options = LinkerOptions(arch=arch, verbose=True, max_register_count=registers if registers else None)
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
@@ -27,7 +27,7 @@ def linked(ptx: str, arch: str, registers: int = 0) -> Code:
     return bytes(code), linker.get_info_log()
 
 
-def kept(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
+def cached(cache: Path | None, facts: Sequence[object], make: Callable[[], Code]) -> Code:
     """What ``make`` gives, from the folder of compiled kernels where one was made of the same ``facts``; None: anew."""
     if cache is None:
         return make()

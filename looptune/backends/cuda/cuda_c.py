@@ -16,7 +16,7 @@ from looptune.backends.base import Backend, Binary
 from looptune.backends.codegen.kernel import check_capability, check_limits
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.cuda_c_writer import NAME, file_text, kernel_text
-from looptune.backends.cuda.program import DATA, Convention, CudaProgram
+from looptune.backends.cuda.program import DATA, CallingConvention, CudaProgram
 from looptune.core.floating_point import Contract
 from looptune.core.version import toolchain
 from looptune.lower.fp_contraction import contracted
@@ -57,12 +57,12 @@ class CudaC(Backend):
         return "\n".join(self._ptx(kernel_text(plan, k), k.name) for k in plan.launched)
 
     def load(self, binary: Binary) -> CudaProgram:
-        return CudaProgram(binary, Convention(slice(DATA, DATA + 1), ENTRY))
+        return CudaProgram(binary, CallingConvention(slice(DATA, DATA + 1), ENTRY))
 
     def _cubin(self, plan: Plan, kernel: Kernel) -> cubin.Code:
         text = kernel_text(plan, replace(kernel, name=ENTRY))
         facts = (text, self.arch, _toolchain())
-        return cubin.kept(self.cache, facts, lambda: cubin.linked(self._ptx(text, kernel.name), self.arch))
+        return cubin.cached(self.cache, facts, lambda: cubin.link(self._ptx(text, kernel.name), self.arch))
 
     def _ptx(self, text: str, name: str) -> str:
         """Numba's settings: products are contracted with sums unless they are written otherwise, everything else is

@@ -19,7 +19,7 @@ from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.core.escape import comment
 from looptune.ir import c_printer
-from looptune.ir.nodes import Array, Bin, Expr
+from looptune.ir.nodes import Array, Binary, Expr
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.passes import shared_memory
 from looptune.lower.plan import ARRIVED, Dimension, Kernel, Plan
@@ -55,7 +55,7 @@ __device__ __forceinline__ void {name}()
 NAME = "cuda-c"
 
 
-class CudaC(CWriter):
+class CudaCWriter(CWriter):
     barrier = "__syncthreads();"
     types = MappingProxyType({
         "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
@@ -68,7 +68,7 @@ class CudaC(CWriter):
         return plain(name, CUDA_NAMES)
 
     def value(self, e: Expr, level: int = 0) -> str:
-        if self.products_apart and isinstance(e, Bin) and is_product(e):
+        if self.products_apart and isinstance(e, Binary) and is_product(e):
             name = "__fmul_rn" if e.dtype == "float32" else "__dmul_rn"
             return f"{name}({self.value(e.lhs)}, {self.value(e.rhs)})"
         return super().value(e, level)
@@ -151,14 +151,14 @@ class CudaC(CWriter):
 
 def kernel_text(plan: Plan, kernel: Kernel) -> str:
     """One kernel and the functions that it calls, as NVRTC compiles them: without a header."""
-    writer = CudaC(plan, extent_names(plan))
+    writer = CudaCWriter(plan, extent_names(plan))
     text = writer.kernel(kernel)
     return "\n".join([*(writer.functions[name] for name in sorted(writer.functions)), text])
 
 
 def file_text(plan: Plan) -> str:
     """A whole ``.cu``."""
-    writer = CudaC(plan, extent_names(plan))
+    writer = CudaCWriter(plan, extent_names(plan))
     kernels = [writer.kernel(k) for k in plan.launched]
     host = "\n".join(braced(_host(plan, host_writer(plan, writer)))) + "\n"
     said = comment(made_of(plan, NAME))
@@ -198,7 +198,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
 
 
 def _declared(array: Array) -> str:
-    return array.name + "".join("[]" if n is None else f"[{c_printer.show(n)}]" for n in array.shape)
+    return array.name + "".join("[]" if n is None else f"[{c_printer.expression_text(n)}]" for n in array.shape)
 
 
 def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter) -> str:

@@ -24,22 +24,22 @@ from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import cuda, types
 
-from looptune.backends.base import Binary, Limit, Program, Ran
+from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, typed
 from looptune.backends.codegen.signature import scalar_type
 from looptune.backends.cuda.driver import MAX_BLOCKS_Y, MOST_ELEMENTS, WORD, Graph, all_at_once, check
-from looptune.backends.early_stop import stopped
+from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
-from looptune.lower.checkpoints import course
+from looptune.lower.checkpoints import checkpoints
 from looptune.lower.passes.shared_memory import WIDE
-from looptune.lower.plan import ARRIVED, Kernel, Plan, count, launches, sized, value
+from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
 
 
 @dataclass(frozen=True, slots=True)
-class Convention:
+class CallingConvention:
     """How kernels are called: ``words`` of an array's layout are its parameters, and the entry of a cubin is found by
     the pattern ``entry``."""
 
@@ -50,12 +50,14 @@ class Convention:
 class CudaProgram(Program):
     """``run`` launches every kernel of the plan on ``stream`` (a driver stream's handle; None: the default stream)."""
 
-    def __init__(self, binary: Binary, convention: Convention | None = None) -> None:
+    def __init__(self, binary: Binary, convention: CallingConvention | None = None) -> None:
         """``convention``: None is Numba's."""
         entry = ident(binary.plan.codelet.name)
         # Numba's mangling keeps the function's name and its length.
         self.convention = (
-            convention if convention is not None else Convention(slice(None), rf"_ZN[\w]*?{len(entry)}{entry}[\w]*")
+            convention
+            if convention is not None
+            else CallingConvention(slice(None), rf"_ZN[\w]*?{len(entry)}{entry}[\w]*")
         )
         self.plan = binary.plan
         Device().set_current()
@@ -64,7 +66,7 @@ class CudaProgram(Program):
             name: driver.CUfunction(int(m.get_kernel(_entry(binary.objects[name], self.convention.entry)).handle))
             for name, m in self.modules.items()
         }
-        self.grids = {k.name: sized(k) for k in binary.plan.launched if not k.steps}
+        self.grids = {k.name: grid_function(k) for k in binary.plan.launched if not k.steps}
         self.together = {k.name: _fitting(k, self.entries[k.name]) for k in binary.plan.launched if k.steps}
         self.wide = aligned(binary.plan)
         self.resident: dict[str, Any] = {}
@@ -86,8 +88,8 @@ class CudaProgram(Program):
         self.graph.launch(where)
 
     def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
+        self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> PartialRun:
         where = driver.CUstream(0 if stream is None else int(stream))
         frames = self._frames(arrays, scalars)[1]
         queued = self._queued(frames, scalars, where)
@@ -95,7 +97,7 @@ class CudaProgram(Program):
         events = tuple(check(driver.cuEventCreate(0)) for _ in range(4))
         try:
             batch = partial(_batch, where, events, queued)
-            return stopped(batch, limit, count(self.plan.steps, sizes), course(self.plan, sizes))
+            return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
         finally:
             for event in events:
                 check(driver.cuEventDestroy(event))
@@ -148,7 +150,7 @@ class CudaProgram(Program):
         """The codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         for local in self.plan.resident:
-            count = int(np.prod([value(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
+            count = int(np.prod([evaluate_size(e, env) for e in local.shape], dtype=np.int64)) if local.shape else 1
             held = self.resident.get(local.name)
             if held is None or held.size != count:
                 self.resident[local.name] = cuda.device_array(count, local.dtype)

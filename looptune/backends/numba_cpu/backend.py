@@ -25,15 +25,15 @@ from looptune.backends.codegen.python import HELPERS, LEVEL, SHARE, SPELLED, Wri
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.cache_file import replace_file
 from looptune.core.floating_point import USUAL, Floats
-from looptune.ir.def_use import names
+from looptune.ir.def_use import referenced_names
 from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Loop, Scalar, Stmt, Var
 from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.cpu_reassociation import IN_ANY_ORDER, accumulating, marked
 from looptune.lower.passes.cpu_time_bands import CORES, with_bands
-from looptune.lower.passes.unswitch import innermost
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, repeats
-from looptune.lower.team import Tree
+from looptune.lower.passes.unswitch import unswitch_innermost
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, has_host_loop
+from looptune.lower.team import TeamReduce
 
 ANY_ORDER = (*IN_ANY_ORDER.values(), "fused")
 """What ``anyorder`` defines for the text of kernels."""
@@ -64,7 +64,7 @@ class _Writer(Writer):
 
     def innermost(self, body: tuple[Stmt, ...], taken: Collection[str]) -> tuple[Stmt, ...]:
         """Innermost loops as LLVM is to see them."""
-        return innermost(accumulating(body) if self.reorders else body, taken)
+        return unswitch_innermost(accumulating(body) if self.reorders else body, taken)
 
     def element(self, load: Load) -> str:
         return f"{ident(load.array)}[{', '.join(self.index(i) for i in load.index)}]"
@@ -92,7 +92,7 @@ class _Writer(Writer):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class KernelSources:
     """A plan as text that something else compiles. ``kernels``: a function, the Numba types of its parameters and
     whether it is shared out, by name; ``driver``: the function of C's parameters and ``cores`` that runs them, and
     ``signature`` its Numba type."""
@@ -103,7 +103,7 @@ class Parts:
     signature: str
 
 
-def parts(plan: Plan, *, reorders: bool) -> Parts:
+def parts(plan: Plan, *, reorders: bool) -> KernelSources:
     plan = with_bands(plan)
     sizes = _extents(plan)
     writer, host = _Writer(sizes, reorders=reorders), _Writer(sizes)
@@ -113,7 +113,7 @@ def parts(plan: Plan, *, reorders: bool) -> Parts:
     blank, again, decorator, *driver = _driver(plan, host, stops=False)
     assert (blank, again, decorator[:5]) == ("", "", "@njit"), "what a driver opens with"
     helpers = tuple(f"@njit(inline='always')\n{HELPERS[h]}" for h in sorted(writer.used | host.used))
-    return Parts(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
+    return KernelSources(helpers, kernels, "\n".join(driver) + "\n", _signature(plan, stops=False))
 
 
 class NumbaCpu(Backend):
@@ -172,7 +172,7 @@ class NumbaCpu(Backend):
         return CpuProgram(with_bands(binary.plan), entry, self.threads)
 
     def _compiled(self, plan: Plan) -> ModuleType:
-        return _import(self._module(plan, stops=repeats(plan)), self.cache)
+        return _import(self._module(plan, stops=has_host_loop(plan)), self.cache)
 
 
 def options_of(contract: bool) -> str:
@@ -221,12 +221,12 @@ def _spans(kernel: Kernel) -> bool:
     return bool(kernel.loops) or _alone(kernel) is not None
 
 
-def _alone(kernel: Kernel) -> Tree | None:
+def _alone(kernel: Kernel) -> TeamReduce | None:
     """The loop that is all of the kernel, and reduces."""
     return None if kernel.loops or kernel.team is None else kernel.team.trees[0]
 
 
-def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
+def _chunk(tree: TeamReduce, writer: _Writer) -> Iterator[str]:
     """Chunks ``start`` to ``stop`` of as many as there are cores, each with a result of its own."""
     loop = tree.loop
     yield f"    trips = max(0, {_trips(loop, writer)})"
@@ -241,7 +241,7 @@ def _chunk(tree: Tree, writer: _Writer) -> Iterator[str]:
     if never_negative(loop.lo, writer.nonnegative):
         writer.nonnegative.add(loop.var)
     own = marked(loop) if writer.reorders else loop
-    yield from writer.block(innermost(own.body, names((loop,))), "            ")
+    yield from writer.block(unswitch_innermost(own.body, referenced_names((loop,))), "            ")
     writer.nonnegative.discard(loop.var)
     for a in tree.into:
         yield f"        {_parts(a)}[chunk] = {ident(a.own.name)}"
@@ -266,7 +266,7 @@ def _axes(kernel: Kernel, writer: _Writer) -> Iterator[str]:
     for loop in around:
         yield from _opened(loop, writer.bound(loop.lo), writer.bound(loop.hi), writer, indent)
         indent += "    "
-    made = writer.innermost(body, {*names(kernel.body), *names(kernel.loops)})
+    made = writer.innermost(body, {*referenced_names(kernel.body), *referenced_names(kernel.loops)})
     yield from writer.block(made, indent) if first is None else _shared(made, writer, indent)
     for loop in around:
         writer.nonnegative.discard(loop.var)
@@ -353,7 +353,7 @@ def _trips(loop: Loop, writer: _Writer) -> str:
     return f"({span} + {step - 1}) // {step}" if step > 1 else span
 
 
-def _joined(kernel: Kernel, tree: Tree, names: str, writer: _Writer, indent: str) -> Iterator[str]:
+def _joined(kernel: Kernel, tree: TeamReduce, names: str, writer: _Writer, indent: str) -> Iterator[str]:
     parts = ", ".join(map(_parts, tree.into))
     for a in tree.into:
         yield f"{indent}{_parts(a)} = np.empty(cores, {typed(a.own.dtype)})"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numba import get_num_threads, set_num_threads
 
-from looptune.backends.base import Limit, Program, Ran
-from looptune.backends.early_stop import watched
-from looptune.lower.checkpoints import course
-from looptune.lower.plan import Plan, count, repeats
+from looptune.backends.base import PartialRun, Program, TimeLimit
+from looptune.backends.early_stop import run_watched
+from looptune.lower.checkpoints import checkpoints
+from looptune.lower.plan import Plan, count, has_host_loop
 
 
 class CpuProgram(Program):
@@ -22,7 +22,7 @@ class CpuProgram(Program):
         self.plan = plan
         self.entry = entry
         self.threads = threads
-        self.stops = repeats(plan)
+        self.stops = has_host_loop(plan)
         self._names = tuple(p.name for p in plan.codelet.params)
         self._all = get_num_threads()
 
@@ -30,15 +30,17 @@ class CpuProgram(Program):
         self._call(arrays, scalars, (np.zeros(2, np.int64),) if self.stops else ())
 
     def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
+        self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> PartialRun:
         sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         launches = count(self.plan.steps, sizes)
         if self.stops:
-            return watched(lambda told: self._call(arrays, scalars, (told,)), limit, launches, course(self.plan, sizes))
+            return run_watched(
+                lambda told: self._call(arrays, scalars, (told,)), limit, launches, checkpoints(self.plan, sizes)
+            )
         start = time.perf_counter_ns()
         self.run(arrays, scalars)
-        return Ran((time.perf_counter_ns() - start) / 1e3, launches, launches)
+        return PartialRun((time.perf_counter_ns() - start) / 1e3, launches, launches)
 
     def _call(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], told: tuple[Any, ...]) -> None:
         """``told``: whether to stop, and how many launches were made. What is done here besides is as short as may be,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-def canonical(text: str, entry: str) -> str:
+def alpha_rename(text: str, entry: str) -> str:
     """The one function of ``text``, called ``entry``, its parameters a0, a1, ... and its variables v0, v1, ..."""
     (function,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
     params = [arg.arg for arg in function.args.args]

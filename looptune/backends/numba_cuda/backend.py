@@ -28,7 +28,7 @@ from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
 from looptune.backends.numba_cuda import uncontracted_products
-from looptune.backends.numba_cuda.alpha_renaming import canonical
+from looptune.backends.numba_cuda.alpha_renaming import alpha_rename
 from looptune.backends.numba_cuda.noalias import readonly_apart, reads
 from looptune.backends.numba_cuda.tested_versions import replaceable
 from looptune.backends.numba_cuda.uncontracted_products import PRODUCT, PRODUCT_TEXT
@@ -38,7 +38,17 @@ from looptune.core.version import toolchain
 from looptune.ir.nodes import Array, Local, Loop
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.passes import shared_memory
-from looptune.lower.plan import ARRIVED, Dimension, HostIf, HostLoop, Kernel, Launch, Plan, Step, whole
+from looptune.lower.plan import (
+    ARRIVED,
+    Dimension,
+    HostIf,
+    HostLoop,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    fuse_persistent_launches,
+)
 
 if replaceable():
     from looptune.backends.numba_cuda import compiler_patches
@@ -58,7 +68,7 @@ def architectures() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class KernelSources:
     """A plan as text that something else launches. ``imports`` and ``helpers``: what its kernels need; ``kernels``: a
     function and the Numba types of its parameters, by name; ``host``: the body of a function of C's parameters that
     calls ``launch(kernel, grid, block, *args)`` for each launch and ``new(count, dtype)`` for each array of its own
@@ -73,7 +83,7 @@ class Parts:
     wide: tuple[str, ...]
 
 
-def parts(plan: Plan, contract: Contract = "cc") -> Parts:
+def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     check_limits(plan)
     plan = contracted(plan, contract)
     imports, helpers, kernels = _kernels(plan)
@@ -85,7 +95,7 @@ def parts(plan: Plan, contract: Contract = "cc") -> Parts:
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in plan.resident}
     wide = tuple(name for name in aligned(plan) if name not in own)
-    return Parts(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
+    return KernelSources(imports, (*helpers, *(host_helper(h) for h in sorted(writer.used))), made, host, wide)
 
 
 def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
@@ -128,7 +138,7 @@ class NumbaCuda(Backend):
         plan = contracted(plan, self.contract)
         opening, texts = _texts(plan)
         name = ident(plan.codelet.name)
-        built = {k.name: self._cubin(plan, k, opening, canonical(texts[k.name], name)) for k in plan.launched}
+        built = {k.name: self._cubin(plan, k, opening, alpha_rename(texts[k.name], name)) for k in plan.launched}
         resources = tuple(cubin.resources(plan, k, built[k.name][1]) for k in plan.launched)
         objects = {name: code for name, (code, _) in built.items()}
         source = self._module(plan, opening, texts)
@@ -144,7 +154,7 @@ class NumbaCuda(Backend):
         module: dict[str, Any] = {"__name__": entry}
         exec(compile(source, f"<{kernel.name}>", "exec"), module)
         major, minor = divmod(int(self.arch.removeprefix("sm_")), 10)
-        with hastened(), readonly_apart():
+        with patched_compiler(), readonly_apart():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
                 launch_bounds=kernel.launch_bounds, opt=True,
@@ -156,7 +166,7 @@ class NumbaCuda(Backend):
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
         facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.kept(self.cache, facts, lambda: cubin.linked(make(), self.arch, kernel.registers))
+        return cubin.cached(self.cache, facts, lambda: cubin.link(make(), self.arch, kernel.registers))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
@@ -188,9 +198,9 @@ def _kernels(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, st
     return tuple(imports), (*copying, *meeting, *helpers), kernels
 
 
-def hastened() -> AbstractContextManager[None]:
+def patched_compiler() -> AbstractContextManager[None]:
     """Within it the compiler is replaced in part by what does the same sooner, where that was tested."""
-    return compiler_patches.hastened(None) if replaceable() else nullcontext()
+    return compiler_patches.patched_compiler(None) if replaceable() else nullcontext()
 
 
 def _toolchain() -> str:
@@ -257,7 +267,7 @@ def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Sp
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
             case HostLoop() if step.persistent:
-                kernel = whole(step)
+                kernel = fuse_persistent_launches(step)
                 yield f"{indent}{spelled(kernel, str(kernel.bounds), kernel.block[:1])}"
             case HostLoop(var, lo, hi, stride, body):
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"

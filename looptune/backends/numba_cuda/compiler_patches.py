@@ -34,7 +34,7 @@ _known: dict[Hashable, Any] = {}
 
 
 @contextlib.contextmanager
-def hastened(flags: Hashable) -> Iterator[None]:
+def patched_compiler(flags: Hashable) -> Iterator[None]:
     """``flags``: what the compiler was told; the types found under other flags are kept apart."""
     with (
         _replaced(BaseFunction, "get_call_type", _typed_once(flags, BaseFunction.get_call_type)),

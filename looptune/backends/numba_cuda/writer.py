@@ -16,7 +16,7 @@ from looptune.backends.codegen.python import HELPERS, LEVEL, SPELLED, UNLIMITED,
 from looptune.backends.codegen.writer import KernelWriter, Within
 from looptune.backends.numba_cuda import uncontracted_products
 from looptune.ir.intervals import never_negative
-from looptune.ir.nodes import Bin, Const, Expr, Load, Loop, Stmt, Var
+from looptune.ir.nodes import Binary, Const, Expr, Load, Loop, Stmt, Var
 from looptune.lower.fp_contraction import is_product
 from looptune.lower.plan import Dimension, Plan
 
@@ -105,7 +105,7 @@ class NumbaSpelling(KernelWriter):
         return (f"{memory_ops.BEGIN}()",)
 
     def awaited(self, groups: int) -> tuple[str, ...]:
-        return (f"{memory_ops.awaiting(groups)}()",)
+        return (f"{memory_ops.wait_group_name(groups)}()",)
 
     @property
     def grid_width(self) -> str:
@@ -135,7 +135,7 @@ class CudaWriter(Writer, NumbaSpelling):
         return KernelWriter.block(self, body, indent)
 
     def value(self, e: Expr, exact: bool = False, level: int = 0) -> str:
-        if self.products_apart and isinstance(e, Bin) and is_product(e):
+        if self.products_apart and isinstance(e, Binary) and is_product(e):
             return f"{uncontracted_products.PRODUCT}({self.value(e.lhs)}, {self.value(e.rhs)})"
         return super().value(e, exact, level)
 
@@ -162,7 +162,7 @@ class CudaWriter(Writer, NumbaSpelling):
                 return str(int(n))
             case Var(name, dtype):
                 return f"uint32({ident(name)})" if dtype == "uint64" and name not in self.counters else ident(name)
-            case Bin("+" | "-" | "*" as op, lhs, rhs):
+            case Binary("+" | "-" | "*" as op, lhs, rhs):
                 own = LEVEL[op]
                 return enclosed(f"{self.index(lhs, own)} {op} {self.index(rhs, own + 1)}", own, level)
         return self.bound(e, level)
@@ -210,9 +210,9 @@ class CudaWriter(Writer, NumbaSpelling):
 
     def condition(self, e: Expr) -> str:
         match e:
-            case Bin("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) if self.same_sign(lhs) and self.same_sign(
-                rhs
-            ):
+            case Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, lhs, rhs) if self.same_sign(
+                lhs
+            ) and self.same_sign(rhs):
                 return f"{self.unsigned_index(lhs)} {op} {self.unsigned_index(rhs)}"
         return Writer.condition(self, e)
 

@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from looptune.backends.base import Backend, Binary, Limit, Program, Ran, Resources
+from looptune.backends.base import Backend, Binary, PartialRun, Program, Resources, TimeLimit
 from looptune.backends.codegen.kernel import MOST_ELEMENTS, shared_bytes
 from looptune.backends.codegen.signature import scalar_type
-from looptune.backends.early_stop import stopped
+from looptune.backends.early_stop import run_in_batches
 from looptune.backends.opencl.writer import NAME, device_text, file_text
 from looptune.core.errors import ResourceError, TargetError
 from looptune.core.floating_point import Contract
 from looptune.ir.nodes import Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.checkpoints import course
+from looptune.lower.checkpoints import checkpoints
 from looptune.lower.fp_contraction import contracted
 from looptune.lower.passes.shared_memory import WIDE
-from looptune.lower.plan import Kernel, Plan, apart, count, launches, sized, value
+from looptune.lower.plan import Kernel, Plan, count, evaluate_size, grid_function, launches, split_persistent_launches
 
 _OPTIONS = ("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt")
 _PROBE = "__kernel void probe(__global float *x) { x[get_global_id(0)] = 1.0f; }"
@@ -42,7 +42,7 @@ length is an argument; the same kernels are right on other drivers and in thread
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DeviceArray:
     """An array in a device's memory: of a ``buffer``, the elements from ``start`` on."""
 
     buffer: Any
@@ -113,7 +113,7 @@ class OpenCl(Backend):
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        plan = contracted(apart(plan), self.contract)
+        plan = contracted(split_persistent_launches(plan), self.contract)
         self._check(plan)
         try:
             program = _compiled(context(), device(), device_text(plan))
@@ -166,9 +166,9 @@ class OpenClProgram(Program):
             warnings.simplefilter("ignore", cl.CompilerWarning)
             self.program = cl.Program(context(), [device()], [binary.objects[OBJECT]]).build()
         self.kernels = {k.name: cl.Kernel(self.program, k.name) for k in binary.plan.kernels}
-        self.grids = {k.name: sized(k) for k in binary.plan.kernels}
+        self.grids = {k.name: grid_function(k) for k in binary.plan.kernels}
         self.queue = cl.CommandQueue(context())
-        self.resident: dict[str, Held] = {}
+        self.resident: dict[str, DeviceArray] = {}
         self.passed: dict[str, Any] = {}
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
@@ -179,13 +179,13 @@ class OpenClProgram(Program):
             queue.finish()
 
     def run_within(
-        self, limit: Limit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
-    ) -> Ran:
+        self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
+    ) -> PartialRun:
         queue = self.queue if stream is None else stream
         queued = self._queued(arrays, scalars, queue)
         sizes = self._sizes(scalars)
         batch: Callable[[int], tuple[int, float, float]] = partial(_batch, queue, queued)
-        return stopped(batch, limit, count(self.plan.steps, sizes), course(self.plan, sizes))
+        return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
 
     def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
         whole = (p.name for p in self.plan.codelet.params if isinstance(p, Scalar) and is_integer(p.dtype))
@@ -215,23 +215,23 @@ class OpenClProgram(Program):
             cl.enqueue_nd_range_kernel(queue, own, around, block)
             yield
 
-    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, Held]:
+    def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, DeviceArray]:
         """The codelet's own variables on the device, allocated once for given sizes."""
         env = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         for local in self.plan.resident:
-            shape = tuple(value(e, env) for e in local.shape)
+            shape = tuple(evaluate_size(e, env) for e in local.shape)
             held = self.resident.get(local.name)
             if held is None or held.shape != shape:
                 self.resident[local.name] = allocated(shape, np.dtype(local.dtype))
         return self.resident
 
 
-def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    return Held(cl.Buffer(context(), cl.mem_flags.READ_WRITE, max(size, WIDE)), shape, dtype)
+    return DeviceArray(cl.Buffer(context(), cl.mem_flags.READ_WRITE, max(size, WIDE)), shape, dtype)
 
 
-def _buffer(held: Held) -> Any:
+def _buffer(held: DeviceArray) -> Any:
     """What a kernel takes: the whole buffer, or a part of it."""
     if not held.start:
         return held.buffer

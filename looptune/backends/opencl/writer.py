@@ -19,7 +19,7 @@ from looptune.core.escape import comment
 from looptune.ir import c_printer
 from looptune.ir.nodes import Array
 from looptune.lower.passes import shared_memory
-from looptune.lower.plan import Dimension, Kernel, Plan, apart
+from looptune.lower.plan import Dimension, Kernel, Plan, split_persistent_launches
 
 NAME = "opencl"
 DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
@@ -56,7 +56,7 @@ inline int any_of_block(__local int *flag, int own)
 _WIDE = MappingProxyType({4: "uint", 8: "uint2", 16: "uint4"})
 
 
-class OpenClC(CWriter):
+class OpenClWriter(CWriter):
     """Copies ahead are made at once: what is filled for a later iteration is there before its barrier."""
 
     apart = "#pragma OPENCL FP_CONTRACT OFF"
@@ -135,10 +135,10 @@ class OpenClC(CWriter):
 
 def device_text(plan: Plan) -> str:
     """The kernels, and the functions that they call; of a plan all of whose launches the host makes."""
-    return _device(plan, OpenClC(plan, extent_names(plan)))
+    return _device(plan, OpenClWriter(plan, extent_names(plan)))
 
 
-def _device(plan: Plan, writer: OpenClC) -> str:
+def _device(plan: Plan, writer: OpenClWriter) -> str:
     kernels = [writer.kernel(k) for k in plan.kernels]
     functions = (writer.functions[name] for name in sorted(writer.functions))
     return "\n".join([*([DOUBLE] if reads_double(plan) else []), *functions, *kernels])
@@ -146,8 +146,8 @@ def _device(plan: Plan, writer: OpenClC) -> str:
 
 def file_text(plan: Plan) -> str:
     """A whole ``.cl``."""
-    plan = apart(plan)
-    writer = OpenClC(plan, extent_names(plan))
+    plan = split_persistent_launches(plan)
+    writer = OpenClWriter(plan, extent_names(plan))
     device = _device(plan, writer)
     host = "\n".join(f"   {line}" for line in braced(_host(plan, host_writer(plan, writer))))
     said = comment(f"{made_of(plan, NAME)}\n{host}")
@@ -159,7 +159,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     declared = ", ".join(c_printer.declaration(p) for p in plan.codelet.params if isinstance(p, Array))
     yield f"The host, for buffers {declared} that do not overlap:"
     yield ""
-    for array in shared_memory.wide(plan):
+    for array in shared_memory.vector_copied_arrays(plan):
         yield f"{writer.name(array)} begins at a multiple of {shared_memory.WIDE} bytes."
     for local in plan.resident:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"

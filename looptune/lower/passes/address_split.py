@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from looptune.ir.intervals import linear, may_wrap, never_negative
-from looptune.ir.nodes import Bin, Const, Expr, Var
+from looptune.ir.intervals import affine_terms, may_wrap, never_negative
+from looptune.ir.nodes import Binary, Const, Expr, Var
 from looptune.ir.simplify import add, mul, sub
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Address:
     """``base + sum of variable * factor over counted + constant``."""
 
     base: Expr
@@ -32,19 +32,21 @@ class Place:
         return not factors or (factors == [1] and self.constant == 0)
 
 
-def parted(e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]) -> Place | None:
+def split_address(
+    e: Expr, counted: Collection[str], nonnegative: Collection[str], most: Mapping[str, int]
+) -> Address | None:
     """None where the base may be negative, or the sum may wrap by C's rules.
 
     ``counted``, ``nonnegative``: names of variables; ``most``: what some of
     these are at most."""
     if may_wrap(e, nonnegative):
         return None
-    terms, constant = linear(e)
+    terms, constant = affine_terms(e)
     base: Expr = Const(0)
     found = []
     for term, factor in terms.items():
         if factor < 0:
-            bound = at_most(term, nonnegative, most)
+            bound = upper_bound(term, nonnegative, most)
             if bound is None:
                 return None
             # Not negative, with as much of the constant as that takes.
@@ -57,13 +59,13 @@ def parted(e: Expr, counted: Collection[str], nonnegative: Collection[str], most
             base = add(base, mul(Const(factor), term))
     if base == Const(0) and constant < 0:
         return None
-    return Place(base, tuple(found), constant)
+    return Address(base, tuple(found), constant)
 
 
-def at_most(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> int | None:
+def upper_bound(e: Expr, nonnegative: Collection[str], most: Mapping[str, int]) -> int | None:
     """Of what is not negative; None where it is not seen."""
     match e:
-        case Bin("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, nonnegative):
+        case Binary("%", lhs, Const(int(n))) if n > 0 and never_negative(lhs, nonnegative):
             return n - 1
         case Var(name) if name in nonnegative:
             return most.get(name)
@@ -80,10 +82,10 @@ def lowest(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> i
     match e:
         case Var(name) if name in least:
             return least[name]
-        case Bin("-", lhs, Const(int(n))) if e.dtype in ("int32", "int64"):
+        case Binary("-", lhs, Const(int(n))) if e.dtype in ("int32", "int64"):
             first = lowest(lhs, nonnegative, least)
             return None if first is None else first - n
-        case Bin("+" | "*" as op, lhs, rhs) if e.dtype in ("int32", "int64"):
+        case Binary("+" | "*" as op, lhs, rhs) if e.dtype in ("int32", "int64"):
             a, b = lowest(lhs, nonnegative, least), lowest(rhs, nonnegative, least)
             if a is None or b is None or (op == "*" and (a < 0 or b < 0)):
                 return None

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Assign, Bin, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Assign, Binary, Call, Codelet, Expr, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import is_integer
 from looptune.lower.passes.cpu_time_bands import with_bands
 from looptune.lower.plan import Plan
 from looptune.poly.access import written_as
-from looptune.poly.reassociation import Sum
+from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.reduction import accumulation
 
 IN_ANY_ORDER = {"+": "plus_in_any_order", "-": "minus_in_any_order", "*": "times_in_any_order"}
@@ -33,7 +33,7 @@ def accumulating(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
     return tuple(marked(s) if isinstance(s, Loop) else map_blocks(accumulating, s) for s in body)
 
 
-def vectorised(codelet: Codelet, plan: Plan) -> tuple[Sum, ...]:
+def vectorised(codelet: Codelet, plan: Plan) -> tuple[ReorderedReduction, ...]:
     """The sums of ``codelet`` that a CPU's compiler may take in any order in ``plan``, which is made of it."""
     kernels = with_bands(plan).kernels
     bodies = (reduce(lambda body, axis: (replace(axis, body=body),), reversed(k.loops), k.body) for k in kernels)
@@ -43,8 +43,8 @@ def vectorised(codelet: Codelet, plan: Plan) -> tuple[Sum, ...]:
     return tuple(dict.fromkeys(_named(s, found.op) for s in own if (found := accumulation(s)) is not None))
 
 
-def _named(s: Assign, op: str) -> Sum:
-    return Sum(op, written_as(s.target), s.target.span if s.target.span.line else s.span)
+def _named(s: Assign, op: str) -> ReorderedReduction:
+    return ReorderedReduction(op, written_as(s.target), s.target.span if s.target.span.line else s.span)
 
 
 def _is_innermost(loop: Loop) -> bool:
@@ -67,7 +67,7 @@ def marked(loop: Loop) -> Loop:
 
 
 def _sums(loop: Loop) -> Iterator[Assign]:
-    changing = written(loop.body) | {loop.var}
+    changing = written_names(loop.body) | {loop.var}
     mentioned = Counter(_name(n) for n in walk(loop.body) if isinstance(n, Load | Var))
     found: dict[str, list[tuple[str, Assign]]] = {}
     for s in (s for s in walk_stmts(loop.body) if isinstance(s, Assign)):
@@ -94,7 +94,7 @@ def _op(s: Assign) -> str:
 def _in_any_order(value: Expr, x: Node) -> Expr:
     """The operations between ``x`` and the whole; as it was where a conversion is among them."""
     match value:
-        case Bin(op, lhs, rhs) if op in IN_ANY_ORDER:
+        case Binary(op, lhs, rhs) if op in IN_ANY_ORDER:
             left = any(n == x for n in walk(lhs))
             inner = lhs if left else rhs
             made = inner if inner == x else _in_any_order(inner, x)

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Bin, Const, Expr, Load, Loop, Node, Select, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Const, Expr, Load, Loop, Node, Select, Stmt, Var
 from looptune.ir.rewrite import rewrite
-from looptune.ir.simplify import add, div, largest, mul, smallest
-from looptune.lower.passes.temporal_tiling import Bounds, Nest, Overlap, offset, point
+from looptune.ir.simplify import add, div, max_of, min_of, mul
+from looptune.lower.passes.temporal_tiling import Bounds, PointwiseNest, TemporalTile, constant_offset, point
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 CORES = Var("cores__all", "int64")
@@ -43,7 +43,7 @@ def _steps(steps: Iterable[Step]) -> Iterator[Step]:
         match step:
             case Launch(kernel) if kernel.overlap is not None:
                 whole = kernel.overlap
-                edges = (apart(whole, sign, alone=True) for sign in (-1, 1))
+                edges = (row_lags(whole, sign, alone=True) for sign in (-1, 1))
                 yield from map(Launch, _Bands(kernel, whole, *edges).kernels())
             case HostLoop(body=body):
                 yield replace(step, body=tuple(_steps(body)))
@@ -54,20 +54,20 @@ def _steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class RowLags:
     """Rows between something and each nest in the first step, and how many more in each of the next."""
 
     nests: tuple[int, ...]
     more: int
 
 
-def apart(whole: Overlap, sign: int, *, alone: bool) -> Apart:
+def row_lags(whole: TemporalTile, sign: int, *, alone: bool) -> RowLags:
     """The least number of rows that each nest has to be behind those before it, ahead of them with a ``sign`` of -1;
     ``alone``: and behind all that it reads."""
     nests = tuple(whole.nests)
     arrays = whole.source.keys()
 
-    def rows(before: Nest, nest: Nest) -> Iterator[int]:
+    def rows(before: PointwiseNest, nest: PointwiseNest) -> Iterator[int]:
         yield from (sign * at[0] for array, at in nest.uses(arrays) if array in before.writes)
         yield from (-sign * at[0] for array, at in before.uses(arrays) if array in nest.writes)
 
@@ -80,7 +80,7 @@ def apart(whole: Overlap, sign: int, *, alone: bool) -> Apart:
             for (n, k), least in between.items():
                 found[k] = max(found[k], found[n] + least - more * (n >= k))
         if all(found[k] >= found[n] + least - more * (n >= k) for (n, k), least in between.items()):
-            return Apart(tuple(found), more)
+            return RowLags(tuple(found), more)
     raise AssertionError("far enough apart they are")
 
 
@@ -89,14 +89,14 @@ class _Bands:
     """``below`` and ``above``: what a band leaves out at its first and its last rows."""
 
     kernel: Kernel
-    whole: Overlap
-    below: Apart
-    above: Apart
+    whole: TemporalTile
+    below: RowLags
+    above: RowLags
 
     def kernels(self) -> tuple[Kernel, Kernel]:
         plain = replace(self.kernel, deep=None, overlap=None, locals=(), scalars=(*self.kernel.scalars, CORES.name))
         least = 2 * (self.last(self.below) + self.last(self.above) + 1)
-        number = largest(smallest(CORES, div(self.whole.extents[0], Const(least))), Const(1))
+        number = max_of(min_of(CORES, div(self.whole.extents[0], Const(least))), Const(1))
         band = Loop(BAND.name, Const(0, "int64"), number, (), dtype="int64")
         known = Assign(BANDS, number)
         return (
@@ -109,14 +109,14 @@ class _Bands:
 
     def band(self) -> tuple[Stmt, ...]:
         """Row by row, each step behind the one before. Nothing is left out where no band is beside this one."""
-        behind = apart(self.whole, 1, alone=False)
+        behind = row_lags(self.whole, 1, alone=False)
         rows = 1 if len(self.whole.shape) > 1 else ELEMENTS
         low, high = Var("first__band", "int64"), Var("end__band", "int64")
         begin, end = self.border(BAND), self.border(add(BAND, _ONE))
         nests = []
         for nest, n, a, b in zip(self.whole.nests, behind.nests, self.below.nests, self.above.nests, strict=True):
             at = add(AT, Const(-n))
-            here = largest(at, add(LOW, Const(a))), smallest(add(at, Const(rows)), add(HIGH, Const(-b)))
+            here = max_of(at, add(LOW, Const(a))), min_of(add(at, Const(rows)), add(HIGH, Const(-b)))
             nests.append(_over(here, nest, self.whole))
         moved = ((AT, -behind.more), (LOW, self.below.more), (HIGH, -self.above.more))
         step = replace(self.whole.loop, body=(*nests, *_moved(moved)))
@@ -125,8 +125,8 @@ class _Bands:
             ROW.name, low, last, (Assign(AT, ROW), Assign(LOW, low), Assign(HIGH, high), step), rows, dtype="int64"
         )
         return (
-            Assign(low, Select(Bin(">", BAND, Const(0)), begin, Const(-self.last(self.below), "int64"))),
-            Assign(high, Select(Bin("<", add(BAND, _ONE), BANDS), end, add(end, Const(self.last(self.above))))),
+            Assign(low, Select(Binary(">", BAND, Const(0)), begin, Const(-self.last(self.below), "int64"))),
+            Assign(high, Select(Binary("<", add(BAND, _ONE), BANDS), end, add(end, Const(self.last(self.above))))),
             every,
         )
 
@@ -142,7 +142,7 @@ class _Bands:
     def border(self, band: Expr) -> Expr:
         return div(mul(band, self.whole.extents[0]), BANDS)
 
-    def last(self, rows: Apart) -> int:
+    def last(self, rows: RowLags) -> int:
         """In the last step."""
         return max(rows.nests) + rows.more * (self.whole.loop.overlap[0] - 1)
 
@@ -151,15 +151,15 @@ def _moved(by: Iterable[tuple[Var, int]]) -> Iterator[Stmt]:
     return (Assign(v, add(v, Const(rows))) for v, rows in by if rows)
 
 
-def _over(rows: Bounds, nest: Nest, whole: Overlap) -> Stmt:
+def _over(rows: Bounds, nest: PointwiseNest, whole: TemporalTile) -> Stmt:
     """What the nest does in these rows: outermost dimension first, but for one whose bounds need another."""
     (lo, hi), *others = nest.bounds
-    bounds = [(largest(rows[0], lo), smallest(rows[1], hi)), *others]
+    bounds = [(max_of(rows[0], lo), min_of(rows[1], hi)), *others]
 
     def rule(n: Node) -> Node | None:
         match n:
             case Load(array) if array in whole.source:
-                return replace(n, index=tuple(add(point(d), Const(o)) for d, o in enumerate(offset(n))))
+                return replace(n, index=tuple(add(point(d), Const(o)) for d, o in enumerate(constant_offset(n))))
         return None
 
     body: tuple[Stmt, ...] = rewrite(rule, nest.body)

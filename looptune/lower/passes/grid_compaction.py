@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
-from looptune.ir.intervals import linear
-from looptune.ir.nodes import Bin, Const, Expr, If, Loop, Stmt, Var
+from looptune.ir.intervals import affine_terms
+from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, mul
 
@@ -27,7 +27,7 @@ WORTH = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class CompactGrid:
     """Block (x, y) of ``columns`` and ``rows`` has something to do where ``a x + b y + c >= 0``; ``a`` is not 0."""
 
     a: int
@@ -60,13 +60,13 @@ class Packed:
         return len(self.row(q)) + (len(self.row(other)) if other != q else 0)
 
 
-def launched(packing: Packed, x: Expr, y: Expr) -> Expr:
+def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
     """Whether block (x, y) is."""
     terms = add(add(mul(Const(packing.a), x), mul(Const(packing.b), y)), Const(packing.c))
-    return Bin(">=", terms, Const(0))
+    return Binary(">=", terms, Const(0))
 
 
-def packed(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> Packed | None:
+def compact_grid(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> CompactGrid | None:
     """Of a grid of the loops ``x`` and ``y`` with so many iterations of each in a block; None where its extents are not
     constants, or too few blocks are idle."""
     match x.lo, x.hi, y.lo, y.hi:
@@ -74,13 +74,13 @@ def packed(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> Pa
             wide, high = x.step * per[0], y.step * per[1]
             columns, rows = -(-(right - left) // wide), -(-(bottom - top) // high)
             needed = (_of_blocks(*terms, (left, wide, x.step), (top, high, y.step)) for terms in _needed(body, x, y))
-            found = [Packed(*terms, columns, rows) for terms in needed]
+            found = [CompactGrid(*terms, columns, rows) for terms in needed]
             best = min(found, key=_launched, default=None)
             return best if best is not None and _launched(best) <= (1 - WORTH) * columns * rows else None
     return None
 
 
-def _launched(packing: Packed) -> int:
+def _launched(packing: CompactGrid) -> int:
     width, height = packing.blocks
     return width * height
 
@@ -111,11 +111,11 @@ def _needed(body: tuple[Stmt, ...], x: Loop, y: Loop) -> list[Terms]:
 def _linear(cond: Expr, x: Loop, y: Loop) -> Iterator[Terms]:
     """The conjuncts that are ``a x + b y + c >= 0``."""
     match cond:
-        case Bin("&&", lhs, rhs):
+        case Binary("&&", lhs, rhs):
             yield from (*_linear(lhs, x, y), *_linear(rhs, x, y))
-        case Bin("<" | "<=" | ">" | ">=" as op, lhs, rhs) if not any(_unsigned(n) for n in walk(cond)):
+        case Binary("<" | "<=" | ">" | ">=" as op, lhs, rhs) if not any(_unsigned(n) for n in walk(cond)):
             more, less = (lhs, rhs) if op in (">", ">=") else (rhs, lhs)
-            terms, constant = linear(Bin("-", more, less))
+            terms, constant = affine_terms(Binary("-", more, less))
             own = {x.var: 0, y.var: 0}
             if all(isinstance(t, Var) and t.name in own for t in terms):
                 own |= {t.name: k for t, k in terms.items() if isinstance(t, Var)}

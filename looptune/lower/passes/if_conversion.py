@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import Range, between, difference, inside
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import Range, body_ranges, difference_range, range_of
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer
 from looptune.lower.plan import Kernel, Plan
@@ -25,7 +25,7 @@ from looptune.lower.plan import Kernel, Plan
 Given = tuple[Expr, ...]
 
 
-def speculated(kernel: Kernel, plan: Plan) -> Kernel:
+def if_convert(kernel: Kernel, plan: Plan) -> Kernel:
     """The kernel with such accumulations made in any case."""
     if not any(isinstance(n, If) for n in walk(kernel.body)):
         return kernel
@@ -37,8 +37,10 @@ def speculated(kernel: Kernel, plan: Plan) -> Kernel:
     staged = frozenset(a for f in kernel.loops for a in f.staged)
     env: dict[str, Range] = {}
     for axis in kernel.loops:
-        env = inside(replace(axis, body=()), env)
-    made = _Speculation(plan, {name: given for name, given in only.items() if given}, frozenset(written(kernel.body)))
+        env = body_ranges(replace(axis, body=()), env)
+    made = _Speculation(
+        plan, {name: given for name, given in only.items() if given}, frozenset(written_names(kernel.body))
+    )
     body = made.block(kernel.body, (), env, staged, ())
     free = {v.name: (v, only[v.name]) for v in kernel.locals if v.name in made.free}
     return replace(kernel, body=_cleared(body, free, ()))
@@ -101,7 +103,7 @@ class _Speculation:
                     out.append(replace(stmt, then=yes, other=no))
                 case Loop(body=inner):
                     tiled = staged | frozenset(stmt.staged)
-                    made = self.block(inner, given, inside(stmt, env), tiled, (*around, stmt))
+                    made = self.block(inner, given, body_ranges(stmt, env), tiled, (*around, stmt))
                     out.append(replace(stmt, body=made))
                 case _:
                     out.append(stmt)
@@ -130,13 +132,13 @@ class _Speculation:
                     return True
                 inside = (e is not None and _within(i, e, env) for i, e in zip(index, shape, strict=False))
                 return len(index) == len(shape) and all(inside)
-            case Bin("/" | "%", _, rhs) if is_integer(n.dtype):
+            case Binary("/" | "%", _, rhs) if is_integer(n.dtype):
                 return isinstance(rhs, Const)
         return True
 
 
 def _within(subscript: Expr, extent: Expr, env: Mapping[str, Range]) -> bool:
-    above, below = difference(subscript, extent, env), between(subscript, env)
+    above, below = difference_range(subscript, extent, env), range_of(subscript, env)
     return above is not None and above[1] < 0 and below is not None and below[0] >= 0
 
 
@@ -147,7 +149,7 @@ def _anew(loop: Loop, name: str, given: Given) -> bool:
 
 def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
     """The local has a new value before it is used, wherever ``given`` holds."""
-    first = next((s for s in body if name in names_in(s) or name in written((s,))), None)
+    first = next((s for s in body if name in names_in(s) or name in written_names((s,))), None)
     match first:
         case Assign(Var(target), value):
             return target == name and name not in names_in(value)
@@ -158,7 +160,7 @@ def _set_first(body: tuple[Stmt, ...], name: str, given: Given) -> bool:
 
 def _loaded_first(body: tuple[Stmt, ...], name: str) -> bool:
     """The local has a new value before anything there uses it: what it was is not needed."""
-    match next(s for s in body if name in names_in(s) or name in written((s,))):
+    match next(s for s in body if name in names_in(s) or name in written_names((s,))):
         case Assign(Var(target), value):
             return target == name and name not in names_in(value)
     return False
@@ -173,8 +175,8 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], gi
         match stmt:
             case If(cond, then, ()):
                 here = (*given, *conjuncts(cond))
-                loaded = [name for name in written(then) if _loaded_first(then, name)]
-                added = written(s for s in then if isinstance(s, Loop))
+                loaded = [name for name in written_names(then) if _loaded_first(then, name)]
+                added = written_names(s for s in then if isinstance(s, Loop))
                 mine = (free[name][0] for name in loaded if name in free and name not in added)
                 out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v in mine if free[v.name][1] == here)
                 out.append(replace(stmt, then=_cleared(then, free, here)))

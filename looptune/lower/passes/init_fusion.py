@@ -22,18 +22,18 @@ from itertools import combinations
 
 import numpy as np
 
-from looptune.ir.def_use import names, target_name, written
+from looptune.ir.def_use import referenced_names, target_name, written_names
 from looptune.ir.nodes import Assign, Cast, Const, Expr, Load, Loop, Stmt, Var
 from looptune.ir.rewrite import substitute, walk
 from looptune.lower.accumulators import Accumulator
-from looptune.lower.passes.scalar_replacement import distinct
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Tree
+from looptune.lower.passes.scalar_replacement import never_alias
+from looptune.lower.team import Phase, TeamBranch, TeamLoop, TeamReduce, TeamSingle
 
 
 def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
     """The phases with such assignments in the trees that follow them."""
     match phases:
-        case (Alone() as alone, Tree() as tree, *later):
+        case (TeamSingle() as alone, TeamReduce() as tree, *later):
             left, tree = _moved(alone, tree)
             return (*([left] if left.body else []), tree, *fuse_initializers(tuple(later)))
         case (first, *later):
@@ -43,15 +43,15 @@ def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
 
 def _inside(phase: Phase) -> Phase:
     match phase:
-        case Repeat(_, body):
+        case TeamLoop(_, body):
             return replace(phase, body=fuse_initializers(body))
-        case Branch(_, then, other):
+        case TeamBranch(_, then, other):
             return replace(phase, then=fuse_initializers(then), other=fuse_initializers(other))
     return phase
 
 
-def _moved(alone: Alone, tree: Tree) -> tuple[Alone, Tree]:
-    if not apart(tree.into):
+def _moved(alone: TeamSingle, tree: TeamReduce) -> tuple[TeamSingle, TeamReduce]:
+    if not are_disjoint(tree.into):
         return alone, tree
     left: list[Stmt] = []
     first: dict[Var | Load, Const] = {}
@@ -60,11 +60,11 @@ def _moved(alone: Alone, tree: Tree) -> tuple[Alone, Tree]:
         match stmt:
             case Assign(target, value) if target in targets - first.keys():
                 begins = _constant(value, target.dtype)
-                if begins is not None and target_name(target) not in names(left):
+                if begins is not None and target_name(target) not in referenced_names(left):
                     first[target] = begins
                     continue
         left.insert(0, stmt)
-    kept = replace(alone, body=tuple(left), known=tuple(v for v in alone.known if v.name in written(left)))
+    kept = replace(alone, body=tuple(left), known=tuple(v for v in alone.known if v.name in written_names(left)))
     return kept, replace(tree, into=tuple(replace(a, first=first.get(a.target)) for a in tree.into))
 
 
@@ -77,10 +77,10 @@ def _constant(value: Expr, dtype: str) -> Const | None:
     return None
 
 
-def apart(into: Iterable[Accumulator]) -> bool:
+def are_disjoint(into: Iterable[Accumulator]) -> bool:
     """No two of the elements are one."""
     elements = [a.target for a in into if isinstance(a.target, Load)]
-    return all(a.array != b.array or distinct(a.index, b.index, frozenset()) for a, b in combinations(elements, 2))
+    return all(a.array != b.array or never_alias(a.index, b.index, frozenset()) for a, b in combinations(elements, 2))
 
 
 def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...] | None:
@@ -93,12 +93,12 @@ def fuse_initialization(begin: Stmt, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]
             body = substitute(first.body, {first.var: Var(sums.var, sums.dtype)})
         case _:
             return None
-    changed = written((sums,))
+    changed = written_names((sums,))
     elements = {n for n in walk(sums.body) if isinstance(n, Load) and n.array in changed}
     touched = {n for n in walk(body) if isinstance(n, Load) and n.array in changed}
     simple = all(isinstance(s, Assign) and isinstance(s.target, Load) and s.target in elements for s in body)
     same = (first.lo, first.hi, first.step) == (sums.lo, sums.hi, sums.step)
-    early = written(body) & names((shares,)) or names(body) & written((shares,))
+    early = written_names(body) & referenced_names((shares,)) or referenced_names(body) & written_names((shares,))
     if not (simple and same and touched <= elements) or early:
         return None
     return shares, replace(sums, body=(*body, *sums.body))

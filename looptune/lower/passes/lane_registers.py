@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from looptune.ir.def_use import names, names_in, written
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Var
+from looptune.ir.def_use import names_in, referenced_names, written_names
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Var
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.init_fusion import fuse_initializers
 from looptune.lower.plan import Kernel
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree, own_element
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, is_injective_index
 
 MOST_BYTES = 128
 """Of the registers of a thread, which has up to 1020 and 128 where an SM is full of threads."""
@@ -44,7 +44,7 @@ class _Kept:
     own: Local
 
 
-def kept(kernel: Kernel, lane: Var) -> Kernel:
+def keep_lane_elements(kernel: Kernel, lane: Var) -> Kernel:
     """The kernel with such elements in arrays of its threads, which compilers make registers, and with first values
     where sums are joined (``fuse_initializers``); ``lane`` is the variable that says which lane a thread is."""
     team = kernel.team
@@ -64,12 +64,12 @@ def kept(kernel: Kernel, lane: Var) -> Kernel:
 def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
     """What to keep, as much as there is room for."""
     loops, elsewhere = list(_shared(phases)), _elsewhere(phases)
-    changing = written(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
+    changing = written_names(kernel.body) | {f.var for f in walk(kernel.body) if isinstance(f, Loop)}
     taken = _names(kernel)
     found: list[_Kept] = []
     room = MOST_BYTES
     for array in sorted(kernel.writes & set(kernel.arrays) - elsewhere):
-        mine = [f for f in loops if array in names((f,))]
+        mine = [f for f in loops if array in referenced_names((f,))]
         element = _element(array, mine, changing)
         if element is None or not _begins(array, phases) or array not in _used(_repeated(phases)):
             continue
@@ -83,7 +83,7 @@ def _found(kernel: Kernel, phases: tuple[Phase, ...]) -> list[_Kept]:
 
 
 def _names(kernel: Kernel) -> set[str]:
-    used = names((*kernel.loops, *kernel.body)) | {v.name for v in kernel.locals}
+    used = referenced_names((*kernel.loops, *kernel.body)) | {v.name for v in kernel.locals}
     return used | {*kernel.arrays, *kernel.scalars}
 
 
@@ -114,15 +114,15 @@ def _element(array: str, loops: list[Loop], changing: set[str]) -> Load | None:
         for f in loops for n in walk(f.body) if isinstance(n, Load) and n.array == array
     }  # fmt: skip
     element = found.pop()
-    return None if found or not own_element(first, element.index, changing) else element
+    return None if found or not is_injective_index(first, element.index, changing) else element
 
 
 def _begins(array: str, phases: tuple[Phase, ...]) -> bool:
     """The first phase that touches the array assigns the element of each iteration before it reads any."""
     first = next(p for p in phases if array in _used((p,)))
     match first:
-        case Spread(Loop(body=body)):
-            touching = next(s for s in body if array in names((s,)))
+        case TeamFor(Loop(body=body)):
+            touching = next(s for s in body if array in referenced_names((s,)))
             match touching:
                 case Assign(Load(name), value):
                     return name == array and array not in names_in(value)
@@ -133,11 +133,11 @@ def _shared(phases: Iterable[Phase]) -> Iterator[Loop]:
     """The loops that lanes share, one iteration in so many each."""
     for phase in phases:
         match phase:
-            case Spread(loop) | Tree(loop, _, False):
+            case TeamFor(loop) | TeamReduce(loop, _, False):
                 yield replace(loop, reduces=())
-            case Repeat(_, body):
+            case TeamLoop(_, body):
                 yield from _shared(body)
-            case Branch(_, then, other):
+            case TeamBranch(_, then, other):
                 yield from _shared((*then, *other))
 
 
@@ -146,31 +146,33 @@ def _elsewhere(phases: Iterable[Phase]) -> set[str]:
     found: set[str] = set()
     for phase in phases:
         match phase:
-            case Alone(body):
-                found |= names(body)
-            case Tree(loop, into, deep):
-                found |= names_in((*(a.target for a in into), loop.lo, loop.hi)) | (names((loop,)) if deep else set())
-            case Spread(loop):
+            case TeamSingle(body):
+                found |= referenced_names(body)
+            case TeamReduce(loop, into, deep):
+                found |= names_in((*(a.target for a in into), loop.lo, loop.hi)) | (
+                    referenced_names((loop,)) if deep else set()
+                )
+            case TeamFor(loop):
                 found |= names_in((loop.lo, loop.hi))
-            case Repeat(loop, body):
+            case TeamLoop(loop, body):
                 found |= names_in((loop.lo, loop.hi)) | _elsewhere(body)
-            case Branch(cond, then, other):
+            case TeamBranch(cond, then, other):
                 found |= names_in(cond) | _elsewhere((*then, *other))
     return found
 
 
 def _used(phases: Iterable[Phase]) -> set[str]:
-    return names(_shared(phases))
+    return referenced_names(_shared(phases))
 
 
 def _repeated(phases: Iterable[Phase]) -> tuple[Phase, ...]:
     """Those that a loop repeats."""
-    return tuple(p for p in phases if isinstance(p, Repeat))
+    return tuple(p for p in phases if isinstance(p, TeamLoop))
 
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """Loops over the turns of a lane in place of those that lanes share; ``kept`` by the array's name."""
+    """Loops over the turns of a lane in place of those that lanes share; ``keep_lane_elements`` by the array's name."""
 
     kept: dict[str, _Kept]
     lanes: int
@@ -178,24 +180,24 @@ class _Turns:
 
     def phase(self, phase: Phase) -> Phase:
         match phase:
-            case Spread(loop) if self.concerns(loop):
-                return Spread(self.turns(loop))
-            case Tree(loop, _, False) if self.concerns(loop):
+            case TeamFor(loop) if self.concerns(loop):
+                return TeamFor(self.turns(loop))
+            case TeamReduce(loop, _, False) if self.concerns(loop):
                 return replace(phase, loop=self.turns(loop))
-            case Repeat(_, body):
+            case TeamLoop(_, body):
                 return replace(phase, body=tuple(map(self.phase, body)))
-            case Branch(_, then, other):
+            case TeamBranch(_, then, other):
                 return replace(phase, then=tuple(map(self.phase, then)), other=tuple(map(self.phase, other)))
         return phase
 
     def concerns(self, loop: Loop) -> bool:
         trips = _trips(loop)
         even = trips is not None and trips > 0 and trips % self.lanes == 0
-        return even or bool(names(loop.body) & self.kept.keys())
+        return even or bool(referenced_names(loop.body) & self.kept.keys())
 
-    def store(self, k: _Kept) -> Spread:
+    def store(self, k: _Kept) -> TeamFor:
         held = Load(k.own.name, (_turn(k.loop),), k.own.dtype)
-        return Spread(self.over(k.loop, (Assign(k.element, held),)))
+        return TeamFor(self.over(k.loop, (Assign(k.element, held),)))
 
     def turns(self, loop: Loop) -> Loop:
         def rule(n: Node) -> Node | None:
@@ -212,7 +214,7 @@ class _Turns:
         inside = substitute(body, {loop.var: place})
         turns = _turns(loop, self.lanes)
         if _trips(loop) != turns * self.lanes:
-            inside = (If(Bin("<", place, loop.hi), inside),)
+            inside = (If(Binary("<", place, loop.hi), inside),)
         count = Const(turns)
         return replace(loop, var=turn.name, lo=Const(0), hi=count, step=1, body=inside, mode="sequential", reduces=())
 

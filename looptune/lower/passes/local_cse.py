@@ -22,9 +22,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear, may_wrap
-from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Stmt, Un, Var
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import affine_terms, may_wrap
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Stmt, Unary, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import add, mul
 from looptune.lower.passes.address_split import lowest
@@ -38,7 +38,7 @@ Flat = Callable[[Load], Expr]
 """The place of an element in its array, in elements."""
 
 
-def once(
+def eliminate_common_subexpressions(
     body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str],
     least: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Stmt]:  # fmt: skip
@@ -52,7 +52,7 @@ def once(
     if len(run) < len(body):
         yield from body
         return
-    changed = written(run)
+    changed = written_names(run)
     made: set[str] = set()
 
     def new(suffix: str) -> str:
@@ -99,7 +99,7 @@ def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> t
     a remainder, or the sum wraps by C's rules: 32 bits would wrap before 64 bits are added to them."""
     if may_wrap(e, nonnegative):
         return e, 0
-    terms, constant = linear(e)
+    terms, constant = affine_terms(e)
     below = ((at := lowest(term, nonnegative, least)) is None or at < 0 for term in terms)
     if any(factor < 0 for factor in terms.values()) or any(below):
         return e, 0
@@ -121,7 +121,7 @@ def _valued(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], 
 
 
 def _apart(e: Node, changed: set[str]) -> bool:
-    return isinstance(e, (Bin, Un, Cast, Load)) and not names_in(e) & changed
+    return isinstance(e, (Binary, Unary, Cast, Load)) and not names_in(e) & changed
 
 
 def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
@@ -129,11 +129,11 @@ def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
     if often[e] > 1:
         return [e]
     match e:
-        case Bin("&&" | "||"):
+        case Binary("&&" | "||"):
             return []
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             return [*_largest(lhs, often), *_largest(rhs, often)]
-        case Un(_, arg) | Cast(_, arg):
+        case Unary(_, arg) | Cast(_, arg):
             return _largest(arg, often)
     return []
 
@@ -207,7 +207,7 @@ def _loaded_before(
 
 def _branches(e: Node) -> bool:
     match e:
-        case Bin("/", dtype=dtype):
+        case Binary("/", dtype=dtype):
             return dtype.startswith("float")
         case Call(fn):
             return fn not in STRAIGHT
@@ -219,11 +219,11 @@ def _surely(e: Expr) -> Iterator[Load]:
     match e:
         case Load():
             yield e
-        case Bin("&&" | "||"):
+        case Binary("&&" | "||"):
             return
-        case Bin(_, lhs, rhs):
+        case Binary(_, lhs, rhs):
             yield from (*_surely(lhs), *_surely(rhs))
-        case Un(_, arg) | Cast(_, arg):
+        case Unary(_, arg) | Cast(_, arg):
             yield from _surely(arg)
         case Call(_, args):
             yield from (n for arg in args for n in _surely(arg))

@@ -15,23 +15,23 @@ from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations, islice
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import affine_terms
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.poly.iteration_footprint import Elements, Touch
+from looptune.poly.iteration_footprint import ElementAccess, Elements
 
 Body = tuple[Stmt, ...]
 
 
-def by_rows(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) -> list[Body]:
+def split_by_row(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) -> list[Body]:
     """The ``body`` of the nest ``chain``, which adds up the parts that loops over ``part`` run through where ``given``
     holds, as several, none of which touches what another one changes; [body] where it is of one row."""
     pieces = [p for s in body for p in _pieces(s, part)]
-    changing = written(pieces)
+    changing = written_names(pieces)
     inner = {s.var for s in walk_stmts(body) if isinstance(s, Loop)}
     touches = [[t for t in _touches((p,)) if _called(t.at) in changing] for p in pieces]
-    groups = _Groups(len(pieces))
+    groups = DisjointSets(len(pieces))
     groups.join_alike([[t.at.name for t in mine if isinstance(t.at, Var)] for mine in touches])
     groups.join_alike(_rows(groups, touches))
     elements = Elements(chain, given, changing | inner)
@@ -45,7 +45,7 @@ def by_rows(body: Body, chain: Sequence[Loop], given: Expr | None, part: str) ->
     return made if len(made) > 1 else [body]
 
 
-def _rows(groups: _Groups, touches: Sequence[Sequence[Touch]]) -> list[list[object]]:
+def _rows(groups: DisjointSets, touches: Sequence[Sequence[ElementAccess]]) -> list[list[object]]:
     """For the first piece of each group the row of the first element that the group changes."""
     rows: list[list[object]] = [[] for _ in touches]
     for g in groups.all():
@@ -54,19 +54,19 @@ def _rows(groups: _Groups, touches: Sequence[Sequence[Touch]]) -> list[list[obje
     return rows
 
 
-def chosen(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
+def select_row(row: Var, rows: Sequence[tuple[Stmt, ...]], first: int = 0) -> tuple[Stmt, ...]:
     """The one of the ``rows`` whose number, from ``first``, is ``row``."""
     half = len(rows) // 2
     if not half:
         return rows[0]
-    below = Bin("<", row, Const(first + half, row.dtype))
-    return (If(below, chosen(row, rows[:half], first), chosen(row, rows[half:], first + half)),)
+    below = Binary("<", row, Const(first + half, row.dtype))
+    return (If(below, select_row(row, rows[:half], first), select_row(row, rows[half:], first + half)),)
 
 
 def _pieces(stmt: Stmt, part: str) -> Iterator[Stmt]:
     """A statement as several that do the same, as far as none of them is asked for by what another one changes."""
     match stmt:
-        case If(cond, then, ()) if not names_in(cond) & written(then):
+        case If(cond, then, ()) if not names_in(cond) & written_names(then):
             yield from (replace(stmt, then=(p,)) for s in then for p in _pieces(s, part))
         case Loop(var, body=(_, _, *_) as body) if var == part:
             yield from (replace(stmt, body=(s,)) for s in body)
@@ -79,23 +79,23 @@ def _joined(body: Body, stmt: Stmt, part: str) -> Body:
     match body, stmt:
         case (*before, If(cond, then, ()) as last), If(asked, (s,), ()) if cond == asked and not names_in(
             cond
-        ) & written(then):
+        ) & written_names(then):
             return *before, replace(last, then=_joined(then, s, part))
         case (*before, Loop(var, body=parts) as last), Loop(name, body=more) if var == name == part:
             return *before, replace(last, body=(*parts, *more))
     return *body, stmt
 
 
-def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[Touch]:
+def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[ElementAccess]:
     for stmt in body:
         match stmt:
             case Assign(target, value):
-                yield Touch(target, True, given)
+                yield ElementAccess(target, True, given)
                 yield from _named((value, target.index if isinstance(target, Load) else ()), given)
             case If(cond, then, other):
                 yield from _named(cond, given)
                 yield from _touches(then, (*given, cond))
-                yield from _touches(other, (*given, Un("!", cond)))
+                yield from _touches(other, (*given, Unary("!", cond)))
             case Loop(_, lo, hi, inner):
                 yield from _named((lo, hi), given)
                 yield from _touches(inner, given)
@@ -104,8 +104,8 @@ def _touches(body: Sequence[Stmt], given: tuple[Expr, ...] = ()) -> Iterator[Tou
                 yield from _touches(inner, given)
 
 
-def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[Touch]:
-    return (Touch(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
+def _named(asked: object, given: tuple[Expr, ...]) -> Iterator[ElementAccess]:
+    return (ElementAccess(n, False, given) for n in walk(asked) if isinstance(n, (Load, Var)))
 
 
 def _called(at: Load | Var) -> str:
@@ -114,11 +114,11 @@ def _called(at: Load | Var) -> str:
 
 def _row(element: Load) -> object:
     """The same for elements whose subscripts differ in the last one only."""
-    sums = (linear(e) for e in element.index[:-1])
+    sums = (affine_terms(e) for e in element.index[:-1])
     return element.array, tuple((frozenset(terms.items()), constant) for terms, constant in sums)
 
 
-class _Groups:
+class DisjointSets:
     def __init__(self, count: int) -> None:
         self._of = list(range(count))
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import Range, inside, linear, runs, steady
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import Range, affine_terms, body_ranges, has_invariant_bounds, surely_iterates
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Local, Loop, Node, Select, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk, walk_stmts
 
 Given = tuple[Expr, ...]
@@ -42,22 +42,22 @@ class _Signs:
                 return value >= 0
             case Var(name):
                 return name in self.nonnegative
-            case Bin("*" | "+", lhs, rhs):
+            case Binary("*" | "+", lhs, rhs):
                 return self.never_negative(lhs) and self.never_negative(rhs)
         return False
 
 
-def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
+def never_alias(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]) -> bool:
     """No iteration makes the two indices equal: in one dimension they differ by a value that is never zero.
 
     >>> n, j = Var("n", "int32"), Var("j", "int32")
-    >>> at = lambda k: (Bin("+", j, Const(k, "int32")),)
-    >>> far = (Bin("+", j, Bin("*", Const(4, "int32"), n)),)
-    >>> [distinct(far, at(k), frozenset({n})) for k in (0, 3, 4)]
+    >>> at = lambda k: (Binary("+", j, Const(k, "int32")),)
+    >>> far = (Binary("+", j, Binary("*", Const(4, "int32"), n)),)
+    >>> [never_alias(far, at(k), frozenset({n})) for k in (0, 3, 4)]
     [True, True, False]
     """
     for x, y in zip(a, b, strict=True):
-        (p, c), (q, d) = linear(x), linear(y)
+        (p, c), (q, d) = affine_terms(x), affine_terms(y)
         terms = {t: k for t in (*p, *q) if (k := p.get(t, 0) - q.get(t, 0))}
         # A positive term is 1 at least: this is how near zero the difference comes, from above or from below.
         near = sum(terms.values()) + c - d
@@ -67,7 +67,7 @@ def distinct(a: tuple[Expr, ...], b: tuple[Expr, ...], positive: frozenset[Expr]
     return False
 
 
-def promote(
+def replace_with_scalars(
     body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """The statements of one thread with every such element in a local, and these locals.
@@ -78,7 +78,7 @@ def promote(
     return _block(body, taken, reduce(_Signs.inside, around, _Signs()), made, {}, ()), tuple(made)
 
 
-def told(
+def replace_team_scalars(
     body: tuple[Stmt, ...], taken: set[str], around: Iterable[Loop] = ()
 ) -> tuple[tuple[Stmt, ...], tuple[Local, ...]]:
     """The statements of a team with every element in a local that an original one of them assigns and a loop or a
@@ -86,9 +86,9 @@ def told(
 
         mean[j] = 0; for i: mean[j] += data[i][j]    ==>    mean_r = 0; for i: mean_r += data[i][j]; mean[j] = mean_r
 
-    Arguments as for ``promote``.
+    Arguments as for ``replace_with_scalars``.
     """
-    changed = written(body)
+    changed = written_names(body)
     changing = changed | {f.var for f in walk(body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(body) if isinstance(n, Load))
     positive = reduce(_Signs.inside, around, _Signs()).positive
@@ -129,9 +129,9 @@ def _block(
         match stmt:
             case Loop(body=inner):
                 here = signs.inside(stmt)
-                within = (*around, stmt) if steady(stmt) else around
-                loop = replace(stmt, body=_block(inner, taken, here, made, inside(stmt, env), within))
-                out.extend(_loop(loop, taken, here.positive, made, runs(stmt, env, around)))
+                within = (*around, stmt) if has_invariant_bounds(stmt) else around
+                loop = replace(stmt, body=_block(inner, taken, here, made, body_ranges(stmt, env), within))
+                out.extend(_loop(loop, taken, here.positive, made, surely_iterates(stmt, env, around)))
             case If(_, then, other):
                 yes, no = (_block(b, taken, signs, made, env, around) for b in (then, other))
                 out.append(replace(stmt, then=yes, other=no))
@@ -166,7 +166,7 @@ def _loop(loop: Loop, taken: set[str], positive: frozenset[Expr], made: list[Loc
     around: tuple[Stmt, ...] = (*loads, replace(loop, body=inside_loop), *stores)
     if sure:
         return around
-    return (If(Bin("<", loop.lo, loop.hi), around),)
+    return (If(Binary("<", loop.lo, loop.hi), around),)
 
 
 def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
@@ -176,7 +176,7 @@ def _under(moves: Iterable[tuple[Assign, Given]]) -> tuple[Stmt, ...]:
         found.setdefault(given, []).append(move)
     return tuple(
         s for given, mine in found.items()
-        for s in ((If(reduce(lambda a, b: Bin("&&", a, b), given), tuple(mine)),) if given else mine)
+        for s in ((If(reduce(lambda a, b: Binary("&&", a, b), given), tuple(mine)),) if given else mine)
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def _targets(body: tuple[Stmt, ...]) -> set[Load]:
 def _candidates(loop: Loop, positive: frozenset[Expr]) -> list[tuple[Load, Given]]:
     """The elements to keep in registers, in the order of their first use, and the conditions under which they are
     used, none for always."""
-    changed = written(loop.body)
+    changed = written_names(loop.body)
     changing = changed | {loop.var} | {f.var for f in walk(loop.body) if isinstance(f, Loop)}
     used = dict.fromkeys(n for n in walk(loop.body) if isinstance(n, Load))
     targets, stored, certain = _targets(loop.body), _certain(loop.body, _stores), _certain(loop.body, _uses)
@@ -228,7 +228,7 @@ def _stays(element: Load, changing: set[str]) -> bool:
 def _apart(element: Load, used: Iterable[Load], positive: frozenset[Expr]) -> bool:
     """None of the others is it."""
     others = (o for o in used if o.array == element.array and o.index != element.index)
-    return all(distinct(element.index, o.index, positive) for o in others)
+    return all(never_alias(element.index, o.index, positive) for o in others)
 
 
 def _conditional(body: tuple[Stmt, ...], changing: set[str]) -> dict[Load, Given]:
@@ -285,7 +285,7 @@ def _stores(assign: Assign) -> set[Load]:
 def _branches(n: Node) -> tuple[Expr, ...]:
     """The parts of an expression that may not be evaluated."""
     match n:
-        case Bin("&&" | "||", _, rhs):
+        case Binary("&&" | "||", _, rhs):
             return (rhs,)
         case Select(_, then, other):
             return then, other

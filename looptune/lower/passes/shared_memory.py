@@ -23,12 +23,12 @@ from math import gcd, prod
 import numpy as np
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear
-from looptune.ir.nodes import Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import affine_terms
+from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import directly, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
-from looptune.lower.passes.loop_normalization import counted, most_iterations, written_out
+from looptune.lower.passes.loop_normalization import max_trip_count, normalize_loop, unroll_loop
 from looptune.lower.plan import Kernel, Plan
 
 FIRST, THREAD = "__first", "__thread"
@@ -81,7 +81,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class SharedTiles:
     """``body`` reads tiles; ``at`` are the tiles to fill before a loop, by its identity; ``all`` those of the kernel's
     own loops, to be filled first. ``when``: the condition under which a thread has anything to do, as in a triangle."""
 
@@ -95,7 +95,7 @@ class Staged:
         return (*self.all, *(t for tiles in self.at.values() for t in tiles))
 
 
-def staged(kernel: Kernel, plan: Plan) -> Staged | None:
+def stage_tiles(kernel: Kernel, plan: Plan) -> SharedTiles | None:
     """None where nothing is staged; DirectiveError where it cannot be."""
     asked = [f for f in (*kernel.loops, *walk(kernel.body)) if isinstance(f, Loop) and f.staged]
     if asked and kernel.team is not None:
@@ -103,9 +103,9 @@ def staged(kernel: Kernel, plan: Plan) -> Staged | None:
     return _Stager(kernel, plan).run() if asked else None
 
 
-def wide(plan: Plan) -> tuple[str, ...]:
+def vector_copied_arrays(plan: Plan) -> tuple[str, ...]:
     """The arrays that tiles are filled from 16 bytes at a time."""
-    tiles = [t for kernel in plan.kernels if (s := staged(kernel, plan)) is not None for t in s.tiles]
+    tiles = [t for kernel in plan.kernels if (s := stage_tiles(kernel, plan)) is not None for t in s.tiles]
     return tuple(sorted({t.array for t in tiles if t.vector > 1}))
 
 
@@ -131,7 +131,7 @@ class _Stager:
     ahead: str = ""
     across: tuple[str, ...] = ()
 
-    def run(self) -> Staged:
+    def run(self) -> SharedTiles:
         self.whole = tuple(dict.fromkeys(a for f in self.kernel.loops for a in f.staged))
         when, body = _asked(self.kernel.body)
         body = self.block(body, True)
@@ -144,7 +144,7 @@ class _Stager:
             nest = Loop("", Const(0), Const(1), body, span=self.kernel.loops[0].span)
             done, tiles = self.tiled(nest, self.whole)
             body = done.body
-        return Staged(body, self.at, tiles, reduce(lambda a, b: Bin("&&", a, b), when) if when else None)
+        return SharedTiles(body, self.at, tiles, reduce(lambda a, b: Binary("&&", a, b), when) if when else None)
 
     def block(self, body: tuple[Stmt, ...], together: bool) -> tuple[Stmt, ...]:
         """``together``: all threads of the block come here."""
@@ -190,12 +190,12 @@ class _Stager:
 
     def tiled(self, loop: Loop, arrays: Sequence[str]) -> tuple[Loop, tuple[Tile, ...]]:
         """The loop reading tiles of the arrays."""
-        loop = counted(loop)
+        loop = normalize_loop(loop)
         ranges = self.ranges(loop)
         tiles: list[Tile] = []
         env: dict[Load, Load] = {}
         for array in arrays:
-            if array in written(self.kernel.body):
+            if array in written_names(self.kernel.body):
                 raise _refused(loop, (array,), "the kernel writes it")
             if None in self.plan.array(array).shape:
                 raise _refused(loop, (array,), "how long it is has to be declared")
@@ -213,7 +213,7 @@ class _Stager:
                 case Load():
                     return env.get(n)
                 case Loop():
-                    return written_out(n, vectors)
+                    return unroll_loop(n, vectors)
             return None
 
         done = rewrite(rule, loop)
@@ -226,11 +226,11 @@ class _Stager:
             if isinstance(f, While):
                 continue
             if f.var:
-                found[f.var] = f.lo, f.step, most_iterations(f)
+                found[f.var] = f.lo, f.step, max_trip_count(f)
         return found
 
     def place(self, e: Expr, ranges: Mapping[str, tuple[Expr, int, int]], loop: Loop, array: str) -> _Place:
-        terms, constant = linear(e)
+        terms, constant = affine_terms(e)
         axes: dict[str, int] = {}
         inner: dict[str, int] = {}
         rest: dict[Expr, int] = {}
@@ -245,7 +245,7 @@ class _Stager:
                     if most < 1:
                         raise _refused(loop, (array,), f"how often loop {name} runs is not known: tile it")
                     inner[name] = inner.get(name, 0) + factor
-                    more, start = linear(lo)
+                    more, start = affine_terms(lo)
                     constant += factor * start
                     for t, k in more.items():
                         terms[t] = terms.get(t, 0) + factor * k
@@ -318,7 +318,7 @@ class _Stager:
 
     def divisor(self, e: Expr) -> int:
         """A number that divides every value of ``e``; 0 where that is 0 alone."""
-        terms, constant = linear(e)
+        terms, constant = affine_terms(e)
         return gcd(constant, *(factor * self.stride(term) for term, factor in terms.items()))
 
     def stride(self, term: Expr) -> int:

@@ -34,14 +34,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
-from looptune.core.errors import Unfit
-from looptune.ir.c_printer import show
-from looptune.ir.def_use import assigned, names, names_in, reducing, share_conditions, target_name, written
-from looptune.ir.intervals import apart, harmless, has_iteration
+from looptune.core.errors import InfeasibleDirective
+from looptune.ir.c_printer import expression_text
+from looptune.ir.def_use import (
+    assigned_targets,
+    names_in,
+    referenced_names,
+    restrict_reductions,
+    share_conditions,
+    target_name,
+    written_names,
+)
+from looptune.ir.intervals import harmless, has_iteration, never_equal
 from looptune.ir.nodes import (
     Array,
     Assign,
-    Bin,
+    Binary,
     Codelet,
     Const,
     Expr,
@@ -50,58 +58,58 @@ from looptune.ir.nodes import (
     Local,
     Loop,
     Node,
-    Reduced,
+    Reduction,
     Select,
     Stmt,
-    Un,
+    Unary,
     Var,
     While,
 )
 from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, div, largest, mul, smallest, sub
+from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 from looptune.lower.accumulators import Accumulator, quiet
 from looptune.lower.passes.init_fusion import fuse_initialization
-from looptune.lower.passes.row_groups import by_rows, chosen
-from looptune.lower.team import teamed
-from looptune.schedule.directives.reduction_simplification import Regrouped, Shared, regrouping, shared
+from looptune.lower.passes.row_groups import select_row, split_by_row
+from looptune.lower.team import needs_team
+from looptune.schedule.directives.reduction_simplification import SharedSum, SharedSums, regroupable_statements, shared
 
 SEVERAL = 16
 """So many parts of sums that one loop tells apart are added up by a team of threads: each load waits for the memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt:
+class SplitReduction:
     """``parts``: what an array holds parts of, or a local adds them up for, by its name; the element of a target
     without an index is that with the index of the part. ``sums``: what locals stand for that hold sums."""
 
     codelet: Codelet
-    parts: Mapping[str, Reduced]
-    sums: tuple[Regrouped, ...] = ()
+    parts: Mapping[str, Reduction]
+    sums: tuple[SharedSum, ...] = ()
 
 
-def dealt(codelet: Codelet, *, rows: bool = True) -> Dealt:
+def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitReduction:
     """The codelet without loops of several ``parts``; Unfit where one stays. ``rows``: the sums of several rows in one
     iteration are added up by several threads."""
-    codelet = replace(codelet, body=parted(codelet.body))
+    codelet = replace(codelet, body=distribute_parallel_copies(codelet.body))
     if not _divided(codelet.body):
-        return Dealt(codelet, {})
+        return SplitReduction(codelet, {})
     dealing = _Dealing(codelet, rows=rows)
     body = dealing.whole()
     made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
-    return Dealt(made, dealing.parts, tuple(dealing.sums))
+    return SplitReduction(made, dealing.parts, tuple(dealing.sums))
 
 
-def check(codelet: Codelet) -> None:
+def check_split_reductions(codelet: Codelet) -> None:
     """Unfit where ``lower/passes/split_reduction`` says so; the codelet is not rewritten, which takes longer."""
     if _divided(codelet.body):
-        _Dealing(replace(codelet, body=parted(codelet.body)), only_check=True).whole()
+        _Dealing(replace(codelet, body=distribute_parallel_copies(codelet.body)), only_check=True).whole()
 
 
 def _divided(body: tuple[Stmt, ...]) -> bool:
     return any(isinstance(s, Loop) and s.parts > 1 for s in walk_stmts(body))
 
 
-def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """A parallel loop around parallel copies of one loop as a nest for each of them: each can be a grid.
 
     The iterations of a parallel loop are independent, so it can be distributed over what it holds; and copies of one
@@ -115,7 +123,7 @@ def parted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 and (p.mode, p.reduces, p.number, p.piece) == ("parallel", (), first.number, first.piece)
                 for p in parts
             ):
-                return tuple(reducing(n, (p,)) for p in parts)
+                return tuple(restrict_reductions(n, (p,)) for p in parts)
         return None
 
     return rewrite_stmts(rule, body)
@@ -131,19 +139,21 @@ class _Dealing:
     taken: set[str] = field(init=False)
     changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
-    parts: dict[str, Reduced] = field(default_factory=dict)
-    sums: list[Regrouped] = field(default_factory=list)
+    parts: dict[str, Reduction] = field(default_factory=dict)
+    sums: list[SharedSum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.taken = {p.name for p in self.codelet.params} | {v.name for v in self.codelet.locals}
-        self.taken |= names(self.codelet.body)
-        self.changed = written(self.codelet.body)
+        self.taken |= referenced_names(self.codelet.body)
+        self.changed = written_names(self.codelet.body)
 
     def whole(self) -> tuple[Stmt, ...]:
         body = self.block(self.codelet.body, frozenset())
         left = next((s for s in walk_stmts(body) if isinstance(s, Loop) and s.parts > 1), None)
         if left is not None:
-            raise Unfit(left, "between it and parallel loops around only an if on loop variables and sizes may stand")
+            raise InfeasibleDirective(
+                left, "between it and parallel loops around only an if on loop variables and sizes may stand"
+            )
         return body
 
     def block(self, body: tuple[Stmt, ...], host: frozenset[str]) -> tuple[Stmt, ...]:
@@ -171,24 +181,24 @@ class _Dealing:
         loops = [s for s in inside[at[0] : at[-1] + 1] if isinstance(s, Loop)]
         first = loops[0]
         if len(loops) < at[-1] + 1 - at[0] or any(f.parts != first.parts for f in loops):
-            raise Unfit(first, "another statement stands between it and the rest of its iterations")
+            raise InfeasibleDirective(first, "another statement stands between it and the rest of its iterations")
         ahead, behind = inside[: at[0]], inside[at[-1] + 1 :]
         _check(loops, (*ahead, *behind))
         part = Var(self.fresh(f"{first.var}_part"), first.dtype)
-        made = assigned(loops)
+        made = assigned_targets(loops)
         targets = tuple(dict.fromkeys(r for f in loops for r in f.reduces if r.target in made))
         if not targets:  # with these sizes there is nothing to add up
             left = tuple(replace(s, parts=1, mode="sequential") if s in loops else s for s in inside)
             return _within(chain, _under(given, left))
-        told = by_loops(loops, targets)
-        if told and (chain or len(inside) > len(loops) or not all(teamed(f.body) for f in loops)):
-            raise unfit(first, told[0].each[0])
-        groups = told or [Told((), targets)]
+        told = group_targets_by_loop(loops, targets)
+        if told and (chain or len(inside) > len(loops) or not all(needs_team(f.body) for f in loops)):
+            raise not_separable(first, told[0].each[0])
+        groups = told or [TargetGroup((), targets)]
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
                      block=first.block)  # fmt: skip
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
-            common = shared(loops, regrouping((*chain, *loops), (*loops,)), self.taken)
+            common = shared(loops, regroupable_statements((*chain, *loops), (*loops,)), self.taken)
             if common is not None:
                 shares, added = self.common(common, every, chain, varying)
                 making = replace(every, body=_within(chain, _under(given, shares)), mode="parallel", axis="parts")
@@ -219,21 +229,21 @@ class _Dealing:
     def adding(self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var) -> tuple[Stmt, ...]:
         """The nest that adds parts up in ``body``; in several rows, in blocks for each."""
         deep = any(f.axis == "z" for f in chain)
-        rows = by_rows(body, chain, given, part.name) if self.rows and chain and not deep else [body]
+        rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
         if len(rows) == 1:
             return _within(chain, _under(given, body))
         row = Var(self.fresh("row"), part.dtype)
-        nest = _within(chain, _under(given, chosen(row, rows)))
+        nest = _within(chain, _under(given, select_row(row, rows)))
         count = Const(len(rows), row.dtype)
         return (Loop(row.name, Const(0, row.dtype), count, nest, mode="parallel", dtype=row.dtype, axis="z"),)
 
     def common(
-        self, sums: Shared, every: Loop, chain: Sequence[Loop], varying: set[str]
+        self, sums: SharedSums, every: Loop, chain: Sequence[Loop], varying: set[str]
     ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
         """The parts of sums that several elements get, and these added up: one array holds them all."""
         part, own = Var(every.var, every.dtype), sums.own
         shape = (Const(len(own), every.dtype), *map(_extent, chain))
-        array = self.array(Reduced("+", own[0]), sums.loop, shape)
+        array = self.array(Reduction("+", own[0]), sums.loop, shape)
         held: dict[Var | Load, Load] = {
             v: Load(array, (part, Const(k, every.dtype), *_places(chain)), v.dtype) for k, v in enumerate(own)
         }
@@ -248,31 +258,34 @@ class _Dealing:
         added = (*first, replace(every, body=share_conditions(parts), mode="sequential"), *after)
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
-    def accumulator(self, r: Reduced, loops: Sequence[Loop]) -> Accumulator:
+    def accumulator(self, r: Reduction, loops: Sequence[Loop]) -> Accumulator:
         own = Var(self.fresh(f"{target_name(r.target)}_sum"), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
         return Accumulator(r.op, r.target, own, own, all(quiet(f, r.target) for f in loops if r in f.reduces))
 
     def arrays(
-        self, told: Told, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
+        self, told: TargetGroup, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
     ) -> dict[Var | Load, Load]:
         """The element that holds a part of each target; those constants apart, as of copies, are in one array."""
         held: dict[Var | Load, Load] = {}
         loop = loops[0]
         for r in told.targets:
-            sure, nest = wanted(loops, r.target, told.each).sure, (*chain, *told.each)
+            sure, nest = accumulation_guard(loops, r.target, told.each).sure, (*chain, *told.each)
             if self.fixed(nest, host) and not (told.each and sure):
                 shape = tuple(map(_extent, nest))
                 held[r.target] = Load(self.array(r, loop, shape), (part, *_places(nest)), r.target.dtype)
                 continue
             shape, target = self.as_target(r, loop)
             if not sure:
-                raise Unfit(loop, f"data or loops inside of it decide whether it adds to {show(target)}, which has its "
-                            "parts by element as the loops around vary")  # fmt: skip
+                raise InfeasibleDirective(
+                    loop,
+                    f"data or loops inside of it decide whether it adds to {expression_text(target)}, which has its "
+                    "parts by element as the loops around vary",
+                )
             of = replace(r, target=replace(target, index=()))
             beside = [(t, at.array) for t, at in held.items() if self.parts[at.array] == of]
-            shared = all(isinstance(t, Load) and apart(t.index, target.index) for t, _ in beside)
+            shared = all(isinstance(t, Load) and never_equal(t.index, target.index) for t, _ in beside)
             name = beside[0][1] if beside and shared else self.array(of, loop, shape)
             held[r.target] = Load(name, (part, *target.index), target.dtype)
         return held
@@ -281,19 +294,21 @@ class _Dealing:
         """How often each loop of the nest runs is the same whenever it does."""
         return not names_in(tuple((f.lo, f.hi) for f in chain)) & (host | {f.var for f in chain} | self.changed)
 
-    def array(self, r: Reduced, loop: Loop, shape: tuple[Expr, ...]) -> str:
+    def array(self, r: Reduction, loop: Loop, shape: tuple[Expr, ...]) -> str:
         name = self.fresh(f"{target_name(r.target)}_parts")
         self.made.append(Local(name, r.target.dtype, (Const(loop.parts, loop.dtype), *shape)))
         self.parts[name] = r
         return name
 
-    def as_target(self, r: Reduced, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
+    def as_target(self, r: Reduction, loop: Loop) -> tuple[tuple[Expr, ...], Load]:
         """The extents of the target's array, where those of the nest change."""
         arrays = [a for a in (*self.codelet.params, *self.codelet.locals) if isinstance(a, (Array, Local))]
         extents: tuple[Expr | None, ...] = next((a.shape for a in arrays if a.name == target_name(r.target)), (None,))
         known = tuple(e for e in extents if e is not None)
         if len(known) < len(extents) or not isinstance(r.target, Load):
-            raise Unfit(loop, f"how many parts of {target_name(r.target)} there are changes while the codelet runs")
+            raise InfeasibleDirective(
+                loop, f"how many parts of {target_name(r.target)} there are changes while the codelet runs"
+            )
         return known, r.target
 
     def fresh(self, name: str) -> str:
@@ -313,11 +328,11 @@ def _chain(stmt: Stmt) -> tuple[tuple[Loop, ...], Expr | None, tuple[Stmt, ...]]
             case (Loop(mode="parallel" | "thread", reduces=(), parts=1) as loop,) if chain or loop.mode == "parallel":
                 chain.append(loop)
                 inside = loop.body
-            case (If(cond, then, ()),) if chain and not names_in(cond) & written(then) and _plain(cond):
+            case (If(cond, then, ()),) if chain and not names_in(cond) & written_names(then) and _plain(cond):
                 given.append(cond)
                 inside = then
             case _:
-                return tuple(chain), reduce(lambda a, b: Bin("&&", a, b), given) if given else None, inside
+                return tuple(chain), reduce(lambda a, b: Binary("&&", a, b), given) if given else None, inside
 
 
 def _plain(cond: Expr) -> bool:
@@ -335,16 +350,22 @@ def _check(loops: Sequence[Loop], others: Sequence[Stmt]) -> None:
     for loop in loops:
         nested = [f for f in walk_stmts(loop.body) if isinstance(f, Loop)]
         if any(f.parts > 1 for f in nested):
-            raise Unfit(loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well")
+            raise InfeasibleDirective(
+                loop, f"loop {next(f.var for f in nested if f.parts > 1)} inside of it is split as well"
+            )
         own = {target_name(r.target) for r in loop.reduces}
         mine = {r.target for r in loop.reduces}
         if any(isinstance(t, Var) for t in mine) and others:
-            raise Unfit(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
+            raise InfeasibleDirective(loop, f"it reduces the local {min(own)}: accumulate in an element of an array")
         used = _besides(loop, mine)
         elsewhere = [*others, *(f for f in loops if f is not loop and f.reduces != loop.reduces)]
-        changed = sorted(used & written(elsewhere)) or sorted((written((loop,)) - own) & names(elsewhere))
+        changed = sorted(used & written_names(elsewhere)) or sorted(
+            (written_names((loop,)) - own) & referenced_names(elsewhere)
+        )
         if changed:
-            raise Unfit(loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them")
+            raise InfeasibleDirective(
+                loop, f"{changed[0]} changes in the same iteration of the loops around it: distribute them"
+            )
 
 
 def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
@@ -370,7 +391,7 @@ def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[
         return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * loop.parts, parts=1)
     width = mul(step, div(add(_trips(loop), Const(loop.parts - 1, loop.dtype)), Const(loop.parts, loop.dtype)))
     start = add(loop.lo, mul(width, part))
-    return replace(own, lo=start, hi=smallest(loop.hi, add(start, width)), parts=1)
+    return replace(own, lo=start, hi=min_of(loop.hi, add(start, width)), parts=1)
 
 
 def _with(loop: Loop, env: Mapping[Var | Load, Expr]) -> Loop:
@@ -389,12 +410,12 @@ def _extent(loop: Loop) -> Expr:
 
     def rule(n: Node) -> Node | None:
         match n:
-            case Bin("/" | "%", _, rhs) if not isinstance(rhs, Const):
-                return Select(Bin("==", rhs, Const(0, rhs.dtype)), Const(0, n.dtype), n)
+            case Binary("/" | "%", _, rhs) if not isinstance(rhs, Const):
+                return Select(Binary("==", rhs, Const(0, rhs.dtype)), Const(0, n.dtype), n)
         return None
 
     extent: Expr = rewrite(rule, _trips(loop))
-    return largest(extent, Const(0, loop.dtype))
+    return max_of(extent, Const(0, loop.dtype))
 
 
 def _together(
@@ -403,7 +424,7 @@ def _together(
     """Those whose parts are in one array, which are next to each other, and under one condition."""
     found: dict[tuple[str, Wanted], list[Accumulator]] = {}
     for a in sums:
-        found.setdefault((held[a.target].array, wanted(loops, a.target, each)), []).append(a)
+        found.setdefault((held[a.target].array, accumulation_guard(loops, a.target, each)), []).append(a)
     return ((condition, some) for (_, condition), some in found.items())
 
 
@@ -416,7 +437,7 @@ def _added(
     """
     loop = replace(every, body=tuple(Assign(a.own, a.joined(a.own, held[a.target])) for a in sums), mode="sequential")
     if team:
-        loop = replace(loop, mode="parallel", reduces=tuple(Reduced(a.op, a.own) for a in sums))
+        loop = replace(loop, mode="parallel", reduces=tuple(Reduction(a.op, a.own) for a in sums))
     if not sure:
         return *(Assign(a.own, a.identity) for a in sums), loop, *(a.update for a in sums)
     return *(Assign(a.own, a.target) for a in sums), loop, *(Assign(a.target, a.own) for a in sums)
@@ -431,8 +452,8 @@ def _some(loops: Sequence[Loop]) -> Expr | None:
                 if lo < hi:
                     return None
             case _:
-                asked.append(Bin("<", f.lo, f.hi))
-    return reduce(lambda a, b: Bin("||", a, b), asked) if asked else Const(0)
+                asked.append(Binary("<", f.lo, f.hi))
+    return reduce(lambda a, b: Binary("||", a, b), asked) if asked else Const(0)
 
 
 def _under(condition: Expr | None, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -446,14 +467,14 @@ def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TargetGroup:
     """``targets`` that the loop in ``each`` tells apart; of no loop, by those around what is dealt out alone."""
 
     each: tuple[Loop, ...]
-    targets: tuple[Reduced, ...]
+    targets: tuple[Reduction, ...]
 
 
-def by_loops(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[Told]:
+def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -> list[TargetGroup]:
     """By the loops inside of those that are dealt out, of which a remainder has its own; [] where none does.
 
     What an iteration of such a loop adds to is its own, for the loop is parallel.
@@ -462,25 +483,30 @@ def by_loops(loops: Sequence[Loop], targets: Sequence[Reduced]) -> list[Told]:
     changing = {f.var for f in (*loops, *inner)}
     if not any(names_in(r.target.index) & changing for r in targets if isinstance(r.target, Load)):
         return []
-    found: dict[Loop, dict[Reduced, None]] = {}
+    found: dict[Loop, dict[Reduction, None]] = {}
     for f in inner:
-        made = assigned(f.body)
+        made = assigned_targets(f.body)
         mine = [r for r in targets if r.target in made and f.var in names_in(r.target)]
         alone = f.mode == "parallel" and all(names_in(r.target) & changing == {f.var} for r in mine)
-        if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written(loops))):
-            raise unfit(loops[0], f)
+        if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written_names(loops))):
+            raise not_separable(loops[0], f)
         if mine:
             each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block, vectors=f.vectors)
             found.setdefault(each, {}).update(dict.fromkeys(mine))
     told = [r for mine in found.values() for r in mine]
     twice = next((r for r in told if told.count(r) > 1), None)
     if twice is not None:
-        raise Unfit(loops[0], f"loops inside of it that run differently add to {show(twice.target)}")
+        raise InfeasibleDirective(
+            loops[0], f"loops inside of it that run differently add to {expression_text(twice.target)}"
+        )
     rest = tuple(r for r in targets if r not in told)
     among = next((f for f in inner if any(f.var in names_in(r.target) for r in rest)), None)
     if among is not None:
-        raise unfit(loops[0], among)
-    return [*(Told((each,), tuple(mine)) for each, mine in found.items()), *([Told((), rest)] if rest else [])]
+        raise not_separable(loops[0], among)
+    return [
+        *(TargetGroup((each,), tuple(mine)) for each, mine in found.items()),
+        *([TargetGroup((), rest)] if rest else []),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,9 +518,9 @@ class Wanted:
     sure: bool
 
 
-def wanted(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Wanted:
+def accumulation_guard(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ()) -> Wanted:
     """Where the ``loops`` accumulate into ``target``; ``each``: loops inside that tell the target apart."""
-    moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written(loops)
+    moving = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)} | written_names(loops)
     moving -= {f.var for f in each}
     apart = {f.var for f in each}
     around = [dict.fromkeys(_conditions(f.body, target, (), apart, (f,))) for f in loops]
@@ -504,8 +530,8 @@ def wanted(loops: Sequence[Loop], target: Var | Load, each: Sequence[Loop] = ())
     sure = all(all_lifted for _, all_lifted in found) or ((), True) in found
     if any(not kept for kept, _ in found):
         return Wanted(None, sure)
-    either = dict.fromkeys(reduce(lambda a, b: Bin("&&", a, b), kept) for kept, _ in found)
-    return Wanted(reduce(lambda a, b: Bin("||", a, b), either), sure)
+    either = dict.fromkeys(reduce(lambda a, b: Binary("&&", a, b), kept) for kept, _ in found)
+    return Wanted(reduce(lambda a, b: Binary("||", a, b), either), sure)
 
 
 def lifted(around: Sequence[Expr], moving: Collection[str]) -> tuple[tuple[Expr, ...], bool]:
@@ -543,7 +569,7 @@ def _conditions(
                 yield around
             case If(cond, then, other):
                 yield from _conditions(then, target, (*around, cond), apart, loops)
-                yield from _conditions(other, target, (*around, Un("!", cond)), apart, loops)
+                yield from _conditions(other, target, (*around, Unary("!", cond)), apart, loops)
             case Loop(body=inner):
                 ran = has_iteration(stmt, loops)
                 asked = () if ran is None or stmt.var in apart else (ran,)
@@ -557,11 +583,11 @@ def _first(loop: Loop) -> tuple[Expr, ...]:
     return () if ran is None else (ran,)
 
 
-def unfit(loop: Loop, inner: Loop) -> Unfit:
-    return Unfit(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
+def not_separable(loop: Loop, inner: Loop) -> InfeasibleDirective:
+    return InfeasibleDirective(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")
 
 
-def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
     """The statements that make the parts, each accumulating into its sum's own place."""
 
     def begins(n: Stmt) -> tuple[Stmt, ...] | None:
@@ -584,17 +610,17 @@ def whole(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, .
     return placed
 
 
-def before(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+def before_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
     """What runs before the parts are added up."""
     return _half(body, parts, later=False)
 
 
-def after(body: tuple[Stmt, ...], parts: Mapping[str, Reduced]) -> tuple[Stmt, ...]:
+def after_combine(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
     return _half(body, parts, later=True)
 
 
-def _half(body: tuple[Stmt, ...], parts: Mapping[str, Reduced], *, later: bool) -> tuple[Stmt, ...]:
-    at = [k for k, s in enumerate(body) if names((s,)) & parts.keys()]
+def _half(body: tuple[Stmt, ...], parts: Mapping[str, Reduction], *, later: bool) -> tuple[Stmt, ...]:
+    at = [k for k, s in enumerate(body) if referenced_names((s,)) & parts.keys()]
     if not at:
         return body
     around = [map_blocks(lambda b: _half(b, parts, later=later), body[at[0]])] if len(at) == 1 else []

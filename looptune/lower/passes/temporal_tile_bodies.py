@@ -10,10 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from looptune.ir.nodes import Assign, Bin, Const, Expr, If, Load, Loop, Node, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Const, Expr, If, Load, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, substitute
 from looptune.ir.simplify import add, mul
-from looptune.lower.passes.temporal_tiling import POINT, Nest, Offset, Overlap, offset, point, register
+from looptune.lower.passes.temporal_tiling import (
+    POINT,
+    Offset,
+    PointwiseNest,
+    TemporalTile,
+    constant_offset,
+    point,
+    register,
+)
 from looptune.lower.plan import Dimension, Kernel, Plan
 
 ALONG: tuple[tuple[Dimension, ...], ...] = (("x",), ("y", "x"), ("z", "y", "x"))
@@ -34,14 +42,14 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ThreadRows:
     """What a thread has of each array, row by row, what it shares with others, and what it does with them."""
 
     kernel: Kernel
     plan: Plan
 
     @property
-    def whole(self) -> Overlap:
+    def whole(self) -> TemporalTile:
         assert self.kernel.overlap is not None, "the kernel has tiles that overlap"
         return self.kernel.overlap
 
@@ -122,11 +130,11 @@ class Rows:
         at, row = (Var(ROW), row) if rowed else (Var(thread(dim)), 0)
         least, end = before - row, n - behind - row
         if least > 0:
-            yield Bin(">=", at, Const(least))
+            yield Binary(">=", at, Const(least))
         if end < n - (self.whole.rows - 1 if rowed else 0):
-            yield Bin("<", at, Const(end))
+            yield Binary("<", at, Const(end))
 
-    def done(self, nest: Nest, row: int) -> tuple[Stmt, ...]:
+    def done(self, nest: PointwiseNest, row: int) -> tuple[Stmt, ...]:
         """What the nest does at the point, elements being registers or those of other threads."""
 
         def rule(n: Node) -> Node | None:
@@ -140,7 +148,7 @@ class Rows:
         return moved
 
     def element(self, row: int, load: Load) -> Expr:
-        at = offset(load)
+        at = constant_offset(load)
         mine = self.own(row, at)
         if mine is not None:
             return Var(register(load.array, mine), load.dtype)
@@ -183,7 +191,7 @@ ROW = "row__thread"
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InteriorBody:
     """What a block inside of all bounds does, as statements: ``places`` are the values of names, from the first element
     of the block's core along each dimension and the thread's place in the block. After each of the ``groups``, in every
     iteration of ``loop``, the threads wait for each other."""
@@ -195,9 +203,9 @@ class Inner:
     stores: tuple[Stmt, ...]
 
 
-def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> Inner:
+def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Expr, Expr]) -> InteriorBody:
     """``starts`` of the block's core, ``threads``: the thread's place along x and y."""
-    made = Rows(kernel, plan)
+    made = ThreadRows(kernel, plan)
     whole = made.whole
     along = ALONG[len(whole.shape) - 1]
     places: list[tuple[str, Expr]] = [(thread("x"), threads[0]), (thread("y"), threads[1])]
@@ -220,10 +228,10 @@ def inner(kernel: Kernel, plan: Plan, starts: Sequence[Expr], threads: tuple[Exp
         row_stores = tuple(Assign(Load(t, made.at(row), plan.array(a).dtype), made.held(a, row))
                            for a, t in whole.target.items())  # fmt: skip
         asked = [c for d in range(len(along)) for c in made.core(row, d) if c != Const(1)]
-        stores += (If(everything(asked), row_stores),) if asked else row_stores
-    return Inner(tuple(places), (*loads, *made.told(tuple(made.shared))), whole.loop, groups, tuple(stores))
+        stores += (If(conjunction(asked), row_stores),) if asked else row_stores
+    return InteriorBody(tuple(places), (*loads, *made.told(tuple(made.shared))), whole.loop, groups, tuple(stores))
 
 
-def everything(conditions: Sequence[Expr]) -> Expr:
+def conjunction(conditions: Sequence[Expr]) -> Expr:
     """All of them."""
-    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+    return reduce(lambda a, b: Binary("&&", a, b), conditions)

@@ -21,13 +21,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 
-from looptune.core.errors import Unfit
-from looptune.ir.def_use import begins_with_write, names_in, written
-from looptune.ir.intervals import difference, linear
+from looptune.core.errors import InfeasibleDirective
+from looptune.ir.def_use import is_defined_before_use, names_in, written_names
+from looptune.ir.intervals import affine_terms, difference_range
 from looptune.ir.nodes import BLOCK, Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, largest, sub
-from looptune.lower.host_loops import Found, asked, check_on_host
+from looptune.ir.simplify import add, max_of, sub
+from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
 
 POINT = "__point"
 """What the names of a point's coordinates end with."""
@@ -49,7 +49,7 @@ def register(array: str, row: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class PointwiseNest:
     """What a nest does at a point within ``bounds``: ``body``, in which the arrays kept in tiles have the constant
     ``Offset`` of an element for its subscripts. ``whole``: all dimensions are loops'."""
 
@@ -61,7 +61,7 @@ class Nest:
         """The elements it names."""
         for n in walk(self.body):
             if isinstance(n, Load) and n.array in arrays:
-                yield n.array, offset(n)
+                yield n.array, constant_offset(n)
 
     @property
     def writes(self) -> frozenset[str]:
@@ -69,7 +69,7 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class TemporalTile:
     """A launch of ``loop``; ``spares``: each array kept in tiles with the one that the next launch reads instead, and
     ``back``: it is this launch that reads the spare ones.
 
@@ -80,7 +80,7 @@ class Overlap:
 
     loop: Loop
     spares: tuple[tuple[str, str], ...]
-    groups: tuple[tuple[Nest, ...], ...]
+    groups: tuple[tuple[PointwiseNest, ...], ...]
     extents: tuple[Expr, ...]
     halo: tuple[tuple[int, int], ...]
     shape: tuple[int, ...]
@@ -92,11 +92,11 @@ class Overlap:
         return tuple(n - a - b for n, (a, b) in zip(self.shape, self.halo, strict=True))
 
     @property
-    def nests(self) -> Iterator[Nest]:
+    def nests(self) -> Iterator[PointwiseNest]:
         return (nest for group in self.groups for nest in group)
 
     @property
-    def in_place(self) -> Overlap:
+    def in_place(self) -> TemporalTile:
         """The same without tiles."""
         return replace(self, spares=tuple((array, array) for array, _ in self.spares))
 
@@ -130,42 +130,42 @@ def block(loop: Loop) -> tuple[int, int]:
 
 def check(codelet: Codelet, *, tiles: bool) -> None:
     """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
-    changed = written(codelet.body)
+    changed = written_names(codelet.body)
     for loop, around in _asked(codelet):
         check_on_host(loop, around, changed)
         overlap(loop, codelet, tiles=tiles)
 
 
 def _asked(codelet: Codelet) -> Found:
-    return asked(codelet.body, lambda loop: bool(loop.overlap))
+    return outermost_loops_where(codelet.body, lambda loop: bool(loop.overlap))
 
 
-def with_spares(codelet: Codelet) -> Codelet:
+def with_ping_pong_arrays(codelet: Codelet) -> Codelet:
     """With another array for each that is kept in tiles."""
-    kept = {a for loop, _ in _asked(codelet) for a in written(loop.body)}
+    kept = {a for loop, _ in _asked(codelet) for a in written_names(loop.body)}
     arrays = (v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.name in kept)
-    made = [Local(spare(v.name), v.dtype, shape) for v in arrays if (shape := known(v))]
+    made = [Local(ping_pong_name(v.name), v.dtype, shape) for v in arrays if (shape := declared_extents(v))]
     return replace(codelet, locals=(*codelet.locals, *made)) if made else codelet
 
 
-def spare(array: str) -> str:
+def ping_pong_name(array: str) -> str:
     return f"{array}__spare"
 
 
-def known(array: Array | Local) -> tuple[Expr, ...]:
+def declared_extents(array: Array | Local) -> tuple[Expr, ...]:
     """Its extents; none where not all are declared."""
     extents = tuple(e for e in array.shape if e is not None)
     return extents if len(extents) == len(array.shape) else ()
 
 
-def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> Overlap:
+def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
     """One launch of ``loop``; Unfit where there is none. Without ``tiles`` they need not be large enough."""
     steps, rows = loop.overlap
     made = _Making(loop, codelet)
     nests = made.nests()
     dimensions = len(made.extents)
     if dimensions == 1 and rows > 1:
-        raise Unfit(loop, "arrays of one dimension have no rows: leave out `rows`")
+        raise InfeasibleDirective(loop, "arrays of one dimension have no rows: leave out `rows`")
     grown = tuple(accumulate(range(steps), lambda halo, _: _step(nests, halo), initial=_nothing(made.kept, dimensions)))
     halo = tuple(
         (max(e[d][0] for e in grown[-1].values()), max(e[d][1] for e in grown[-1].values())) for d in range(dimensions)
@@ -175,10 +175,10 @@ def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> Overlap:
     for d, (n, (before, behind)) in enumerate(zip(shape, halo, strict=True)):
         if tiles and n <= before + behind:
             along = ("x", "y", "z")[dimensions - 1 - d]
-            raise Unfit(loop, f"{steps} steps leave nothing of a tile of {n} elements along {along}: "
+            raise InfeasibleDirective(loop, f"{steps} steps leave nothing of a tile of {n} elements along {along}: "
                               f"{before + behind} at its edges are wrong then")  # fmt: skip
-    return Overlap(
-        loop, tuple((a, spare(a)) for a in made.kept), tuple(_groups(nests)), made.extents, halo, shape, rows
+    return TemporalTile(
+        loop, tuple((a, ping_pong_name(a)) for a in made.kept), tuple(_groups(nests)), made.extents, halo, shape, rows
     )
 
 
@@ -190,7 +190,7 @@ def _nothing(kept: Iterable[str], dimensions: int) -> _Edges:
     return dict.fromkeys(kept, ((0, 0),) * dimensions)
 
 
-def _step(nests: Iterable[Nest], edges: _Edges) -> _Edges:
+def _step(nests: Iterable[PointwiseNest], edges: _Edges) -> _Edges:
     """After one more step: what is computed from something wrong, or from what lies beyond the tile, is wrong."""
     now = dict(edges)
     for nest in nests:
@@ -204,9 +204,9 @@ def _step(nests: Iterable[Nest], edges: _Edges) -> _Edges:
     return now
 
 
-def _groups(nests: Iterable[Nest]) -> Iterator[tuple[Nest, ...]]:
+def _groups(nests: Iterable[PointwiseNest]) -> Iterator[tuple[PointwiseNest, ...]]:
     """Nests in turn, as long as none needs of another thread what one before it writes, or overwrites such."""
-    group: list[Nest] = []
+    group: list[PointwiseNest] = []
     for nest in nests:
         if any(_apart(a, b) for other in group for a, b in ((nest, other), (other, nest))):
             yield tuple(group)
@@ -216,21 +216,21 @@ def _groups(nests: Iterable[Nest]) -> Iterator[tuple[Nest, ...]]:
         yield tuple(group)
 
 
-def _apart(reader: Nest, writer: Nest) -> bool:
+def _apart(reader: PointwiseNest, writer: PointwiseNest) -> bool:
     return any(any(at) for _, at in reader.uses(writer.writes))
 
 
 def _of(body: tuple[Stmt, ...], arrays: Iterable[str]) -> frozenset[str]:
     """The arrays, and the locals whose values depend on elements of them."""
     found = frozenset(arrays)
-    decided = [(names_in(s.cond if isinstance(s, If) else s.value), written((s,)))
+    decided = [(names_in(s.cond if isinstance(s, If) else s.value), written_names((s,)))
                for s in walk_stmts(body) if isinstance(s, (If, Assign))]  # fmt: skip
     while more := {name for by, what in decided if by & found for name in what} - found:
         found |= more
     return found
 
 
-def offset(load: Load) -> Offset:
+def constant_offset(load: Load) -> Offset:
     return tuple(int(e.value) for e in load.index if isinstance(e, Const))
 
 
@@ -246,28 +246,30 @@ class _Making:
         arrays = {v.name: v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.shape}
         self.kept = tuple(dict.fromkeys(t.array for t in _stored(loop.body)))
         if not self.kept:
-            raise Unfit(loop, "it writes no array")
+            raise InfeasibleDirective(loop, "it writes no array")
         owned = {a for f in walk_stmts(loop) if isinstance(f, Loop) for a in f.own}
         if owned & set(self.kept):
-            raise Unfit(loop, f"{min(owned & set(self.kept))} is an array that each iteration has for itself")
+            raise InfeasibleDirective(
+                loop, f"{min(owned & set(self.kept))} is an array that each iteration has for itself"
+            )
         ranks = {len(arrays[a].shape) for a in self.kept}
         if len(ranks) > 1:
-            raise Unfit(loop, f"{' and '.join(self.kept)} have different numbers of dimensions")
+            raise InfeasibleDirective(loop, f"{' and '.join(self.kept)} have different numbers of dimensions")
         if max(ranks) > MOST_DIMENSIONS:
-            raise Unfit(loop, f"{self.kept[0]} has more than {MOST_DIMENSIONS} dimensions")
+            raise InfeasibleDirective(loop, f"{self.kept[0]} has more than {MOST_DIMENSIONS} dimensions")
         extents = [self.declared(arrays[a]) for a in self.kept]
         self.extents = tuple(_most(along) for along in zip(*extents, strict=True))
 
     def declared(self, array: Array | Local) -> tuple[Expr, ...]:
-        extents = known(array)
+        extents = declared_extents(array)
         if not extents:
-            raise Unfit(self.loop, f"how long {array.name} is has to be declared")
+            raise InfeasibleDirective(self.loop, f"how long {array.name} is has to be declared")
         return extents
 
-    def nests(self) -> tuple[Nest, ...]:
+    def nests(self) -> tuple[PointwiseNest, ...]:
         return tuple(self.nest(stmt) for stmt in self.loop.body)
 
-    def nest(self, stmt: Stmt) -> Nest:
+    def nest(self, stmt: Stmt) -> PointwiseNest:
         loops: list[Loop] = []
         body: tuple[Stmt, ...] = (stmt,)
         while True:
@@ -278,18 +280,20 @@ class _Making:
                 case _:
                     break
         if not loops:
-            raise Unfit(self.loop, "not all that it holds is a nest of parallel loops: distribute it, or leave it out")
+            raise InfeasibleDirective(
+                self.loop, "not all that it holds is a nest of parallel loops: distribute it, or leave it out"
+            )
         for f in loops:
             self.plain(f)
-        for name in written(body) - set(self.kept):
-            if not begins_with_write(body, name):
-                raise Unfit(self.loop, f"{name} is carried from one iteration to another")
+        for name in written_names(body) - set(self.kept):
+            if not is_defined_before_use(body, name):
+                raise InfeasibleDirective(self.loop, f"{name} is carried from one iteration to another")
         for n in walk_stmts(body):
             match n:
                 case While():
-                    raise Unfit(self.loop, "a while loop in it runs as often as data say")
+                    raise InfeasibleDirective(self.loop, "a while loop in it runs as often as data say")
                 case Loop(staged=(_, *_)) | Loop(overlap=(_, *_)):
-                    raise Unfit(self.loop, f"loop {n.var} inside of it has tiles of its own")
+                    raise InfeasibleDirective(self.loop, f"loop {n.var} inside of it has tiles of its own")
         self.sure(body)
         return self.placed(loops, body)
 
@@ -299,9 +303,11 @@ class _Making:
         for n in walk(body):
             match n:
                 case Load(array, index) if array not in self.kept and names_in(index) & wrong:
-                    raise Unfit(self.loop, f"what it computes says which element of {array} it reads")
+                    raise InfeasibleDirective(self.loop, f"what it computes says which element of {array} it reads")
                 case Loop(var, lo, hi) if names_in((lo, hi)) & wrong:
-                    raise Unfit(self.loop, f"what it computes says how often loop {var} inside of it runs")
+                    raise InfeasibleDirective(
+                        self.loop, f"what it computes says how often loop {var} inside of it runs"
+                    )
 
     def plain(self, f: Loop) -> None:
         for what, so in (
@@ -309,43 +315,45 @@ class _Making:
             ("is unrolled or tiled", f.step != 1),
         ):  # fmt: skip
             if so:
-                raise Unfit(self.loop, f"loop {f.var} inside of it {what}")
+                raise InfeasibleDirective(self.loop, f"loop {f.var} inside of it {what}")
         if any(isinstance(n, Load) for n in walk((f.lo, f.hi))):
-            raise Unfit(self.loop, f"data say how often loop {f.var} inside of it runs")
+            raise InfeasibleDirective(self.loop, f"data say how often loop {f.var} inside of it runs")
 
-    def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> Nest:
+    def placed(self, loops: list[Loop], body: tuple[Stmt, ...]) -> PointwiseNest:
         """The nest at the point that its iterations write."""
         targets = tuple(_stored(body))
         if not targets:
-            raise Unfit(self.loop, f"loop {loops[0].var} inside of it writes no array")
-        inner = {f.var for f in walk_stmts(body) if isinstance(f, Loop)} | (written(body) - set(self.kept))
+            raise InfeasibleDirective(self.loop, f"loop {loops[0].var} inside of it writes no array")
+        inner = {f.var for f in walk_stmts(body) if isinstance(f, Loop)} | (written_names(body) - set(self.kept))
         first = targets[0].index
         by_var = {f.var: f for f in loops}
         env: dict[str, Expr] = {}
         fixed: dict[int, Expr] = {}
         for d, e in enumerate(first):
-            terms, constant = linear(e)
+            terms, constant = affine_terms(e)
             match [(t, k) for t, k in terms.items() if names_in(t) & (by_var.keys() | inner)]:
                 case []:
                     if any(isinstance(n, Load) for n in walk(e)):
-                        raise Unfit(self.loop, f"data say which element of {targets[0].array} it writes")
+                        raise InfeasibleDirective(self.loop, f"data say which element of {targets[0].array} it writes")
                     fixed[d] = e
                 case [(Var(name), 1)] if len(terms) == 1 and name in by_var and name not in env:
                     env[name] = add(point(d), Const(-constant))
                 case _:
-                    raise Unfit(self.loop, f"the element of {targets[0].array} that it writes is not at its iteration")
+                    raise InfeasibleDirective(
+                        self.loop, f"the element of {targets[0].array} that it writes is not at its iteration"
+                    )
         for f in (f for f in loops if f.var not in env):
-            if difference(f.hi, f.lo, {}) != (1, 1):
-                raise Unfit(self.loop, f"all iterations of loop {f.var} inside of it write one element")
+            if difference_range(f.hi, f.lo, {}) != (1, 1):
+                raise InfeasibleDirective(self.loop, f"all iterations of loop {f.var} inside of it write one element")
             env[f.var] = f.lo
         where: dict[int, Bounds] = {d: (e, add(e, Const(1, e.dtype))) for d, e in fixed.items()}
         for d, e in enumerate(first):
             for name in names_in(e) & env.keys() if d not in fixed else ():
-                back = linear(e)[1]
+                back = affine_terms(e)[1]
                 where[d] = (add(by_var[name].lo, Const(back)), add(by_var[name].hi, Const(back)))
         moved = self.at_point(body, first, inner)
         bounds = tuple((substitute(lo, env), substitute(hi, env)) for lo, hi in (where[d] for d in sorted(where)))
-        return Nest(bounds, substitute(moved, env), not fixed)
+        return PointwiseNest(bounds, substitute(moved, env), not fixed)
 
     def at_point(self, body: tuple[Stmt, ...], first: tuple[Expr, ...], inner: Collection[str]) -> tuple[Stmt, ...]:
         """With offsets for the subscripts of the arrays kept in tiles."""
@@ -353,12 +361,15 @@ class _Making:
         def rule(n: Node) -> Node | None:
             match n:
                 case Assign(Load(array, index)) if array in self.kept and any(e != Const(0) for e in index):
-                    raise Unfit(self.loop, f"one iteration writes elements of {array} at several places: distribute it")
+                    raise InfeasibleDirective(
+                        self.loop, f"one iteration writes elements of {array} at several places: distribute it"
+                    )
                 case Load(array, index) if array in self.kept:
-                    at = [linear(sub(e, f)) for e, f in zip(index, first, strict=True)]
+                    at = [affine_terms(sub(e, f)) for e, f in zip(index, first, strict=True)]
                     if any(terms for terms, _ in at) or names_in(index) & set(self.kept):
-                        raise Unfit(self.loop, f"what it reads of {array} lies at no constant distance from what it "
-                                               "writes")  # fmt: skip
+                        raise InfeasibleDirective(
+                            self.loop, f"what it reads of {array} lies at no constant distance from what it writes"
+                        )
                     return replace(n, index=tuple(Const(constant) for _, constant in at))
             return None
 
@@ -370,7 +381,7 @@ def _most(extents: Iterable[Expr]) -> Expr:
     """The greatest, as far as it is known which one that is."""
     left: list[Expr] = []
     for e in dict.fromkeys(extents):
-        apart = [(f, difference(e, f, {})) for f in left]
+        apart = [(f, difference_range(e, f, {})) for f in left]
         if not any(d is not None and d[1] <= 0 for _, d in apart):
             left = [*(f for f, d in apart if d is None or d[0] < 0), e]
-    return reduce(largest, left)
+    return reduce(max_of, left)

@@ -18,16 +18,16 @@ from dataclasses import replace
 from functools import reduce
 from itertools import count
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Assign, Bin, Expr, If, Load, Loop, Node, Stmt, Var, While
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Assign, Binary, Expr, If, Load, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, walk
-from looptune.lower.passes.scalar_replacement import distinct
+from looptune.lower.passes.scalar_replacement import never_alias
 
 CONDITIONS, FEW = 2, 4
 """So many are moved out of a loop one by one, each of which doubles it; of more than FEW none is."""
 
 
-def innermost(body: tuple[Stmt, ...], taken: Iterable[str]) -> tuple[Stmt, ...]:
+def unswitch_innermost(body: tuple[Stmt, ...], taken: Iterable[str]) -> tuple[Stmt, ...]:
     """The body with its innermost loops made so; ``taken`` are names in use."""
     used = set(taken)
     free = (name for k in count() if (name := f"held{k}") not in used)
@@ -55,7 +55,7 @@ def _unconditional(loop: Loop, fresh: Callable[[], str]) -> Iterator[Stmt]:
     body = loop.body
     for cond in asked:
         body = _without(body, cond, 0)
-    every = reduce(lambda a, b: Bin("&&", a, b), asked)
+    every = reduce(lambda a, b: Binary("&&", a, b), asked)
     yield If(every, tuple(_unswitched(replace(loop, body=body), CONDITIONS, fresh)), some)
 
 
@@ -73,7 +73,7 @@ def _unswitched(loop: Loop, left: int, fresh: Callable[[], str]) -> Iterator[Stm
 
 def _asked(loop: Loop) -> Iterator[Expr]:
     """The conditions of its statements that it does not change, each once."""
-    changing = written(loop.body) | {loop.var}
+    changing = written_names(loop.body) | {loop.var}
     conds = (s.cond for s in loop.body if isinstance(s, If))
     yield from dict.fromkeys(cond for cond in conds if _stays(cond, changing))
 
@@ -88,7 +88,7 @@ def _without(body: tuple[Stmt, ...], cond: Expr, branch: int) -> tuple[Stmt, ...
 
 def _stays(cond: Expr, changing: set[str]) -> bool:
     """It is the same in every iteration, and may be asked where there is none: it reads no element, divides nothing."""
-    asks = all(not isinstance(n, Load) and not (isinstance(n, Bin) and n.op in "/%") for n in walk(cond))
+    asks = all(not isinstance(n, Load) and not (isinstance(n, Binary) and n.op in "/%") for n in walk(cond))
     return asks and not names_in(cond) & changing
 
 
@@ -97,14 +97,14 @@ def _held(body: tuple[Stmt, ...], fresh: Callable[[], str]) -> tuple[Stmt, ...]:
     if not all(isinstance(s, Assign) for s in body):
         return body
     run = tuple(s for s in body if isinstance(s, Assign))
-    changed = written(run)
+    changed = written_names(run)
     often = Counter(e for s in run for e in {n for n in walk(s) if isinstance(n, Load)})
     stored = list(dict.fromkeys(s.target for s in run if isinstance(s.target, Load)))
     used = {e.array: {o.index for o in often if o.array == e.array} for e in stored}
     env = {
         e: Var(fresh(), e.dtype) for e in stored
         if often[e] > 1 and not names_in(e.index) & changed
-        and all(o == e.index or distinct(e.index, o, frozenset()) for o in used[e.array])
+        and all(o == e.index or never_alias(e.index, o, frozenset()) for o in used[e.array])
     }  # fmt: skip
     if not env:
         return body

@@ -15,28 +15,28 @@ from typing import Literal
 from looptune.core.errors import LooptuneError
 from looptune.core.source import Span
 from looptune.frontend import Unit
-from looptune.frontend.directive_lines import Placed
+from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import If, Loop, Scalar, Stmt, While
 from looptune.ir.simplify import is_integer
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.passes.cpu_reassociation import vectorised
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
 from looptune.lower.plan import Step as HostStep
-from looptune.lower.plan_outline import outline
+from looptune.lower.plan_outline import summarize_plan
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.legality import Reduction
 from looptune.poly.out_of_bounds import Leaves, leaving, unsure
-from looptune.poly.reassociation import Sum
-from looptune.poly.scop import Unknown
+from looptune.poly.reassociation import ReorderedReduction
+from looptune.poly.scop import Unanalysable
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, Step, schedule
+from looptune.schedule.apply import AppliedDirective, ScheduleResult, schedule
 from looptune.schedule.assumptions import assumed
-from looptune.schedule.directives.base import statements
-from looptune.schedule.legal_space import Permitted, permitted
+from looptune.schedule.directives.base import statement_names
+from looptune.schedule.legal_space import LegalSpace, legal_space
 from looptune.schedule.oversized import excessive
-from looptune.schedule.parallel_loops import torn
-from looptune.schedule.suggest import Suggestion, instead, without
+from looptune.schedule.parallel_loops import unprivatizable_locals
+from looptune.schedule.suggest import Suggestion, alternatives, without
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]
 Judgement = Literal["proved", "asserted", "refused"]
@@ -60,11 +60,11 @@ class LoopFacts:
     private: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     reason: Reason | None = None
-    unknown: Unknown | None = None
+    unknown: Unanalysable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedDirective:
     """A directive: ``number``, ``piece`` and ``loop`` say where it stands, ``refusal`` why it cannot be.
 
     ``piece``: 1, 2, ... of a loop that was distributed, else 0. ``sums``: those it reorders.
@@ -78,11 +78,11 @@ class Judged:
     judgement: Judgement
     refusal: LooptuneError | None = None
     suggestions: tuple[Suggestion, ...] = ()
-    sums: tuple[Sum, ...] = ()
+    sums: tuple[ReorderedReduction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class ExecutionOutline:
     """The codelet with the directives that were not refused. ``launches`` is None where sizes are not known.
 
     ``outline`` is how to look at it. By kernel: ``around`` are the host loops, outermost first; ``extents`` the
@@ -107,10 +107,10 @@ class Explanation:
     sizes: Mapping[str, int]
     reassociate: bool
     loops: tuple[LoopFacts, ...]
-    directives: tuple[Judged, ...]
-    runs: Runs
-    permitted: Permitted | None
-    vectors: tuple[Sum, ...] = ()
+    directives: tuple[JudgedDirective, ...]
+    runs: ExecutionOutline
+    permitted: LegalSpace | None
+    vectors: tuple[ReorderedReduction, ...] = ()
     assumes: tuple[str, ...] = ()
     leaves: tuple[Leaves, ...] = ()
     brief: tuple[tuple[str, str], ...] = ()
@@ -121,7 +121,7 @@ class Explanation:
 
 
 def explain(
-    unit: Unit, placed: Sequence[Placed] = (), *, reassociate: bool = True, everything: bool = False
+    unit: Unit, placed: Sequence[DirectiveLine] = (), *, reassociate: bool = True, everything: bool = False
 ) -> Explanation:
     """Of a codelet and its directives with the ``placed`` ones. ``everything``: what is permitted besides, too.
 
@@ -141,9 +141,9 @@ def explain(
         done = schedule(analysis.of(codelet), rest, unit.values, keep_going=True)
     judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
-    found = permitted(analysis) if everything else None
+    found = legal_space(analysis) if everything else None
     loops = tuple(_loops(analysis))
-    vectors = vectorised(unit.codelet, plan(done.codelet)) if reassociate else ()
+    vectors = vectorised(unit.codelet, lower_to_plan(done.codelet)) if reassociate else ()
     outside = leaving(analysis.model)
     rests = assumed(unit, outside, unsure(analysis.model), done.assumed)
     return Explanation(
@@ -159,7 +159,7 @@ def _loops(analysis: Analysis) -> Iterator[LoopFacts]:
             case Loop():
                 yield _loop(analysis, loop, depth)
             case While():
-                about = Unknown("a while loop", loop.span)
+                about = Unanalysable("a while loop", loop.span)
                 yield LoopFacts(loop.number, "while", depth, loop.span, "unknown", unknown=about)
 
 
@@ -174,7 +174,7 @@ def _nested(body: Sequence[Stmt], depth: int) -> Iterator[tuple[Loop | While, in
 
 
 def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
-    names, at, model = statements(loop.body), 2 * depth + 1, analysis.model
+    names, at, model = statement_names(loop.body), 2 * depth + 1, analysis.model
     verdict = analysis.verdict(names, at, model.order())
     kind: Kind = verdict.kind
     reason = unknown = None
@@ -184,37 +184,39 @@ def _loop(analysis: Analysis, loop: Loop, depth: int) -> LoopFacts:
         if about is not None and not about.condition:
             kind, reason, unknown = "unknown", None, about
     sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
-    shared = torn(loop, analysis, verdict.private) if kind == "parallel" else []
+    shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []
     private = tuple(sorted(verdict.private.difference(shared)))
     return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
                      tuple(shared), reason, unknown)  # fmt: skip
 
 
-def _place(step: Step) -> tuple[Span, tuple[int, int]]:
+def _place(step: AppliedDirective) -> tuple[Span, tuple[int, int]]:
     return step.directive.span, (step.number, step.piece)
 
 
 def _judged(
     analysis: Analysis,
-    placed: Sequence[Placed],
-    step: Step,
+    placed: Sequence[DirectiveLine],
+    step: AppliedDirective,
     values: Mapping[str, int | float],
     too_much: LooptuneError | None,
-) -> Judged:
+) -> JudgedDirective:
     where = (step.text, step.number, step.piece, step.loop, step.directive.span)
     if step.refusal is not None:
-        return Judged(*where, "refused", step.refusal, instead(analysis, placed, step, values))
+        return JudgedDirective(*where, "refused", step.refusal, alternatives(analysis, placed, step, values))
     if too_much is not None:
-        return Judged(*where, "refused", too_much)
-    return Judged(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
+        return JudgedDirective(*where, "refused", too_much)
+    return JudgedDirective(*where, "asserted" if step.proof == "asserted" else "proved", sums=step.sums)
 
 
-def _runs(done: Scheduled, sizes: Mapping[str, int], known: bool) -> Runs:
-    planned = plan(done.codelet, blocks=True)
+def _runs(done: ScheduleResult, sizes: Mapping[str, int], known: bool) -> ExecutionOutline:
+    planned = lower_to_plan(done.codelet, blocks=True)
     placed = tuple(_kernels(planned.steps, ()))
     extents = tuple(_extents(k, sizes, around) for k, around in placed)
     launches = count(planned.steps, sizes) if known else None
-    return Runs(planned, outline(planned, sizes if known else None), tuple(a for _, a in placed), extents, launches)
+    return ExecutionOutline(
+        planned, summarize_plan(planned, sizes if known else None), tuple(a for _, a in placed), extents, launches
+    )
 
 
 def _kernels(steps: Sequence[HostStep], around: tuple[str, ...]) -> Iterator[tuple[Kernel, tuple[str, ...]]]:

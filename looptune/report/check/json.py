@@ -7,8 +7,8 @@ from typing import Any
 from looptune.core.source import Span
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.out_of_bounds import Leaves
-from looptune.report.check.explanation import Explanation, Judged, LoopFacts, Runs
-from looptune.schedule.legal_space import Permitted
+from looptune.report.check.explanation import ExecutionOutline, Explanation, JudgedDirective, LoopFacts
+from looptune.schedule.legal_space import LegalSpace
 
 Json = dict[str, Any]
 
@@ -80,7 +80,7 @@ def _dependence(r: Reason) -> Json:
     }
 
 
-def _directive(d: Judged) -> Json:
+def _directive(d: JudgedDirective) -> Json:
     return {
         "directive": d.text,
         "loop": d.number,
@@ -95,7 +95,7 @@ def _directive(d: Judged) -> Json:
     }
 
 
-def _runs(r: Runs) -> Json:
+def _runs(r: ExecutionOutline) -> Json:
     return {
         "launches": r.launches,
         "kernels": [
@@ -113,7 +113,7 @@ def _runs(r: Runs) -> Json:
     }
 
 
-def _permitted(p: Permitted) -> Json:
+def _permitted(p: LegalSpace) -> Json:
     return {
         "parallel": list(p.parallel),
         "permutations": [

@@ -11,10 +11,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from looptune.core.source import Span, place
-from looptune.poly.legality import DOES, Refused
-from looptune.report.check.explanation import Explanation, Judged, LoopFacts
-from looptune.schedule.legal_space import Permitted, Permutation
+from looptune.core.source import Span, location
+from looptune.poly.legality import DOES, Violation
+from looptune.report.check.explanation import Explanation, JudgedDirective, LoopFacts
+from looptune.schedule.legal_space import LegalSpace, Permutation
 from looptune.schedule.messages import in_vectors
 
 _COLOURS = {
@@ -87,7 +87,7 @@ def _because(f: LoopFacts) -> str:
             return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own])
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
-            return f"{f.unknown}, {place(f.unknown.span, f.span)}"
+            return f"{f.unknown}, {location(f.unknown.span, f.span)}"
     assert f.reason is not None, "a sequential loop has a reason"
     d, others = f.reason.dependence, [a for a in f.reason.arrays if a != f.reason.dependence.array]
     also = f" (also {', '.join(others)})" if others else ""
@@ -96,13 +96,13 @@ def _because(f: LoopFacts) -> str:
     return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
 
 
-def _ends(d: Refused, loop: Span) -> Iterator[str]:
+def _ends(d: Violation, loop: Span) -> Iterator[str]:
     """Both accesses, aligned: which iteration, what it does to which element, what stands there and where."""
     done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
     rows = (
-        (f"({_listed(d.first)})", done[0], d.source_text, place(d.source, loop)),
-        (f"({_listed(d.then)})", done[1], d.sink_text, place(d.sink, loop)),
+        (f"({_listed(d.first)})", done[0], d.source_text, location(d.source, loop)),
+        (f"({_listed(d.then)})", done[1], d.sink_text, location(d.sink, loop)),
     )
     at, verb, code = (max(len(row[k]) for row in rows) for k in range(3))
     for where, does, written, span in rows:
@@ -116,7 +116,7 @@ def _listed(values: Mapping[str, int]) -> str:
 # -- directives ------------------------------------------------------------------------------------------------------
 
 
-def _directives(judged: Sequence[Judged], colour: bool) -> Iterator[str]:
+def _directives(judged: Sequence[JudgedDirective], colour: bool) -> Iterator[str]:
     places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
     column, width = max(map(len, places)), max(len(j.text) for j in judged)
     for j, where in zip(judged, places, strict=True):
@@ -132,7 +132,7 @@ def _directives(judged: Sequence[Judged], colour: bool) -> Iterator[str]:
 # -- what is permitted -----------------------------------------------------------------------------------------------
 
 
-def _permitted(p: Permitted, loops: Sequence[LoopFacts]) -> Iterator[str]:
+def _permitted(p: LegalSpace, loops: Sequence[LoopFacts]) -> Iterator[str]:
     names = {f.number: f.var for f in loops}
     free = ", ".join(f"{n} ({names[n]})" for n in p.parallel)
     yield f"  parallel loops  {free if free else 'none'}"

@@ -22,7 +22,7 @@ from typing import Any
 
 from looptune.report.figures import style
 from looptune.report.figures.style import FAINT, INK
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 
 _NUMBER = re.compile(r"loop (\d+)(?:\.\d+)?")
 _UNROLL = re.compile(r"unroll\s+(\d+)\s*((?:,\s*\w+(?:\s+\d+)?\s*)*)", re.IGNORECASE)
@@ -54,7 +54,7 @@ class Blocks:
         return sorted({row for row, _ in self.cells})
 
 
-def blocks(study: Study) -> Blocks | None:
+def blocks(study: KernelStudy) -> Blocks | None:
     """None where no two loops are jammed together, or only in one way each."""
     times = study.screened()
     best_us = min(times.values(), default=1.0)

@@ -10,7 +10,7 @@ from looptune.report.figures import style
 from looptune.report.figures.families import Curve, Factors, Orders
 from looptune.report.figures.sensitivity import Sensitivity
 from looptune.report.figures.style import AMBER, BLUE, CYCLE, FAINT, GREEN, INK, MARKERS, ORANGE, PINK
-from looptune.tune.results.study import Study, alike, names_of
+from looptune.tune.results.study import KernelStudy, alike, names_of
 
 _PLACE_CHARACTERS = 62
 NAME = 24
@@ -100,7 +100,7 @@ def value_at(axes: Any, x: float, end: float, ratio: float) -> None:
                   va="bottom" if up else "top", fontsize=6.5, color=INK)  # fmt: skip
 
 
-def speedups(studies: Sequence[Study]) -> Any:
+def speedups(studies: Sequence[KernelStudy]) -> Any:
     """Every kernel's speed-up over its default, hand-written beside tuned, and the geometric means; a row for each
     device and type."""
     rows = alike(studies)
@@ -115,7 +115,7 @@ def speedups(studies: Sequence[Study]) -> Any:
     return figure
 
 
-def _bars(axes: Any, studies: Sequence[Study]) -> dict[str, Any]:
+def _bars(axes: Any, studies: Sequence[KernelStudy]) -> dict[str, Any]:
     results, handles = [s.result for s in studies], {}
     every: list[float] = []
     for name, colour, side in (("hand-written", ORANGE, -0.2), ("tuned", GREEN, 0.2)):

@@ -15,7 +15,7 @@ from looptune.report.figures.comparisons import value_at
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK
 from looptune.report.result_table import time_text
 from looptune.tune.results.result import Entry
-from looptune.tune.results.study import Study, names_of
+from looptune.tune.results.study import KernelStudy, names_of
 
 NAMES = ("sequential", "default", "hand-written", "library", "tuned")
 BREAK = 3.0
@@ -50,14 +50,14 @@ class Bars:
     bars: tuple[Bar, ...]
 
 
-def entries(studies: Sequence[Study]) -> list[Bars]:
+def entries(studies: Sequence[KernelStudy]) -> list[Bars]:
     """The kernels whose default was timed, and something besides."""
     names = names_of(studies)
     made = [_bars(name, study) for name, study in zip(names, studies, strict=True)]
     return [one for one in made if len(one.bars) > 1 and any(bar.name == "default" for bar in one.bars)]
 
 
-def _bars(kernel: str, study: Study) -> Bars:
+def _bars(kernel: str, study: KernelStudy) -> Bars:
     default_us = study.result.median_us("default")
     timed = [e for name in NAMES if (e := study.result.entry(name)) is not None and e.times is not None]
     about = ", ".join(text for text in (study.sizes, study.kind) if text not in kernel)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from looptune.report.best_table import condensed
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 
 _FACTOR = re.compile(r"(unroll|tile)\s+(?:[A-Za-z_]\w*\s*:\s*)?(\d+)\s*((?:,\s*[A-Za-z]+\s*)*)")
 _ORDER = re.compile(r"permute\s+(.+)")
@@ -52,7 +52,7 @@ class Orders:
     orders: tuple[tuple[str, float | None], ...]
 
 
-def factors(study: Study) -> Factors | None:
+def factors(study: KernelStudy) -> Factors | None:
     """The family with the most factors and schemes, the fastest of several; None where no scheme has three
     factors, 1 among them."""
     found: list[tuple[tuple[float, ...], Factors]] = []
@@ -76,7 +76,7 @@ def factors(study: Study) -> Factors | None:
     return min(found, key=lambda one: one[0], default=(None, None))[1]
 
 
-def orders(study: Study) -> Orders | None:
+def orders(study: KernelStudy) -> Orders | None:
     """The family without other directives, else that with the most orders; None where none has two that were timed."""
     found: list[tuple[tuple[float, ...], Orders]] = []
     times, base_us = _costs(study), study.default_us
@@ -100,7 +100,7 @@ def orders(study: Study) -> Orders | None:
 _Rest = tuple[str, ...]
 
 
-def _costs(study: Study) -> dict[_Rest, Cost]:
+def _costs(study: KernelStudy) -> dict[_Rest, Cost]:
     """Every version by its condensed lines."""
     times: dict[str, Cost] = dict(study.screened())
     times |= {row.directives: None for row in study.rows if row.status == "cut_off"}

@@ -18,7 +18,7 @@ from looptune.report.figures.roofline import rooflines, roofs
 from looptune.report.figures.sensitivity import sensitivity
 from looptune.report.figures.transfer import transfer_figure as draw_transfers
 from looptune.report.figures.transfer import transfers
-from looptune.tune.results.study import Study, names_of
+from looptune.tune.results.study import KernelStudy, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Drawn:
     svg: Path
 
 
-def figures(studies: Sequence[Study]) -> list[Figure]:
+def figures(studies: Sequence[KernelStudy]) -> list[Figure]:
     """Every figure there could be, in the order of the page: of one device, or of what several have in common."""
     several = len({s.device for s in studies}) > 1
     if several:
@@ -49,7 +49,7 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
     return [_speedups(studies), _times(studies), *_of_versions(studies)]
 
 
-def _speedups(studies: Sequence[Study]) -> Figure:
+def _speedups(studies: Sequence[KernelStudy]) -> Figure:
     compared = [s for s in studies if suite_table.ratio(s.result, "default", "tuned") is not None]
     return _figure(
         "speedups", "Speed-up over the default", compared, draw.speedups,
@@ -58,7 +58,7 @@ def _speedups(studies: Sequence[Study]) -> Figure:
     )  # fmt: skip
 
 
-def _times(studies: Sequence[Study]) -> Figure:
+def _times(studies: Sequence[KernelStudy]) -> Figure:
     return _figure(
         "times", "Each kernel's times over its default", entries(studies), bars,
         "of no kernel both the default and something else was timed",
@@ -67,7 +67,7 @@ def _times(studies: Sequence[Study]) -> Figure:
     )  # fmt: skip
 
 
-def _transfers(studies: Sequence[Study]) -> Figure:
+def _transfers(studies: Sequence[KernelStudy]) -> Figure:
     found = transfers(studies)
     return _figure(
         "transfer", "The best of one device on another", found if any(t.cost for t in found) else (), draw_transfers,
@@ -78,7 +78,7 @@ def _transfers(studies: Sequence[Study]) -> Figure:
     )  # fmt: skip
 
 
-def _of_versions(studies: Sequence[Study]) -> list[Figure]:
+def _of_versions(studies: Sequence[KernelStudy]) -> list[Figure]:
     return [
         _figure(
             "factors", "Speed-up by unroll and tile factor", _known(factors, studies), draw.factors,
@@ -120,7 +120,7 @@ def write(wanted: Sequence[Figure], folder: Path) -> list[Drawn]:
     return [Drawn(f, *style.save(f.draw, folder / f.name)) for f in wanted if f.draw is not None]
 
 
-def _known(of: Callable[[Study], Any], studies: Sequence[Study]) -> list[Any]:
+def _known(of: Callable[[KernelStudy], Any], studies: Sequence[KernelStudy]) -> list[Any]:
     """What there is to draw of each, under a name that no other has."""
     made = ((name, of(study)) for name, study in zip(names_of(studies), studies, strict=True))
     return [replace(one, kernel=name) for name, one in made if one is not None]

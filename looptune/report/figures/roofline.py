@@ -19,7 +19,7 @@ from typing import Any
 from looptune.report.figures import style
 from looptune.report.figures.comparisons import NAME, spread_labels
 from looptune.report.figures.style import BLUE, FAINT, GREEN, INK, ORANGE
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 
 ENTRIES = ("default", "hand-written", "tuned")
 
@@ -43,23 +43,23 @@ class Roof:
     points: tuple[Point, ...]
 
 
-def roofs(studies: Sequence[Study]) -> list[Roof]:
+def roofs(studies: Sequence[KernelStudy]) -> list[Roof]:
     """One for each type; the highest peaks that any sweep measured. Without the kernels that lack a ceiling."""
-    found: dict[str, list[Study]] = {}
+    found: dict[str, list[KernelStudy]] = {}
     for s in studies:
         if s.result.ceiling is not None and s.result.ceiling.work.bytes and s.result.flops:
             found.setdefault(s.result.dtype, []).append(s)
     return [_roof(dtype, same) for dtype, same in sorted(found.items())]
 
 
-def _roof(dtype: str, studies: Sequence[Study]) -> Roof:
+def _roof(dtype: str, studies: Sequence[KernelStudy]) -> Roof:
     peaks = [s.result.ceiling.peaks for s in studies if s.result.ceiling is not None]
     points = tuple(sorted(map(_point, studies), key=lambda p: p.intensity))
     fma = [rate.best for p in peaks if (rate := p.fma(dtype)) is not None]
     return Roof(dtype, max(p.copy.best for p in peaks), max(fma, default=None), points)
 
 
-def _point(study: Study) -> Point:
+def _point(study: KernelStudy) -> Point:
     result = study.result
     assert result.ceiling is not None, "only what has a ceiling is under a roof"
     assert result.flops is not None, "only what has operations is under a roof"

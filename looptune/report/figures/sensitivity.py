@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import coordinates
 
@@ -33,7 +33,7 @@ class Sensitivity:
     left_out: int = 0
 
 
-def sensitivity(study: Study) -> Sensitivity | None:
+def sensitivity(study: KernelStudy) -> Sensitivity | None:
     """None where no parameter has two values."""
     known = [(_numbers(text), us) for text, us in study.screened().items()]
     names = list(dict.fromkeys(name for numbers, _ in known for name in numbers))

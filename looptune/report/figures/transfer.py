@@ -22,8 +22,8 @@ from looptune.report.figures import style
 from looptune.report.figures.comparisons import NAME, value_at
 from looptune.report.figures.style import CYCLE, FAINT, INK
 from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.timing import Speedup, paired, summary
-from looptune.tune.results.study import Study
+from looptune.runtime.timing import Speedup, paired_speedup, summary
+from looptune.tune.results.study import KernelStudy
 from looptune.tune.store.store import Row
 
 UNKNOWN = "not measured"
@@ -35,8 +35,8 @@ class Transfer:
     ``there``; None where they have none, and ``why``. ``speedup``: theirs over that best, in finals; None: both times
     are of the screening, a few runs each."""
 
-    own: Study
-    there: Study
+    own: KernelStudy
+    there: KernelStudy
     directives: str
     times_us: tuple[float, float] | None
     speedup: Speedup | None = None
@@ -57,7 +57,7 @@ class Transfer:
         return self.why != UNKNOWN
 
 
-def transfers(studies: Sequence[Study]) -> list[Transfer]:
+def transfers(studies: Sequence[KernelStudy]) -> list[Transfer]:
     """Of every ordered pair of devices each kernel that both have; of other targets or sizes what was tried."""
     found = []
     for there in studies:
@@ -67,7 +67,7 @@ def transfers(studies: Sequence[Study]) -> list[Transfer]:
     return sorted(found, key=lambda t: (t.there.device, t.there.context.target, t.own.device))
 
 
-def _from(others: Sequence[Study], there: Study) -> list[Transfer]:
+def _from(others: Sequence[KernelStudy], there: KernelStudy) -> list[Transfer]:
     """Of one device; those that were measured like ``there`` count before others."""
     same = [s for s in others if _kind(s) == _kind(there)]
     if same:
@@ -82,17 +82,17 @@ def mean(found: Iterable[Transfer]) -> float | None:
     return math.exp(math.fsum(map(math.log, costs)) / len(costs)) if costs else None
 
 
-def _loops(study: Study) -> tuple[str, ...]:
+def _loops(study: KernelStudy) -> tuple[str, ...]:
     context = study.context
     return context.kernel, context.source_hash, context.dtype
 
 
-def _kind(study: Study) -> tuple[str, ...]:
+def _kind(study: KernelStudy) -> tuple[str, ...]:
     """Equal ones are the same loops at the same sizes; seeds are not told apart."""
     return study.context.target, study.context.sizes, study.kind
 
 
-def _taken(own: Study, there: Study) -> Transfer:
+def _taken(own: KernelStudy, there: KernelStudy) -> Transfer:
     """Of the best and of those that are as fast: the best itself where it failed there, else the first that was in the
     finals there, else the first that was tried."""
     tried = [_tried(own, there, text) for text in (own.result.directives, *own.result.ties)]
@@ -102,7 +102,7 @@ def _taken(own: Study, there: Study) -> Transfer:
     return min(tried, key=lambda t: (t.speedup is None, t.times_us is None, not t.known))
 
 
-def _tried(own: Study, there: Study, text: str) -> Transfer:
+def _tried(own: KernelStudy, there: KernelStudy, text: str) -> Transfer:
     """The directives ``text`` there."""
     rows = {row.directives: row for row in there.rows}
     best = _final(there.result.directives, there, rows)
@@ -114,7 +114,7 @@ def _tried(own: Study, there: Study, text: str) -> Transfer:
             # What left the finals early has the first rounds: they are compared, and no others.
             rounds = min(len(taken.times_us), len(best.times_us))
             both = summary(taken.times_us[:rounds]).median_us, summary(best.times_us[:rounds]).median_us
-            return Transfer(own, there, text, both, paired(best.times_us, taken.times_us, 0))
+            return Transfer(own, there, text, both, paired_speedup(best.times_us, taken.times_us, 0))
     screened = there.screened()
     us, best_us = screened.get(text), screened.get(there.result.directives)
     if us is not None and best_us:
@@ -122,7 +122,7 @@ def _tried(own: Study, there: Study, text: str) -> Transfer:
     return Transfer(own, there, text, None, why=_why(rows.get(text)))
 
 
-def _final(text: str, study: Study, rows: dict[str, Row]) -> Timed | WrongResult | None:
+def _final(text: str, study: KernelStudy, rows: dict[str, Row]) -> Timed | WrongResult | None:
     """What became of these directives in the finals, or of others that make the same kernels."""
     if text in study.raced:
         return study.raced[text]

@@ -18,7 +18,7 @@ from looptune.report.figures.transfer import transfers
 from looptune.report.site import transfer_table
 from looptune.report.site.html import page
 from looptune.report.site.svg import Picture
-from looptune.tune.results.study import Study, by_device
+from looptune.tune.results.study import KernelStudy, by_device
 
 ACROSS = "across"
 _INSTALL = "no figures: matplotlib is not installed; install it with: pip install 'looptune[plot]'"
@@ -33,14 +33,14 @@ class Written:
     notes: tuple[str, ...]
 
 
-def write(studies: Sequence[Study], reports: Path) -> list[Written]:
+def write(studies: Sequence[KernelStudy], reports: Path) -> list[Written]:
     """A folder for each device and, where there are several, one across them."""
     folders = by_device(studies)
     made = [_folder(same, reports / name) for name, same in folders.items()]
     return [*made, _folder(studies, reports / ACROSS)] if len(folders) > 1 else made
 
 
-def _folder(studies: Sequence[Study], folder: Path) -> Written:
+def _folder(studies: Sequence[KernelStudy], folder: Path) -> Written:
     folder.mkdir(parents=True, exist_ok=True)
     best_table.write(studies, folder)
     pairs = compiler_table.compared(studies)

@@ -19,12 +19,19 @@ from typing import Any
 
 from looptune.report import best_table, compiler_table, suite_table
 from looptune.report.figures.transfer import transfers
-from looptune.report.result_table import counts, earnings, holdings, peak_texts, ratio_text, time_text
+from looptune.report.result_table import (
+    counts,
+    directive_gain_lines,
+    occupancy_lines,
+    peak_texts,
+    ratio_text,
+    time_text,
+)
 from looptune.report.site import transfer_table
 from looptune.report.site.svg import Picture, inlined
 from looptune.runtime.outcome import Timed
 from looptune.tune.results.result import Result
-from looptune.tune.results.study import Study, alike, names_of
+from looptune.tune.results.study import KernelStudy, alike, names_of
 from looptune.tune.store.store import Row
 
 _VERSIONS = (
@@ -37,7 +44,7 @@ _VERSIONS = (
 _LINKS = (("best", "Best"), ("times", "Times"), ("figures", "Figures"), ("every", "Versions"), ("winners", "Sources"))
 
 
-def page(studies: Sequence[Study], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
+def page(studies: Sequence[KernelStudy], pictures: Sequence[Picture], notes: Sequence[str]) -> str:
     """The page; ``notes`` say what is not on it, and why."""
     script = files("looptune.report.site").joinpath("page.js").read_text()
     style = files("looptune.report.site").joinpath("page.css").read_text()
@@ -64,7 +71,7 @@ def _embedded(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _head(studies: Sequence[Study], title: str) -> list[str]:
+def _head(studies: Sequence[KernelStudy], title: str) -> list[str]:
     tried = sum(len(s.rows) for s in studies)
     timed = sum(s.result.versions.get("timed", 0) for s in studies)
     tiles = [(str(len({s.kernel for s in studies})), "kernels"), (f"{tried:,}", "versions"), (f"{timed:,}", "timed")]
@@ -88,7 +95,7 @@ def _means(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _facts(studies: Sequence[Study]) -> list[str]:
+def _facts(studies: Sequence[KernelStudy]) -> list[str]:
     """A line for each device: what it is, and what it was measured to do."""
     lines = {}
     for s in studies:
@@ -100,7 +107,7 @@ def _facts(studies: Sequence[Study]) -> list[str]:
     return list(lines.values())
 
 
-def _tables(studies: Sequence[Study]) -> list[str]:
+def _tables(studies: Sequence[KernelStudy]) -> list[str]:
     grids = [("Best configurations", best_table.best(studies)), ("Times", best_table.times(studies))]
     pairs = compiler_table.compared(studies)
     grids += [("Compilers", compiler_table.grid(pairs))] if pairs else []
@@ -120,7 +127,7 @@ def _figures(pictures: Sequence[Picture], notes: Sequence[str]) -> list[str]:
     return ['<h2 id="figures">Figures</h2>', *made, *said]
 
 
-def _versions(studies: Sequence[Study]) -> list[str]:
+def _versions(studies: Sequence[KernelStudy]) -> list[str]:
     head = "".join(
         f'<th scope="col" data-field="{field}" class="{kind}">{heading}</th>' for field, heading, kind in _VERSIONS
     )
@@ -141,12 +148,12 @@ def _choice(identity: str, label: str, values: Sequence[str]) -> str:
     return f'<label>{label}<select id="{identity}"><option value="">all</option>{options}</select></label>'
 
 
-def versions(studies: Sequence[Study]) -> list[dict[str, Any]]:
+def versions(studies: Sequence[KernelStudy]) -> list[dict[str, Any]]:
     """A record for every row, the fastest of a study first; of a duplicate the times are those it repeats."""
     return [record for study, name in zip(studies, names_of(studies), strict=True) for record in _records(study, name)]
 
 
-def _records(study: Study, name: str) -> list[dict[str, Any]]:
+def _records(study: KernelStudy, name: str) -> list[dict[str, Any]]:
     outcomes: Mapping[str, Row] = {row.key: row for row in study.rows}
     base = study.default_us
     made = [_version(row, outcomes.get(row.same_as or "", row), name, base) for row in study.rows]
@@ -172,18 +179,18 @@ def _version(row: Row, first: Row, name: str, base_us: float | None) -> dict[str
     return made
 
 
-def _winners(studies: Sequence[Study]) -> list[str]:
+def _winners(studies: Sequence[KernelStudy]) -> list[str]:
     made = [_winner(study, name) for study, name in zip(studies, names_of(studies), strict=True)]
     return ['<h2 id="winners">Sources of the winners</h2>', *made]
 
 
-def _winner(study: Study, name: str) -> str:
+def _winner(study: KernelStudy, name: str) -> str:
     result = study.result
     tuned = best_table.tuned_entry(result)
     time = "" if tuned is None or tuned.times is None else f", {time_text(tuned.times.median_us)}"
     lines = [
         ("Directives", result.directives if result.directives else "(none)"),
-        ("What each directive earns", earnings(result)), ("Kernels", holdings(result)),
+        ("What each directive earns", directive_gain_lines(result)), ("Kernels", occupancy_lines(result)),
         ("As fast", "\n\n".join(result.ties)),
         ("Legality", result.proof), ("Versions", counts(result)),
         ("Command", result.command),
@@ -192,7 +199,7 @@ def _winner(study: Study, name: str) -> str:
     return f"<details><summary>{escape(name + time)}</summary>{said}{_sources(study)}</details>"
 
 
-def _sources(study: Study) -> str:
+def _sources(study: KernelStudy) -> str:
     if study.sources is None:
         return '<p class="faint">The sources are not in this database: a sweep of this looptune keeps them.</p>'
     s = study.sources

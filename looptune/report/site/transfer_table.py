@@ -16,8 +16,8 @@ from looptune.core.cache_file import replace_text
 from looptune.report.best_table import condensed
 from looptune.report.figures.transfer import Transfer, mean
 from looptune.report.result_table import ratio_text, time_text
-from looptune.report.table import Column, Grid
-from looptune.tune.results.study import Study
+from looptune.report.table import Column, Table
+from looptune.tune.results.study import KernelStudy
 
 NOTE = """\
 The cost is the time of the best directives of *from*, run in the place *to*, over that of the best of *to* itself; the
@@ -51,7 +51,7 @@ def pairs(found: Sequence[Transfer]) -> dict[tuple[str, str, str], list[Transfer
     return groups
 
 
-def means(found: Sequence[Transfer]) -> Grid:
+def means(found: Sequence[Transfer]) -> Table:
     """A row for each ordered pair."""
     rows = []
     for (own, there, dtype), same in pairs(found).items():
@@ -62,13 +62,13 @@ def means(found: Sequence[Transfer]) -> Grid:
         most = "-" if not costs else ratio_text(max(costs))
         rows.append((own, there, dtype, str(len(costs)), "-" if average is None else ratio_text(average), most,
                      str(good), str(failed), str(sum(not t.known for t in same))))  # fmt: skip
-    return Grid("transfers", "What the best of one device costs on another, in the mean", _MEANS, tuple(rows))
+    return Table("transfers", "What the best of one device costs on another, in the mean", _MEANS, tuple(rows))
 
 
-def grid(found: Sequence[Transfer]) -> Grid:
+def grid(found: Sequence[Transfer]) -> Table:
     """A row for each kernel of each pair."""
     caption = "What the best of one device costs on another: its time over that of the best there"
-    return Grid("transfer", caption, _EACH, tuple(map(_row, found)))
+    return Table("transfer", caption, _EACH, tuple(map(_row, found)))
 
 
 def _row(t: Transfer) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _row(t: Transfer) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _where(study: Study) -> str:
+def _where(study: KernelStudy) -> str:
     return f"{study.device} ({study.context.target})"
 
 

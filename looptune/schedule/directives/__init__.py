@@ -72,7 +72,7 @@ def names() -> tuple[str, ...]:
 def named(name: str) -> type[Transform] | None:
     """The transform of this name, in lower case; PluginError where the package that brings it cannot be used."""
     own = next((t for t in ALL if t.name == name), None)
-    plugin = plugins.named("directive", name, built_in=own is not None)
+    plugin = plugins.find_plugin("directive", name, built_in=own is not None)
     return own if plugin is None else _brought(plugin)
 
 

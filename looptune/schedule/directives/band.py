@@ -16,17 +16,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Bin, Const, Expr, If, Loop, Node, Stmt, Var
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, walk
-from looptune.ir.simplify import add, div, largest, mul, sub
-from looptune.poly.loop_bounds import can_be_bounded, inside, nested
-from looptune.poly.scop import Order, Piece, name
-from looptune.schedule.directives.base import Site, fresh, only, statements
+from looptune.ir.simplify import add, div, max_of, mul, sub
+from looptune.poly.loop_bounds import bounded_nest, can_be_bounded, inside
+from looptune.poly.scop import Order, SchedulePiece, name
+from looptune.schedule.directives.base import DirectiveSite, fresh_name, restrict_schedule, statement_names
 
 
 @dataclass(frozen=True, slots=True)
-class _Sunk:
+class SunkStatement:
     """A statement of loop ``level`` of the band, to be run in the first (or last) iteration of the loops inside."""
 
     stmt: Stmt
@@ -38,17 +38,17 @@ class _Sunk:
 class Band:
     """``loops``, outermost first. ``body`` is that of the perfect nest; ``surely`` are the loops that always run."""
 
-    site: Site
+    site: DirectiveSite
     loops: tuple[Loop, ...]
-    body: tuple[_Sunk, ...]
+    body: tuple[SunkStatement, ...]
     surely: frozenset[str]
 
     @staticmethod
-    def of(site: Site, names: Sequence[str]) -> Band:
+    def of(site: DirectiveSite, names: Sequence[str]) -> Band:
         """The loops at ``site`` and below it that have these names, as far as they stand in each other."""
         loop, loops = site.loop, [site.loop]
-        before: list[_Sunk] = []
-        after: list[_Sunk] = []
+        before: list[SunkStatement] = []
+        after: list[SunkStatement] = []
         while len(loops) < len(names):
             inner = [s for s in loop.body if isinstance(s, Loop) and s.var in names]
             if len(inner) != 1:
@@ -56,11 +56,11 @@ class Band:
             at = next(k for k, s in enumerate(loop.body) if s is inner[0])
             level = len(loops) - 1
             beside = _renamed(loop.body, frozenset(names), site.taken)
-            before += [_Sunk(s, level, True) for s in beside[:at]]
-            after = [_Sunk(s, level, False) for s in beside[at + 1 :]] + after
+            before += [SunkStatement(s, level, True) for s in beside[:at]]
+            after = [SunkStatement(s, level, False) for s in beside[at + 1 :]] + after
             loop = inner[0]
             loops.append(loop)
-        core = [_Sunk(s, len(loops) - 1, True) for s in loop.body]
+        core = [SunkStatement(s, len(loops) - 1, True) for s in loop.body]
         body = (*before, *core, *after)
         # Inside an iteration that is run for a sunk statement alone, nothing is known of the loops further in.
         highest = min((s.level for s in body), default=0)
@@ -89,18 +89,18 @@ class Band:
         """A variable that a sunk statement assigns, and the loop whose bounds need it."""
         for k, loop in enumerate(self.loops):
             beside = [s.stmt for s in self.body if s.level < k]
-            found = names_in((loop.lo, loop.hi)) & written(beside)
+            found = names_in((loop.lo, loop.hi)) & written_names(beside)
             if found:
                 return min(found), loop
         return None
 
-    def order(self) -> dict[str, tuple[tuple[Piece, Mapping[str, str], int], ...]]:
+    def order(self) -> dict[str, tuple[tuple[SchedulePiece, Mapping[str, str], int], ...]]:
         """By statement its pieces, each with the value of every loop's variable and its place in the body."""
-        place = {n: k for k, sunk in enumerate(self.body) for n in statements(sunk.stmt)}
-        mine: Order = only(self.site.order, place)
+        place = {n: k for k, sunk in enumerate(self.body) for n in statement_names(sunk.stmt)}
+        mine: Order = restrict_schedule(self.site.order, place)
         return {n: tuple((p, self._values(p, self.body[place[n]]), place[n]) for p in ps) for n, ps in mine.items()}
 
-    def rest(self, piece: Piece, place: int) -> tuple[str, ...]:
+    def rest(self, piece: SchedulePiece, place: int) -> tuple[str, ...]:
         """What follows the entries of the band's loops in the new time: the place in the body, then all as before.
 
         In an ``if`` each statement has a place of its own.
@@ -113,10 +113,14 @@ class Band:
         """The places in the text of what stands in one statement of the body: from, and up to."""
         sunk = self.body[place]
         entry = self.site.depth + 2 * sunk.level + 1
-        taken = [int(p.time[entry]) for ps in only(self.site.order, statements(sunk.stmt)).values() for p in ps]
+        taken = [
+            int(p.time[entry])
+            for ps in restrict_schedule(self.site.order, statement_names(sunk.stmt)).values()
+            for p in ps
+        ]
         return min(taken, default=0), max(taken, default=-1) + 1
 
-    def _values(self, piece: Piece, sunk: _Sunk) -> Mapping[str, str]:
+    def _values(self, piece: SchedulePiece, sunk: SunkStatement) -> Mapping[str, str]:
         values: dict[str, str] = {}
         for d, loop in enumerate(self.loops):
             own = piece.time[self.site.depth + 2 * d] if d <= sunk.level else None
@@ -127,16 +131,16 @@ class Band:
     def _end(self, loop: Loop, first: bool) -> Expr:
         if first:
             return loop.lo
-        return _last(loop) if loop.var in self.surely else largest(loop.lo, _last(loop))
+        return _last(loop) if loop.var in self.surely else max_of(loop.lo, _last(loop))
 
-    def asked(self, sunk: _Sunk) -> tuple[Expr, ...]:
+    def asked(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """The conditions under which the statement runs in an iteration of the band."""
         own = tuple(c for f in self.loops[: sunk.level + 1] for c in inside(f))
         return (*own, *self._at_end(sunk))
 
-    def _at_end(self, sunk: _Sunk) -> tuple[Expr, ...]:
+    def _at_end(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         beyond = self.loops[sunk.level + 1 :]
-        return tuple(Bin("==", Var(f.var, f.dtype), self._end(f, sunk.first)) for f in beyond)
+        return tuple(Binary("==", Var(f.var, f.dtype), self._end(f, sunk.first)) for f in beyond)
 
     def reordered(self, names: Sequence[str]) -> Stmt:
         """The nest with its loops in the order of ``names``; its bounds can be analysed."""
@@ -144,7 +148,7 @@ class Band:
         if self.rectangular:
             loops = [replace(self.extended(named[v]), own=self.own(named[v])) for v in names]
             return self.around(loops, self.grouped())
-        found = nested(self.site.reach, [named[v] for v in names], self.groups())
+        found = bounded_nest(self.site.reach, [named[v] for v in names], self.groups())
         body = self.grouped({(s.level, s.first): found.left(self.asked(s)) for s in self.body})
         loops = [replace(f, body=named[f.var].body, own=self.own(named[f.var])) for f in found.loops]
         return self.around(loops, body)
@@ -157,7 +161,7 @@ class Band:
         """The loop with an iteration at least, where one may be needed for a sunk statement."""
         if loop.var in self.surely:
             return loop
-        return replace(loop, hi=largest(loop.hi, add(loop.lo, Const(1, loop.dtype))))
+        return replace(loop, hi=max_of(loop.hi, add(loop.lo, Const(1, loop.dtype))))
 
     def own(self, loop: Loop) -> tuple[str, ...]:
         """Its arrays of each iteration's own, as it goes inside others: what a statement beside the inner loops leaves
@@ -181,10 +185,10 @@ class Band:
                 out.append((conditions, [s.stmt]))
         return tuple(t for cs, stmts in out for t in ((If(_all(cs), tuple(stmts)),) if cs else stmts))
 
-    def _extended_left(self, sunk: _Sunk) -> tuple[Expr, ...]:
+    def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """What is left to ask in loops that were only ``extended``."""
         own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.surely)
-        return (*(Bin("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
+        return (*(Binary("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
 
 
 def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]) -> tuple[Stmt, ...]:
@@ -192,7 +196,7 @@ def _renamed(body: tuple[Stmt, ...], names: Collection[str], taken: Collection[s
     inner = {f.var: f.dtype for f in walk(body) if isinstance(f, Loop) and f.var in names}
     other: dict[str, str] = {}
     for var in inner:
-        other[var] = fresh(var, {*taken, *names, *other.values()})
+        other[var] = fresh_name(var, {*taken, *names, *other.values()})
 
     def rule(n: Node) -> Node | None:
         match n:
@@ -218,7 +222,7 @@ def loops_in(loop: Loop) -> list[str]:
 
 
 def _all(conditions: Sequence[Expr]) -> Expr:
-    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+    return reduce(lambda a, b: Binary("&&", a, b), conditions)
 
 
 def _last(loop: Loop) -> Expr:

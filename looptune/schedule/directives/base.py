@@ -25,9 +25,9 @@ from looptune.ir.nodes import Arg, Assign, Const, Directive, Expr, Local, Loop, 
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, mul, sub
 from looptune.poly.dependence_graph import Graph
-from looptune.poly.legality import Refused
-from looptune.poly.loop_context import Reach
-from looptune.poly.scop import Order, Piece, name, text
+from looptune.poly.legality import Violation
+from looptune.poly.loop_context import LoopContext
+from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 
 ARRAYS = MappingProxyType({"A": "n", "B": "n", "D": "nm", "E": "m", "F": "mn", "G": "nn"})
 """The arrays of examples with their extents, all float."""
@@ -56,10 +56,10 @@ class Example:
         return f"void f({', '.join(params)})\n{{\n  {code}\n}}\n"
 
 
-class Questions(Protocol):
+class DependenceQueries(Protocol):
     """What a transform may ask of the dependences. Times are those of ``order``, and judgements are remembered."""
 
-    def judge(self, new: Reorder, old: Order) -> Refused | None: ...
+    def judge(self, new: NewSchedule, old: Order) -> Violation | None: ...
 
     def graph(self, names: frozenset[str], length: int, order: Order, private: frozenset[str]) -> Graph:
         """What must come before what where the first ``length`` entries of the times are equal."""
@@ -71,7 +71,7 @@ class Questions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class DirectiveSite:
     """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
 
     ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
@@ -93,8 +93,8 @@ class Site:
     around: tuple[Loop | While, ...]
     block: tuple[Stmt, ...]
     sizes: frozenset[str]
-    ask: Questions
-    reach: Reach
+    ask: DependenceQueries
+    reach: LoopContext
 
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)
@@ -104,13 +104,13 @@ class Site:
         """The loop begins where a loop around it says."""
         return bool(names_in(self.loop.lo) & {f.var for f in self.around if isinstance(f, Loop)})
 
-    def bound(self, e: Expr, piece: Piece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
+    def bound(self, e: Expr, piece: SchedulePiece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
         """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
 
         ``inner`` are the values of variables further in, by isl's name. Loops whose bounds are not affine cannot be
         reordered.
         """
-        affine = text(e)
+        affine = to_isl(e)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
         entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.around) if isinstance(f, Loop)}
@@ -119,7 +119,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder:
+class NewSchedule:
     """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
 
     ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave. ``beside``
@@ -134,13 +134,13 @@ class Reorder:
     together: bool = False
 
     @property
-    def judged(self) -> dict[str, tuple[Piece, ...]]:
+    def judged(self) -> dict[str, tuple[SchedulePiece, ...]]:
         """The order as far as it is judged."""
-        return {n: tuple(Piece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
+        return {n: tuple(SchedulePiece(p.time[: self.cut], p.when) for p in pieces) for n, pieces in self.order.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Rewrite:
     """What takes the place of the loop and the ``width - 1`` statements after it, and the locals this needs.
 
     ``copies``: the locals that stand for another one in a copy of the body, with that one. ``merged`` are other loops
@@ -186,7 +186,7 @@ class Transform(ABC):
         """One directive for several loops as one for each, by the loop's name; "" is the loop it stands before."""
         return (("", directive),)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         """The new order; None where every statement keeps its place in time."""
         return None
 
@@ -206,7 +206,7 @@ class Transform(ABC):
         """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""
         return None
 
-    def at_fault(self, site: Site, refused: Refused) -> Directive | None:
+    def at_fault(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """The directive to blame for an order that is refused, where it is another than this one."""
         return None
 
@@ -226,10 +226,10 @@ class Transform(ABC):
         return 0
 
     @abstractmethod
-    def apply(self, site: Site) -> Change: ...
+    def apply(self, site: DirectiveSite) -> Rewrite: ...
 
 
-def wrong(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
+def unknown_argument(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveError:
     """The error for an argument that ``cls`` does not know, with the nearest it does."""
     given = arg.key or " ".join(str(v) for v in arg.values)
     near = difflib.get_close_matches(given.lower(), [w.lower() for w in words], 1)
@@ -237,20 +237,20 @@ def wrong(cls: type[Transform], arg: Arg, words: Collection[str]) -> DirectiveEr
     return DirectiveError(f"{cls.name} has no argument '{given}'{hint} (syntax: {cls.syntax})", arg.span)
 
 
-def no_arguments(directive: Directive) -> None:
+def reject_arguments(directive: Directive) -> None:
     if directive.args:
         arg = directive.args[0]
         given = arg.key or " ".join(str(v) for v in arg.values)
         raise DirectiveError(f"{directive.name} takes no argument, got '{given}'", arg.span)
 
 
-def covered(site: Site, **said: Any) -> Change:
+def annotate_nest(site: DirectiveSite, **said: Any) -> Rewrite:
     """The site's loop and those inside it, each with these fields."""
 
     def rule(n: Node) -> Node | None:
         return replace(n, **said) if isinstance(n, Loop) else None
 
-    return Change((rewrite(rule, site.loop),))
+    return Rewrite((rewrite(rule, site.loop),))
 
 
 MOST_COPIES = 1024
@@ -285,20 +285,20 @@ def positive(arg: Arg, what: str) -> int:
     raise DirectiveError(f"{what} is missing", arg.span)
 
 
-def trips(loop: Loop) -> Expr:
+def trip_count(loop: Loop) -> Expr:
     """How many iterations ``loop`` has, where it has any: ``ceil((hi - lo) / step)``."""
     span = sub(loop.hi, loop.lo)
     return div(add(span, Const(loop.step - 1, loop.dtype)), Const(loop.step, loop.dtype))
 
 
-def iteration(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
+def iteration_body(loop: Loop, trip: Expr) -> tuple[Stmt, ...]:
     """The body of the iteration that is ``trip`` steps from the loop's start."""
     value = add(loop.lo, mul(Const(loop.step, loop.dtype), trip))
     body: tuple[Stmt, ...] = loop.body
     return body if value == Var(loop.var, loop.dtype) else substitute(body, {loop.var: value})
 
 
-def first_from(loop: Loop, least: Expr) -> Expr:
+def round_up_to_step(loop: Loop, least: Expr) -> Expr:
     """The first of the loop's values that is not below ``least``, which is not below the loop's start."""
     if loop.step == 1:
         return least
@@ -306,28 +306,28 @@ def first_from(loop: Loop, least: Expr) -> Expr:
     return add(loop.lo, mul(div(add(sub(least, loop.lo), sub(step, Const(1, loop.dtype))), step), step))
 
 
-def fresh(name: str, taken: Collection[str]) -> str:
+def fresh_name(name: str, taken: Collection[str]) -> str:
     """``name``, or ``name_2``, ``name_3``, ... where that is taken."""
     candidates = (name if k == 1 else f"{name}_{k}" for k in range(1, len(taken) + 3))
     return next(c for c in candidates if c not in taken)
 
 
-def both(when: str, condition: str) -> str:
+def conjunction(when: str, condition: str) -> str:
     return f"({when}) and ({condition})" if when and condition else when or condition
 
 
-def statements(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
+def statement_names(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
     """The names of the original statements in a tree."""
     return frozenset(n.name for n in walk_stmts(body) if isinstance(n, Assign))
 
 
-def only(order: Order, names: Collection[str]) -> dict[str, tuple[Piece, ...]]:
+def restrict_schedule(order: Order, names: Collection[str]) -> dict[str, tuple[SchedulePiece, ...]]:
     return {n: pieces for n, pieces in order.items() if n in names}
 
 
-def spliced(body: tuple[Stmt, ...], loop: Loop | While, change: Change) -> tuple[Stmt, ...]:
+def splice(body: tuple[Stmt, ...], loop: Loop | While, change: Rewrite) -> tuple[Stmt, ...]:
     """``body`` with the change in place of the loop and the statements after it that it takes in."""
     k = next((k for k, s in enumerate(body) if s is loop), None)
     if k is not None:
         return (*body[:k], *change.body, *body[k + change.width :])
-    return tuple(map_blocks(lambda block: spliced(block, loop, change), s) for s in body)
+    return tuple(map_blocks(lambda block: splice(block, loop, change), s) for s in body)

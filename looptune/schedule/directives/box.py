@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.bounding_box import between, bounds
+from looptune.ir.bounding_box import bounds, guarded_between
 from looptune.ir.nodes import Const, Directive, Loop
 from looptune.ir.simplify import add, div, mul
-from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Box(Transform):
             case (arg,) if arg.values and not arg.key:
                 return cls(positive(arg, "what box makes bounds multiples of"), span=directive.span)
             case (*_, arg) if len(directive.args) == 1:
-                raise wrong(cls, arg, ())
+                raise unknown_argument(cls, arg, ())
         raise DirectiveError(f"box takes one number at most (syntax: {cls.syntax})", directive.span)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
         found = bounds(loop, [f for f in site.around if isinstance(f, Loop)])
         if found is None:
@@ -60,7 +60,7 @@ class Box(Transform):
             hi = mul(div(add(hi, Const(self.multiple - 1, loop.dtype)), multiple), multiple)
         if self.multiple == 1 and (lo, hi) == (loop.lo, loop.hi):
             raise site.refuse(f"box: loop {loop.var} has the same bounds in every iteration of the loops around it")
-        return Change((between(loop, lo, hi),))
+        return Rewrite((guarded_between(loop, lo, hi),))
 
 
 _TRIANGLE = """for (int i = 0; i < n; i++)

@@ -21,14 +21,23 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.core.source import place
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Assign, Directive, If, Loop, Stmt, Un, Var, While
+from looptune.core.source import location
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Assign, Directive, If, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import map_blocks, walk
-from looptune.poly.dependence_graph import Graph, Held
-from looptune.poly.legality import Refused
+from looptune.poly.dependence_graph import Graph, SharedLocal
+from looptune.poly.legality import Violation
 from looptune.poly.scop import Order
-from looptune.schedule.directives.base import Change, Example, Reorder, Site, Transform, no_arguments, only, statements
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    NewSchedule,
+    Rewrite,
+    Transform,
+    reject_arguments,
+    restrict_schedule,
+    statement_names,
+)
 
 Pieces = tuple[frozenset[str], ...]
 """The names of the statements of each piece, in the order the pieces run."""
@@ -44,12 +53,12 @@ class Cut(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         """A mark only: the ``distribute`` around it splits."""
-        return Change((site.loop,))
+        return Rewrite((site.loop,))
 
 
 @dataclass(frozen=True)
@@ -60,43 +69,43 @@ class Distribute(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         pieces = self._pieces(site)
         if len(pieces) <= 1:
             return None
         place = {name: k for k, piece in enumerate(pieces) for name in piece}
-        moved = _shifted(only(site.order, place), site.depth - 1, place)
+        moved = _shifted(restrict_schedule(site.order, place), site.depth - 1, place)
         rest = dict.fromkeys(_later(site), len(pieces) - 1)
-        return Reorder(moved, beside=_shifted(only(site.order, rest), site.depth - 1, rest))
+        return NewSchedule(moved, beside=_shifted(restrict_schedule(site.order, rest), site.depth - 1, rest))
 
-    def at_fault(self, site: Site, refused: Refused) -> Directive | None:
+    def at_fault(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """The first cut between the two statements that would change places."""
         after = _cut_before(site.loop)
         places = [k for k, (name, _) in enumerate(after) if name in (refused.first_statement, refused.then_statement)]
         return next((c for _, c in after[min(places) + 1 : max(places) + 1] if c is not None), None)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         pieces = self._pieces(site)
         whole = without_cuts((site.loop,))
-        return Change(tuple(s for piece in pieces for s in kept(whole, piece)) if len(pieces) > 1 else whole)
+        return Rewrite(tuple(s for piece in pieces for s in restrict_to(whole, piece)) if len(pieces) > 1 else whole)
 
-    def _pieces(self, site: Site) -> Pieces:
-        names = statements(site.loop)
+    def _pieces(self, site: DirectiveSite) -> Pieces:
+        names = statement_names(site.loop)
         graph = site.ask.graph(names, site.depth, site.order, site.private)
         after = _cut_before(site.loop)
         if any(cut is not None for _, cut in after):
             return _at_cuts(site.loop, after, graph)
-        together = [*map(statements, _inseparable(site.loop.body)), *({h.write, h.read} for h in graph.held)]
-        return components([name for name, _ in after], graph.before, together)
+        together = [*map(statement_names, _inseparable(site.loop.body)), *({h.write, h.read} for h in graph.held)]
+        return strongly_connected_components([name for name, _ in after], graph.before, together)
 
 
-def _later(site: Site) -> Sequence[str]:
+def _later(site: DirectiveSite) -> Sequence[str]:
     """The statements after the loop in the loop around."""
     names = [n.name for n in walk(site.block) if isinstance(n, Assign)]
-    inside = statements(site.loop)
+    inside = statement_names(site.loop)
     return names[max(k for k, n in enumerate(names) if n in inside) + 1 :]
 
 
@@ -169,7 +178,7 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
         return opened[places[0] + 1] if len(places) > 1 else None
 
     for whole in _inseparable(loop.body):
-        cut = between(statements(whole))
+        cut = between(statement_names(whole))
         if cut is not None:
             what = "a while loop" if isinstance(whole, While) else "an if whose condition its own statements may change"
             raise DirectiveError(f"cut stands in {what} (line {whole.span.line}): move it out of there", cut.span)
@@ -185,13 +194,13 @@ def _at_cuts(loop: Loop, after: Sequence[tuple[str, Directive | None]], graph: G
     return tuple(frozenset(p) for p in pieces)
 
 
-def _flow(loop: Loop, held: Held, cut: Directive) -> str:
+def _flow(loop: Loop, held: SharedLocal, cut: Directive) -> str:
     """Where the local gets its value, and where that is used."""
     named = {n.name: n for n in walk(loop.body) if isinstance(n, Assign)}
     read = named[held.read]
     uses = (n.span for n in walk((read.value, read.target)) if isinstance(n, Var) and n.name == held.local)
     places = named[held.write].span, next((s for s in uses if s.line), read.span)
-    written, used = (place(s, cut.span) for s in places)
+    written, used = (location(s, cut.span) for s in places)
     return f"flow on {held.local}: writes {held.local} {written}, reads {held.local} {used}"
 
 
@@ -202,19 +211,19 @@ def _inseparable(body: Sequence[Stmt]) -> Iterator[While | If]:
             case While():
                 yield stmt
             case If(cond, then, other):
-                if names_in(cond) & written((*then, *other)):
+                if names_in(cond) & written_names((*then, *other)):
                     yield stmt
                 yield from _inseparable((*then, *other))
             case Loop(body=inner):
                 yield from _inseparable(inner)
 
 
-def components(
+def strongly_connected_components(
     names: Sequence[str], before: Iterable[tuple[str, str]], together: Iterable[Iterable[str]] = ()
 ) -> Pieces:
     """The strongly connected components, in an order that keeps ``before``, else as in ``names``.
 
-    >>> [sorted(c) for c in components("abcd", [("c", "a"), ("b", "d"), ("d", "b")])]
+    >>> [sorted(c) for c in strongly_connected_components("abcd", [("c", "a"), ("b", "d"), ("d", "b")])]
     [['b', 'd'], ['c'], ['a']]
     """
     edges = set(before)
@@ -245,7 +254,7 @@ def _reached(start: str, ahead: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def kept(body: Sequence[Stmt], names: frozenset[str]) -> tuple[Stmt, ...]:
+def restrict_to(body: Sequence[Stmt], names: frozenset[str]) -> tuple[Stmt, ...]:
     """The statements called ``names``, in copies of the loops and conditions around them."""
     out: list[Stmt] = []
     for stmt in body:
@@ -253,14 +262,14 @@ def kept(body: Sequence[Stmt], names: frozenset[str]) -> tuple[Stmt, ...]:
             case Assign(name=name):
                 out += [stmt] if name in names else []
             case Loop(body=inner) | While(body=inner):
-                left = kept(inner, names)
+                left = restrict_to(inner, names)
                 out += [replace(stmt, body=left)] if left else []
             case If(cond, then, other):
-                yes, no = kept(then, names), kept(other, names)
+                yes, no = restrict_to(then, names), restrict_to(other, names)
                 if yes:
                     out.append(replace(stmt, then=yes, other=no))
                 elif no:
-                    out.append(replace(stmt, cond=Un("!", cond, span=cond.span), then=no, other=()))
+                    out.append(replace(stmt, cond=Unary("!", cond, span=cond.span), then=no, other=()))
     return tuple(out)
 
 

@@ -16,8 +16,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.ir.nodes import Directive, Loop
-from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments, statements
-from looptune.schedule.directives.reduction_simplification import regrouped
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    reject_arguments,
+    statement_names,
+)
+from looptune.schedule.directives.reduction_simplification import simplify_reductions
 
 
 @dataclass(frozen=True)
@@ -28,17 +35,17 @@ class Factor(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
     def regroups(self, loop: Loop) -> frozenset[str]:
-        return statements(loop.body)
+        return statement_names(loop.body)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        if not regrouped((loop,), statements(loop.body), site.taken)[2]:
+        if not simplify_reductions((loop,), statement_names(loop.body), site.taken)[2]:
             raise site.refuse(f"factor: no sum in loop {loop.var} has a factor that the loop does not change")
-        return Change((replace(loop, regroups=True),))
+        return Rewrite((replace(loop, regroups=True),))
 
 
 _SUM = """for (int i = 0; i < n; i++)

@@ -20,22 +20,22 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Bin, Const, Directive, Expr, If, Loop, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Const, Directive, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import substitute, walk_stmts
 from looptune.ir.simplify import add
-from looptune.poly.isl_objects import Piece
+from looptune.poly.isl_objects import SchedulePiece
 from looptune.schedule.directives.base import (
-    Change,
+    DirectiveSite,
     Example,
-    Reorder,
-    Site,
+    NewSchedule,
+    Rewrite,
     Transform,
-    both,
-    no_arguments,
-    only,
-    statements,
+    conjunction,
+    reject_arguments,
+    restrict_schedule,
+    statement_names,
 )
-from looptune.schedule.directives.reduction_simplification import regrouped
+from looptune.schedule.directives.reduction_simplification import simplify_reductions
 
 
 @dataclass(frozen=True)
@@ -46,38 +46,38 @@ class Fold(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def schedule(self, site: Site) -> Reorder:
+    def schedule(self, site: DirectiveSite) -> NewSchedule:
         self._inner(site)
         p = site.depth
 
-        def pieces(piece: Piece) -> tuple[Piece, Piece]:
+        def pieces(piece: SchedulePiece) -> tuple[SchedulePiece, SchedulePiece]:
             before, (i, place, j), rest = piece.time[:p], piece.time[p : p + 3], piece.time[p + 3 :]
             return (
-                Piece((*before, i, place, j, *rest, "0"), both(piece.when, f"{j} <= {i}")),
-                Piece((*before, j, place, i, *rest, "1"), both(piece.when, f"{j} > {i}")),
+                SchedulePiece((*before, i, place, j, *rest, "0"), conjunction(piece.when, f"{j} <= {i}")),
+                SchedulePiece((*before, j, place, i, *rest, "1"), conjunction(piece.when, f"{j} > {i}")),
             )
 
-        order = only(site.order, statements(site.loop.body))
-        return Reorder({name: tuple(q for piece in mine for q in pieces(piece)) for name, mine in order.items()})
+        order = restrict_schedule(site.order, statement_names(site.loop.body))
+        return NewSchedule({name: tuple(q for piece in mine for q in pieces(piece)) for name, mine in order.items()})
 
     def regroups(self, loop: Loop) -> frozenset[str]:
-        return statements(loop.body)
+        return statement_names(loop.body)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         inner = self._inner(site)
-        made = folded(site.loop, inner)
+        made = fold_nest(site.loop, inner)
         if made is None:
             i, j = site.loop.var, inner.var
             raise site.refuse(
                 f"fold: iteration ({i}, {j}) is to add to one element, in a loop, what ({j}, {i}) adds to its own, "
                 "and to do nothing else"
             )
-        return Change((made,))
+        return Rewrite((made,))
 
-    def _inner(self, site: Site) -> Loop:
+    def _inner(self, site: DirectiveSite) -> Loop:
         """The loop that with the directive's own one is a square."""
         outer = site.loop
         match outer.body:
@@ -90,22 +90,22 @@ class Fold(Transform):
         return inner
 
 
-def saved(loop: Loop) -> Loop | None:
+def triangular_half(loop: Loop) -> Loop | None:
     """The loop folded, None where it cannot be: what is then left of its work."""
     match loop.body:
         case (Loop() as inner,) if _alike(loop, inner):
-            return folded(loop, inner)
+            return fold_nest(loop, inner)
     return None
 
 
-def folded(outer: Loop, inner: Loop) -> Loop | None:
+def fold_nest(outer: Loop, inner: Loop) -> Loop | None:
     """The triangle of the square that the two loops are; None where its iterations have no sums in common, or do
     something else besides."""
     i, j = Var(outer.var, outer.dtype), Var(inner.var, inner.dtype)
-    body = _beside(inner.body, substitute(inner.body, {i.name: j, j.name: i}), Bin("<", j, i))
+    body = _beside(inner.body, substitute(inner.body, {i.name: j, j.name: i}), Binary("<", j, i))
     if body is None:
         return None
-    _, _, found = regrouped(body, statements(body), ())
+    _, _, found = simplify_reductions(body, statement_names(body), ())
     again = sum(len(terms) > 1 for sum_ in found for terms in sum_.terms)
     if not found or again != sum(isinstance(s, Assign) for s in walk_stmts(inner.body)):
         return None

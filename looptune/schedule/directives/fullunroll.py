@@ -13,19 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from looptune.ir.c_printer import show
+from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Assign, Bin, Const, Directive, Expr, If, Loop, Var
+from looptune.ir.nodes import Assign, Binary, Const, Directive, Expr, If, Loop, Var
 from looptune.ir.rewrite import substitute, walk
 from looptune.schedule.directives.base import (
     MOST_STATEMENTS,
-    Change,
+    DirectiveSite,
     Example,
-    Site,
+    Rewrite,
     Transform,
-    iteration,
-    no_arguments,
-    trips,
+    iteration_body,
+    reject_arguments,
+    trip_count,
 )
 
 MOST_TRIPS = 256
@@ -39,19 +39,19 @@ class FullUnroll(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        n = trips(loop)
+        n = trip_count(loop)
         count = max(0, self._count(site, n))
-        copies = tuple(s for c in range(count) for s in iteration(loop, Const(c, loop.dtype)))
+        copies = tuple(s for c in range(count) for s in iteration_body(loop, Const(c, loop.dtype)))
         if isinstance(n, Const):
-            return Change(copies)
-        return Change((If(Bin("==", n, Const(count, n.dtype)), copies, (loop,)) if copies else loop,))
+            return Rewrite(copies)
+        return Rewrite((If(Binary("==", n, Const(count, n.dtype)), copies, (loop,)) if copies else loop,))
 
-    def _count(self, site: Site, n: Expr) -> int:
+    def _count(self, site: DirectiveSite, n: Expr) -> int:
         loop = site.loop
         known = {v.name: v.dtype for v in walk(n) if isinstance(v, Var) and v.name in site.sizes & site.values.keys()}
         match substitute(n, {name: Const(int(site.values[name]), dtype) for name, dtype in known.items()}):
@@ -70,13 +70,15 @@ class FullUnroll(Transform):
         return count
 
 
-def _unknown(site: Site, n: Expr) -> str:
+def _unknown(site: DirectiveSite, n: Expr) -> str:
     outer = [f.var for f in site.around if isinstance(f, Loop) and f.var in names_in(n)]
     what = f"fullunroll: how often loop {site.loop.var} runs"
     if outer:
         return f"{what} depends on loop {outer[-1]}; `unroll U` makes U copies"
     given = " ".join(f"-D {name}=..." for name in sorted((names_in(n) & site.sizes) - site.values.keys()))
-    return f"{what}, {show(n)}, is not known; " + (f"give it with {given}" if given else "`unroll U` makes U copies")
+    return f"{what}, {expression_text(n)}, is not known; " + (
+        f"give it with {given}" if given else "`unroll U` makes U copies"
+    )
 
 
 _WINDOW = "for (int i = 0; i < 3; i++)\n    B[0] += i * A[0];"

@@ -21,22 +21,22 @@ from itertools import groupby
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError, IllegalTransform
-from looptune.core.source import place
-from looptune.ir.def_use import names_in, written
-from looptune.ir.nodes import Bin, Const, Directive, Expr, If, Load, Loop, Node, Stmt, Var
+from looptune.core.source import location
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.nodes import Binary, Const, Directive, Expr, If, Load, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, substitute, walk
-from looptune.ir.simplify import add, largest, smallest, sub
-from looptune.poly.scop import Order, Piece
+from looptune.ir.simplify import add, max_of, min_of, sub
+from looptune.poly.scop import Order, SchedulePiece
 from looptune.schedule.directives.base import (
-    Change,
+    DirectiveSite,
     Example,
-    Reorder,
-    Site,
+    NewSchedule,
+    Rewrite,
     Transform,
-    fresh,
-    only,
+    fresh_name,
     positive,
-    statements,
+    restrict_schedule,
+    statement_names,
 )
 
 MOST_SHIFTS = 64
@@ -94,20 +94,20 @@ class Fuse(Transform):
                 return cls(count, span=directive.span)
         raise DirectiveError(f"fuse takes one number (syntax: {cls.syntax})", directive.args[1].span)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         run = self._run(site)
         return _reorder(site, run, len(run.members))
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         run = self._run(site)
         members = run.members
         lo = _end([m.lo for m in members], site, first=True)
         hi = _end([m.hi for m in members], site, first=False)
         body = _merged([(_condition(m, lo, hi, site), _body(m, site)) for m in members])
         fused = replace(site.loop, lo=lo, hi=hi, body=body)
-        return Change((*run.before, fused, *run.after), width=run.width, merged=tuple(m.loop for m in members[1:]))
+        return Rewrite((*run.before, fused, *run.after), width=run.width, merged=tuple(m.loop for m in members[1:]))
 
-    def _run(self, site: Site) -> _Run:
+    def _run(self, site: DirectiveSite) -> _Run:
         """With the smallest shifts that are legal; without, where none is, for the refusal."""
         found = self._placed(site, self._block(site))
         plain = found
@@ -118,7 +118,7 @@ class Fuse(Transform):
             found = shifted
         return found
 
-    def _block(self, site: Site) -> tuple[Stmt, ...]:
+    def _block(self, site: DirectiveSite) -> tuple[Stmt, ...]:
         """From the first of the loops to the last."""
         block = _from(site.loop, site.block)
         loops = [k for k, s in enumerate(block) if isinstance(s, Loop)]
@@ -128,7 +128,7 @@ class Fuse(Transform):
             raise site.refuse(f"fuse {self.count}: {there} loop {site.loop.var} in its block")
         return block[: loops[self.count - 1] + 1]
 
-    def _placed(self, site: Site, block: tuple[Stmt, ...]) -> _Run:
+    def _placed(self, site: DirectiveSite, block: tuple[Stmt, ...]) -> _Run:
         """Each statement between two loops before all of them where that is legal, else after all of them.
 
         IllegalTransform at a statement that can go to neither side.
@@ -136,7 +136,7 @@ class Fuse(Transform):
         edges = site.ask.graph(_names(block), site.depth - 1, site.order, frozenset()).before
 
         def needs(s: Stmt, t: Stmt) -> bool:
-            return any((a, b) in edges for a in statements(s) for b in statements(t))
+            return any((a, b) in edges for a in statement_names(s) for b in statement_names(t))
 
         before: list[Stmt] = []
         after: list[Stmt] = []
@@ -161,14 +161,14 @@ class Fuse(Transform):
         self._check(site, loops, after)
         return _Run(tuple(_aligned(site, f) for f in loops), tuple(before), tuple(after), len(block))
 
-    def _check(self, site: Site, loops: Sequence[Loop], after: Sequence[Stmt]) -> None:
+    def _check(self, site: DirectiveSite, loops: Sequence[Loop], after: Sequence[Stmt]) -> None:
         first = loops[0]
         for k, f in enumerate(loops):
             if (f.step, f.dtype) != (first.step, first.dtype):
                 what = f"steps by {f.step}, loop {first.var} by {first.step}"
                 types = f"counts in {f.dtype}, loop {first.var} in {first.dtype}"
                 raise site.refuse(f"fuse: loop {f.var} {what if f.step != first.step else types}")
-            changed = names_in((f.lo, f.hi)) & written((*loops[:k], *after))
+            changed = names_in((f.lo, f.hi)) & written_names((*loops[:k], *after))
             if changed:
                 raise site.refuse(f"fuse: a loop before loop {f.var} assigns {min(changed)}, which bounds it")
 
@@ -186,15 +186,15 @@ def _from(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 def _between(first: Stmt, stmt: Stmt, last: Stmt) -> str:
     """Which statements keep ``stmt`` where it is."""
-    before, here, after = (place(s.span, stmt.span) for s in (first, stmt, last))
+    before, here, after = (location(s.span, stmt.span) for s in (first, stmt, last))
     return f"{before} must run before {here}, and that before {after}"
 
 
 def _names(block: Sequence[Stmt]) -> frozenset[str]:
-    return frozenset(n for s in block for n in statements(s))
+    return frozenset(n for s in block for n in statement_names(s))
 
 
-def _aligned(site: Site, loop: Loop) -> _Member:
+def _aligned(site: DirectiveSite, loop: Loop) -> _Member:
     """Trip by trip where there are equally many, or where equal values would fall between each other's steps."""
     first, none = site.loop, Const(0, loop.dtype)
     apart = sub(first.lo, loop.lo)
@@ -203,12 +203,12 @@ def _aligned(site: Site, loop: Loop) -> _Member:
     return _Member(loop, apart if equal or not in_step else none)
 
 
-def _shifted(site: Site, run: _Run, k: int) -> _Run | None:
+def _shifted(site: DirectiveSite, run: _Run, k: int) -> _Run | None:
     """The run with member ``k`` shifted as little as is legal after those before it; None where nothing is."""
     if site.ask.judge(_reorder(site, run, k + 1), site.order) is None:
         return run
-    first = frozenset(n for m in run.members[:k] for n in statements(m.loop))
-    then = statements(run.members[k].loop)
+    first = frozenset(n for m in run.members[:k] for n in statement_names(m.loop))
+    then = statement_names(run.members[k].loop)
     order = _reorder(site, run, k + 1).order
     least, most = (site.ask.lag(first, then, site.depth, order, memory) for memory in (False, True))
     if least is None:
@@ -224,17 +224,17 @@ def _shifted(site: Site, run: _Run, k: int) -> _Run | None:
     return None
 
 
-def _reorder(site: Site, run: _Run, count: int) -> Reorder:
+def _reorder(site: DirectiveSite, run: _Run, count: int) -> NewSchedule:
     """The order with the first ``count`` members fused and the others after them."""
     p, order = site.depth, site.order
-    names = [_names(run.before), *(statements(m.loop) for m in run.members), _names(run.after)]
+    names = [_names(run.before), *(statement_names(m.loop) for m in run.members), _names(run.after)]
     place = min(int(q.time[p - 1]) for block in names for n in block for q in order[n])
-    new: dict[str, tuple[Piece, ...]] = {}
+    new: dict[str, tuple[SchedulePiece, ...]] = {}
     for stmt in run.before:
-        place = _put(new, site, statements(stmt), place)
+        place = _put(new, site, statement_names(stmt), place)
     inner = 0
     for k, member in enumerate(run.members):
-        mine = only(order, statements(member.loop))
+        mine = restrict_schedule(order, statement_names(member.loop))
         if k >= count:
             place += 1
             new |= {n: tuple(_at(q, p - 1, str(place)) for q in qs) for n, qs in mine.items()}
@@ -243,13 +243,13 @@ def _reorder(site: Site, run: _Run, count: int) -> Reorder:
         inner += 1 + max((int(q.time[p + 1]) for qs in mine.values() for q in qs), default=0)
     place += 1
     for stmt in run.after:
-        place = _put(new, site, statements(stmt), place)
-    return Reorder(new, p + 2)
+        place = _put(new, site, statement_names(stmt), place)
+    return NewSchedule(new, p + 2)
 
 
-def _put(new: dict[str, tuple[Piece, ...]], site: Site, names: frozenset[str], place: int) -> int:
+def _put(new: dict[str, tuple[SchedulePiece, ...]], site: DirectiveSite, names: frozenset[str], place: int) -> int:
     """Put the statements, as they follow each other, at ``place``; the next free one."""
-    mine: Order = only(site.order, names)
+    mine: Order = restrict_schedule(site.order, names)
     entry = site.depth - 1
     places = [int(q.time[entry]) for qs in mine.values() for q in qs]
     if not places:
@@ -259,37 +259,37 @@ def _put(new: dict[str, tuple[Piece, ...]], site: Site, names: frozenset[str], p
     return place + 1 + max(places) - min(places)
 
 
-def _at(piece: Piece, entry: int, value: str) -> Piece:
+def _at(piece: SchedulePiece, entry: int, value: str) -> SchedulePiece:
     return replace(piece, time=(*piece.time[:entry], value, *piece.time[entry + 1 :]))
 
 
-def _fused(piece: Piece, site: Site, member: _Member, place: int, inner: int) -> Piece:
+def _fused(piece: SchedulePiece, site: DirectiveSite, member: _Member, place: int, inner: int) -> SchedulePiece:
     p = site.depth
     offset = member.offset
     at = piece.time[p]
     if offset != Const(0, offset.dtype):
         at = f"({at} + {site.bound(offset, piece)})"
-    return Piece(
+    return SchedulePiece(
         (*piece.time[: p - 1], str(place), at, str(int(piece.time[p + 1]) + inner), *piece.time[p + 2 :]), piece.when
     )
 
 
-def _end(ends: Sequence[Expr], site: Site, *, first: bool) -> Expr:
+def _end(ends: Sequence[Expr], site: DirectiveSite, *, first: bool) -> Expr:
     """The least (or greatest) of the bounds: one of them where that is known to be it."""
     best = (e for e in ends if all(site.reach.holds(e, "<=" if first else ">=", other) for other in ends))
     known = next(best, None)
-    return reduce(smallest if first else largest, ends) if known is None else known
+    return reduce(min_of if first else max_of, ends) if known is None else known
 
 
-def _condition(member: _Member, lo: Expr, hi: Expr, site: Site) -> Expr | None:
+def _condition(member: _Member, lo: Expr, hi: Expr, site: DirectiveSite) -> Expr | None:
     """When the member runs, where the fused loop has other values too."""
     var = Var(site.loop.var, site.loop.dtype)
     found: list[Expr] = []
     if not site.reach.holds(member.lo, "=", lo):
-        found.append(Bin(">=", var, member.lo))
+        found.append(Binary(">=", var, member.lo))
     if not site.reach.holds(member.hi, "=", hi):
-        found.append(Bin("<", var, member.hi))
-    return reduce(lambda a, b: Bin("&&", a, b), found) if found else None
+        found.append(Binary("<", var, member.hi))
+    return reduce(lambda a, b: Binary("&&", a, b), found) if found else None
 
 
 def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt, ...]:
@@ -309,11 +309,11 @@ def _merged(parts: Sequence[tuple[Expr | None, tuple[Stmt, ...]]]) -> tuple[Stmt
 
 def _may_run(loop: Loop, cond: Expr) -> bool:
     """Its bounds can be worked out whatever ``cond`` is, and nothing in it changes that."""
-    plain = not any(isinstance(n, Load) or (isinstance(n, Bin) and n.op in "/%") for n in walk((loop.lo, loop.hi)))
-    return plain and not names_in(cond) & (written(loop.body) | {loop.var})
+    plain = not any(isinstance(n, Load) or (isinstance(n, Binary) and n.op in "/%") for n in walk((loop.lo, loop.hi)))
+    return plain and not names_in(cond) & (written_names(loop.body) | {loop.var})
 
 
-def _body(member: _Member, site: Site) -> tuple[Stmt, ...]:
+def _body(member: _Member, site: DirectiveSite) -> tuple[Stmt, ...]:
     """The member's statements in terms of the fused loop's variable; a loop in it of that name takes the member's."""
     var, own, body = site.loop.var, member.loop.var, member.loop.body
     value = sub(Var(var, site.loop.dtype), member.offset)
@@ -321,7 +321,7 @@ def _body(member: _Member, site: Site) -> tuple[Stmt, ...]:
         return body
     if all(f.var != var for f in walk(body) if isinstance(f, Loop)):
         return substitute(body, {own: value})
-    aside = fresh(var, site.taken)
+    aside = fresh_name(var, site.taken)
     body = substitute(_renamed(body, var, aside), {own: value})
     return _renamed(body, aside, own)
 

@@ -15,7 +15,14 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Arg, Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, wrong
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    annotate_nest,
+    unknown_argument,
+)
 
 GPU_THREADS = 1024
 """Of a block, on all of NVIDIA's GPUs since compute capability 2.0 and most others."""
@@ -51,15 +58,15 @@ class Grid(Transform):
             case (Arg(key) as arg,) if key.lower() == "blocksize":
                 return cls(block_of(arg), span=directive.span)
             case (arg, *_):
-                raise wrong(cls, arg, ("blocksize",))
+                raise unknown_argument(cls, arg, ("blocksize",))
         raise DirectiveError(f"grid needs a block size (syntax: {cls.syntax})", directive.span)
 
     @property
     def threads(self) -> int:
         return prod(self.block)
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, block=self.block)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, block=self.block)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

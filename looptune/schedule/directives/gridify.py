@@ -21,7 +21,7 @@ from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Arg, Directive, Loop, Mode, Node
 from looptune.ir.rewrite import rewrite, walk
-from looptune.schedule.directives.base import Change, Example, Site, Transform, wrong
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, unknown_argument
 from looptune.schedule.directives.grid import block_of
 
 
@@ -54,7 +54,7 @@ class Gridify(Transform):
                 case Arg(key, ()) if key:
                     loops.append(key)
                 case _:
-                    raise wrong(cls, arg, ("blocksize", "private", "reduce", "global"))
+                    raise unknown_argument(cls, arg, ("blocksize", "private", "reduce", "global"))
         if len(loops) > 3:
             raise DirectiveError(f"gridify takes one to three loops, got {len(loops)}", directive.span)
         return cls(tuple(loops), block, reduce, span=directive.span)
@@ -70,7 +70,7 @@ class Gridify(Transform):
     def reductions(self) -> Arg | None:
         return self.reduce
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         chosen = list(dict.fromkeys(f.var for f in self.parallel(site.loop)))
         turned = self.loops == (*reversed(chosen),) and len(chosen) == 2
         inner = [f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[-1]]
@@ -93,9 +93,9 @@ class Gridify(Transform):
                     return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=reduces)
             return None
 
-        return Change((rewrite(rule, site.loop),))
+        return Rewrite((rewrite(rule, site.loop),))
 
-    def _check_nest(self, site: Site, chosen: Sequence[str]) -> None:
+    def _check_nest(self, site: DirectiveSite, chosen: Sequence[str]) -> None:
         """Each of three has the next directly in it."""
         outer = next(f for f in walk(site.loop) if isinstance(f, Loop) and f.var == chosen[0])
         chain, body = [outer.var], outer.body

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, share_conditions, written
-from looptune.ir.intervals import never_wraps
-from looptune.ir.nodes import Bin, Const, Expr, If, Load, Loop, Stmt, Un, Var, While
+from looptune.ir.def_use import names_in, share_conditions, written_names
+from looptune.ir.intervals import cannot_overflow
+from looptune.ir.nodes import Binary, Const, Expr, If, Load, Loop, Stmt, Unary, Var, While
 from looptune.ir.rewrite import conjuncts, walk, walk_stmts
-from looptune.ir.simplify import largest, mod, smallest, sub
+from looptune.ir.simplify import max_of, min_of, mod, sub
 from looptune.poly.delinearization import polynomial
 from looptune.poly.loop_bounds import signed
-from looptune.schedule.directives.base import Site, first_from
+from looptune.schedule.directives.base import DirectiveSite, round_up_to_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ def has_loop(body: Sequence[Stmt]) -> bool:
     return any(isinstance(n, (Loop, While)) for n in walk_stmts(tuple(body)))
 
 
-def jammed(bodies: Sequence[tuple[Stmt, ...]], site: Site) -> tuple[Stmt, ...]:
+def jam_loops(bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite) -> tuple[Stmt, ...]:
     """DirectiveError for loops that cannot be made one."""
     return _side_by_side([_Copy(b) for b in bodies], site)
 
 
-def _side_by_side(copies: Sequence[_Copy], site: Site) -> tuple[Stmt, ...]:
+def _side_by_side(copies: Sequence[_Copy], site: DirectiveSite) -> tuple[Stmt, ...]:
     """Copies of one body: its statements in order, each for all copies."""
     out: list[Stmt] = []
     for stmts in zip(*(c.body for c in copies), strict=True):
@@ -72,13 +72,13 @@ def _guarded(copy: _Copy) -> tuple[Stmt, ...]:
 
 
 def _all(conditions: Sequence[Expr]) -> Expr:
-    return reduce(lambda a, b: Bin("&&", a, b), conditions)
+    return reduce(lambda a, b: Binary("&&", a, b), conditions)
 
 
-def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[Stmt, ...]:
+def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: DirectiveSite) -> tuple[Stmt, ...]:
     """A condition of all the copies once; conditions of their own go to the statements."""
     first = ifs[0]
-    changed = names_in(tuple(s.cond for s in ifs)) & written(ifs)
+    changed = names_in(tuple(s.cond for s in ifs)) & written_names(ifs)
     if changed:
         raise site.refuse(f"unroll of {site.loop.var} with jam: the loop in it stands under a condition on "
                           f"{min(changed)}, which it may change")  # fmt: skip
@@ -94,7 +94,7 @@ def _branches(copies: Sequence[_Copy], ifs: Sequence[If], site: Site) -> tuple[S
                for c, s, parts in zip(copies, ifs, asking, strict=True)]  # fmt: skip
         return (If(_all(common), _side_by_side(own, site)),)
     yes = [replace(c, body=s.then).under(s.cond) for c, s in zip(copies, ifs, strict=True)]
-    no = [replace(c, body=s.other).under(Un("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
+    no = [replace(c, body=s.other).under(Unary("!", s.cond)) for c, s in zip(copies, ifs, strict=True)]
     return (*_side_by_side(yes, site), *_side_by_side(no, site))
 
 
@@ -110,7 +110,8 @@ def implies(a: Expr, b: Expr) -> bool:
     """Of two comparisons whose sides are as far apart, but for a constant, that is such that ``b`` holds if ``a`` does.
 
     >>> i, j = Var("i"), Var("j")
-    >>> implies(Bin(">=", i, Bin("+", j, Const(1))), Bin(">=", i, j)), implies(Bin(">=", i, j), Bin("<", j, i))
+    >>> after = Binary(">=", i, j)
+    >>> implies(Binary(">=", i, Binary("+", j, Const(1))), after), implies(after, Binary("<", j, i))
     (True, False)
     """
     sides = [_slack(e) for e in (a, b)]
@@ -123,13 +124,13 @@ def implies(a: Expr, b: Expr) -> bool:
 def _slack(e: Expr) -> Expr | None:
     """What is not negative where the comparison holds, and negative elsewhere; None where its sides may wrap."""
     match e:
-        case Bin(">=" | "<=" | ">" | "<" as op, lhs, rhs) if never_wraps(lhs) and never_wraps(rhs):
+        case Binary(">=" | "<=" | ">" | "<" as op, lhs, rhs) if cannot_overflow(lhs) and cannot_overflow(rhs):
             more = sub(lhs, rhs) if op.startswith(">") else sub(rhs, lhs)
             return more if op.endswith("=") else sub(more, Const(1, more.dtype))
     return None
 
 
-def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tuple[Stmt, ...]:
+def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: DirectiveSite) -> tuple[Stmt, ...]:
     first = replace(loops[0], reduces=tuple(dict.fromkeys(r for f in loops for r in f.reduces)),
                     own=tuple(dict.fromkeys(a for f in loops for a in f.own)))  # fmt: skip
     bodies = [replace(c, body=f.body) for c, f in zip(copies, loops, strict=True)]
@@ -140,7 +141,7 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tup
                           "under a condition of each copy's own")  # fmt: skip
     if all((f.lo, f.hi) == (first.lo, first.hi) for f in loops):
         return (replace(first, body=_side_by_side(bodies, site)),)
-    changed = names_in(tuple((f.lo, f.hi) for f in loops)) & written(loops)
+    changed = names_in(tuple((f.lo, f.hi) for f in loops)) & written_names(loops)
     if changed:
         raise site.refuse(f"unroll of {site.loop.var} with jam: loop {first.var} may change {min(changed)}, "
                           "which bounds it")  # fmt: skip
@@ -154,15 +155,15 @@ def _one_loop(copies: Sequence[_Copy], loops: Sequence[Loop], site: Site) -> tup
     start, end = _end(lows, greatest=True), _end(highs, greatest=False)
     common = replace(first, lo=start, hi=end, body=_side_by_side(bodies, site))
     some = _side_by_side(partly, site)
-    before = replace(first, lo=least, hi=smallest(start, greatest), body=some)
-    after = replace(first, lo=first_from(replace(first, lo=least), largest(end, start)), hi=greatest, body=some)
+    before = replace(first, lo=least, hi=min_of(start, greatest), body=some)
+    after = replace(first, lo=round_up_to_step(replace(first, lo=least), max_of(end, start)), hi=greatest, body=some)
     return (*((before,) if least != start else ()), common, *((after,) if end != greatest else ()))
 
 
 def _within(loop: Loop, var: Var, least: Expr, greatest: Expr) -> tuple[Expr, ...]:
     """That the variable, which is between ``least`` and ``greatest``, is between the loop's own bounds."""
-    low = (signed(Bin(">=", var, loop.lo)),) if loop.lo != least else ()
-    return (*low, *((signed(Bin("<", var, loop.hi)),) if loop.hi != greatest else ()))
+    low = (signed(Binary(">=", var, loop.lo)),) if loop.lo != least else ()
+    return (*low, *((signed(Binary("<", var, loop.hi)),) if loop.hi != greatest else ()))
 
 
 def _in_step(loop: Loop, first: Loop) -> bool:
@@ -173,7 +174,7 @@ def _in_step(loop: Loop, first: Loop) -> bool:
 
 def _on_step(loop: Loop, var: Var) -> Expr:
     step = Const(loop.step, loop.dtype)
-    return Bin("==", mod(sub(var, loop.lo), step), Const(0, loop.dtype))
+    return Binary("==", mod(sub(var, loop.lo), step), Const(0, loop.dtype))
 
 
 def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
@@ -182,7 +183,7 @@ def _end(ends: Sequence[Expr], *, greatest: bool) -> Expr:
     def better(a: Expr, b: Expr) -> Expr:
         apart = _apart(a, b)
         if apart is None or any(apart[:-1]):
-            return (largest if greatest else smallest)(a, b)
+            return (max_of if greatest else min_of)(a, b)
         return a if (apart[-1] >= 0) == greatest else b
 
     return reduce(better, ends)

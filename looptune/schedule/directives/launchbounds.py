@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, positive
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, annotate_nest, positive
 
 MOST = 32
 """A multiprocessor has no more blocks at a time."""
@@ -47,8 +47,8 @@ class LaunchBounds(Transform):
             raise DirectiveError(f"a multiprocessor has {MOST} blocks at most, not {blocks}", arg.span)
         return cls(blocks, span=directive.span)
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, bounds=self.blocks)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, bounds=self.blocks)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

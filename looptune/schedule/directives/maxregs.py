@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, positive
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, annotate_nest, positive
 
 LEAST, MOST = 16, 255
 """The compiler refuses fewer, and a thread has no more."""
@@ -40,8 +40,8 @@ class MaxRegs(Transform):
             raise DirectiveError(f"a thread takes {LEAST} to {MOST} registers, not {registers}", arg.span)
         return cls(registers, span=directive.span)
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, registers=self.registers)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, registers=self.registers)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

@@ -17,8 +17,8 @@ from typing import ClassVar, Self
 
 from looptune.ir.nodes import Directive, Node, Select
 from looptune.ir.rewrite import rewrite
-from looptune.ir.simplify import extreme
-from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments
+from looptune.ir.simplify import as_min_max
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, reject_arguments
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class NoNaN(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         def rule(n: Node) -> Node | None:
             match n:
-                case Select() if extreme(n) is not None:
+                case Select() if as_min_max(n) is not None:
                     return replace(n, smooth=True)
             return None
 
@@ -44,7 +44,7 @@ class NoNaN(Transform):
         if chosen is site.loop:
             raise site.refuse(f"noNaN: loop {site.loop.var} chooses between no two numbers that it compares, "
                               "as `a < b ? a : b` does")  # fmt: skip
-        return Change((chosen,))
+        return Rewrite((chosen,))
 
 
 _LEAST = "for (int i = 1; i < n; i++)\n    A[i] = A[i] < B[i] ? A[i] : B[i];"

@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Arg, Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 MOST_STEPS = 64
 MOST_ROWS = 32
@@ -48,12 +48,12 @@ class Overlap(Transform):
         rows = next((a for a in others if a.key == "rows"), None)
         unknown = next((a for a in others if a is not rows), None)
         if unknown is not None:
-            raise wrong(cls, unknown, ("rows",))
+            raise unknown_argument(cls, unknown, ("rows",))
         number = _at_most(steps, "the number of steps", MOST_STEPS)
         return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
 
-    def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, overlap=(self.steps, self.rows), span=self.span),))
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((replace(site.loop, overlap=(self.steps, self.rows), span=self.span),))
 
 
 def _at_most(arg: Arg, what: str, most: int) -> int:

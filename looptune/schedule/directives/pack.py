@@ -21,7 +21,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.ir.nodes import Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, no_arguments
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    annotate_nest,
+    reject_arguments,
+)
 
 
 @dataclass(frozen=True)
@@ -33,11 +40,11 @@ class Pack(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, packs=True)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, packs=True)
 
 
 _TRIANGLE = """\

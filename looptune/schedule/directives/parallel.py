@@ -30,7 +30,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.ir.nodes import Arg, Directive, Loop
-from looptune.schedule.directives.base import Change, Example, Site, Transform, no_arguments, wrong
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    reject_arguments,
+    unknown_argument,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Parallel(Transform):
                 case "private":
                     continue
                 case _:
-                    raise wrong(cls, arg, ("team", "reduce", "private", "trust"))
+                    raise unknown_argument(cls, arg, ("team", "reduce", "private", "trust"))
         return cls(trust, reduce, team, span=directive.span)
 
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
@@ -69,8 +76,8 @@ class Parallel(Transform):
     def reductions(self) -> Arg | None:
         return self.reduce
 
-    def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, mode="parallel", axis="team" if self.team else site.loop.axis),))
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((replace(site.loop, mode="parallel", axis="team" if self.team else site.loop.axis),))
 
 
 @dataclass(frozen=True)
@@ -83,11 +90,11 @@ class NoParallel(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
-    def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, mode="sequential"),))
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((replace(site.loop, mode="sequential"),))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

@@ -22,9 +22,9 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Directive
-from looptune.poly.scop import Piece
+from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.band import Band, depending, loops_in
-from looptune.schedule.directives.base import Change, Example, Reorder, Site, Transform
+from looptune.schedule.directives.base import DirectiveSite, Example, NewSchedule, Rewrite, Transform
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,22 @@ class Permute(Transform):
             raise DirectiveError(f"permute takes at least two loops (syntax: {cls.syntax})", directive.span)
         return cls(names, span=directive.span)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         band = self._band(site)
         if self._stays(band):
             return None
         before = site.depth
 
-        def timed(piece: Piece, values: Mapping[str, str], place: int) -> Piece:
+        def timed(piece: SchedulePiece, values: Mapping[str, str], place: int) -> SchedulePiece:
             middle = [x for v in self.loops for x in (values[v], "0")]
             return replace(piece, time=(*piece.time[:before], *middle[:-1], *band.rest(piece, place)))
 
-        return Reorder({n: tuple(timed(*p) for p in pieces) for n, pieces in band.order().items()})
+        return NewSchedule({n: tuple(timed(*p) for p in pieces) for n, pieces in band.order().items()})
 
     def _stays(self, band: Band) -> bool:
         return self.loops == tuple(f.var for f in band.loops)
 
-    def _band(self, site: Site) -> Band:
+    def _band(self, site: DirectiveSite) -> Band:
         band = Band.of(site, self.loops)
         if {f.var for f in band.loops} != set(self.loops):
             named = f"permute {', '.join(self.loops)}"
@@ -76,11 +76,11 @@ class Permute(Transform):
             raise site.refuse(f"permute: {depending(band.loops)} in a way that cannot be analysed")
         return band
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         band = self._band(site)
         if self._stays(band):
-            return Change((site.loop,))
-        return Change((band.reordered(self.loops),))
+            return Rewrite((site.loop,))
+        return Rewrite((band.reordered(self.loops),))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      D[i][j] = F[j][i];"

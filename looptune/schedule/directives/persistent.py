@@ -22,7 +22,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, positive, wrong
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 MOST_BLOCKS = 32
 """That a multiprocessor runs at one time, on any GPU."""
@@ -46,10 +46,10 @@ class Persistent(Transform):
                 if blocks > MOST_BLOCKS:
                     raise DirectiveError(f"a multiprocessor runs {MOST_BLOCKS} blocks at most, got {blocks}", arg.span)
                 return cls(blocks, span=directive.span)
-        raise wrong(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
+        raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
-    def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, persistent=self.blocks, span=self.span),))
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((replace(site.loop, persistent=self.blocks, span=self.span),))
 
 
 _STEPS = """\

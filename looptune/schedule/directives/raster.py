@@ -21,7 +21,15 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Arg, Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, positive, wrong
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    annotate_nest,
+    positive,
+    unknown_argument,
+)
 
 MOST_ROWS = 1024
 
@@ -45,10 +53,10 @@ class Raster(Transform):
                 return cls(rows, span=directive.span)
             case ():
                 raise DirectiveError(f"raster needs the rows of a strip (syntax: {cls.syntax})", directive.span)
-        raise wrong(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
+        raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, raster=self.rows)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, raster=self.rows)
 
 
 _COPY = """\

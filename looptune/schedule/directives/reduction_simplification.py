@@ -18,19 +18,34 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from looptune.ir.def_use import names_in, share_conditions, written
+from looptune.ir.def_use import names_in, share_conditions, written_names
 from looptune.ir.intervals import harmless, has_iteration
-from looptune.ir.nodes import Assign, Bin, Cast, Const, Expr, If, Load, Local, Loop, Node, Reduced, Stmt, Un, Var
+from looptune.ir.nodes import (
+    Assign,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Reduction,
+    Stmt,
+    Unary,
+    Var,
+)
 from looptune.ir.rewrite import conjuncts, map_blocks, rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.poly.delinearization import polynomial
-from looptune.schedule.directives.base import statements
+from looptune.schedule.directives.base import statement_names
 from looptune.schedule.directives.jam import implies
 
 Given = tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Regrouped:
+class SharedSum:
     """``own`` holds a sum. ``terms``: for each accumulation into it, in their order, those that it stands for."""
 
     own: str
@@ -55,7 +70,7 @@ class _Term:
     @property
     def added(self) -> Expr:
         match self.assign.value:
-            case Bin("+", lhs, rhs):
+            case Binary("+", lhs, rhs):
                 return rhs if lhs == self.target else lhs
         raise AssertionError("an accumulation adds")
 
@@ -70,9 +85,9 @@ class _Sum:
     factors: tuple[Expr, ...]
 
 
-def regrouped(
+def simplify_reductions(
     body: tuple[Stmt, ...], names: Collection[str], taken: Collection[str]
-) -> tuple[tuple[Stmt, ...], tuple[Local, ...], tuple[Regrouped, ...]]:
+) -> tuple[tuple[Stmt, ...], tuple[Local, ...], tuple[SharedSum, ...]]:
     """``body`` with the sums of the statements ``names`` regrouped, the locals that hold them, what these stand for."""
     making = _Regrouping(frozenset(names), set(taken))
     made = making.block(body)
@@ -80,7 +95,7 @@ def regrouped(
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSums:
     """Sums that several elements get: ``loop`` makes them in ``own``, of the ``locals``, each where its ``given``
     holds, and ``after`` adds them to the elements."""
 
@@ -89,36 +104,36 @@ class Shared:
     own: tuple[Var, ...]
     given: tuple[Expr | None, ...]
     locals: tuple[Local, ...]
-    found: tuple[Regrouped, ...]
+    found: tuple[SharedSum, ...]
 
 
-def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> Shared | None:
+def shared(loops: Sequence[Loop], names: Collection[str], taken: set[str]) -> SharedSums | None:
     """What the loop does, regrouped; None where it does something else besides, where no two elements get the same, and
     of several loops. ``taken`` are names in use, extended."""
     if len(loops) != 1 or not names:
         return None
-    body, made, found = regrouped(tuple(loops), names, taken)
+    body, made, found = simplify_reductions(tuple(loops), names, taken)
     at, adding = next((k, s) for k, s in enumerate(body) if isinstance(s, Loop))
     own = tuple(Var(v.name, v.dtype) for v in made)
     alone = {s.target for s in walk_stmts(adding) if isinstance(s, Assign)} <= {*own}
     if not alone or not any(len(terms) > 1 for sum_ in found for terms in sum_.terms):
         return None
     taken |= {v.name for v in made}
-    loop = replace(adding, reduces=tuple(Reduced("+", v) for v in own))
+    loop = replace(adding, reduces=tuple(Reduction("+", v) for v in own))
     given = tuple(c for s in body[:at] for c in ([s.cond] * len(s.then) if isinstance(s, If) else [None]))
-    return Shared(loop, body[at + 1 :], own, given, made, found)
+    return SharedSums(loop, body[at + 1 :], own, given, made, found)
 
 
-def regrouping(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
+def regroupable_statements(around: Sequence[Loop], body: tuple[Stmt, ...]) -> frozenset[str]:
     """The statements of ``body`` whose sums a directive regroups, at a loop ``around`` it or in it."""
     if any(f.regroups for f in around):
-        return statements(body)
+        return statement_names(body)
     inner = (f for f in walk_stmts(body) if isinstance(f, Loop) and f.regroups)
-    return frozenset().union(*map(statements, inner))
+    return frozenset().union(*map(statement_names, inner))
 
 
-def apart(body: tuple[Stmt, ...], found: Sequence[Regrouped]) -> tuple[Stmt, ...]:
-    """What ``regrouped`` made ``body`` of, elements that have a register since in that."""
+def undo_regrouping(body: tuple[Stmt, ...], found: Sequence[SharedSum]) -> tuple[Stmt, ...]:
+    """What ``simplify_reductions`` made ``body`` of, elements that have a register since in that."""
     left = {sum_.own: iter(sum_.terms) for sum_ in found}
     assigns = [s for s in walk_stmts(body) if isinstance(s, Assign)]
     held: dict[Node, Node] = {s.target: s.value for s in assigns if isinstance(s.value, Load)}
@@ -129,7 +144,7 @@ def apart(body: tuple[Stmt, ...], found: Sequence[Regrouped]) -> tuple[Stmt, ...
 
     def rule(s: Stmt) -> Stmt | tuple[Stmt, ...] | None:
         match s:
-            case Assign(Var(name), Bin("+")) if name in left:
+            case Assign(Var(name), Binary("+")) if name in left:
                 terms: tuple[Stmt, ...] = rewrite(registers[name].get, next(left[name]))
                 return terms
             case Assign() if names_in(s) & left.keys():
@@ -146,7 +161,7 @@ class _Regrouping:
     names: frozenset[str]
     taken: set[str]
     locals: list[Local] = field(default_factory=list)
-    found: list[Regrouped] = field(default_factory=list)
+    found: list[SharedSum] = field(default_factory=list)
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
@@ -169,8 +184,8 @@ class _Regrouping:
             new |= self.accumulations(sum_, own)
             total: Expr = own
             for factor in reversed(sum_.factors):
-                total = Bin("*", factor, total)
-            adding = [Assign(to, Bin("+", to, total)) for to in (target, *(t.target for t in sum_.also[:1]))]
+                total = Binary("*", factor, total)
+            adding = [Assign(to, Binary("+", to, total)) for to in (target, *(t.target for t in sum_.also[:1]))]
             wanted = [g for t in sum_.also[:1] for g in t.given if g not in first.given]
             before += _under(first.given, Assign(own, Const(0, own.dtype)))
             added = adding[0], *(_under(wanted, adding[1]) if sum_.also else ())
@@ -191,9 +206,9 @@ class _Regrouping:
                 stands_for += _under([g for g in other.given if g not in term.given], other.assign)
                 new[id(other.assign)] = ()
             terms.append(stands_for)
-            value = Bin("+", own, _without(term.added, sum_.factors))
+            value = Binary("+", own, _without(term.added, sum_.factors))
             new[id(term.assign)] = replace(term.assign, target=own, value=value)
-        self.found.append(Regrouped(own.name, tuple(terms)))
+        self.found.append(SharedSum(own.name, tuple(terms)))
         return new
 
     def fresh(self, array: str) -> str:
@@ -207,7 +222,7 @@ def _replaced(s: Stmt, new: dict[int, Stmt | tuple[Stmt, ...]]) -> Stmt | tuple[
 
 
 def _under(given: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
-    return (If(reduce(lambda a, b: Bin("&&", a, b), given), body),) if given else body
+    return (If(reduce(lambda a, b: Binary("&&", a, b), given), body),) if given else body
 
 
 def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
@@ -219,7 +234,7 @@ def _sums(loop: Loop, names: Collection[str]) -> Iterator[_Sum]:
     elements: dict[Load, list[_Term]] = {}
     for term in terms:
         elements.setdefault(term.target, []).append(term)
-    changed = written((loop,))
+    changed = written_names((loop,))
     moving = {f.var for f in walk_stmts((loop,)) if isinstance(f, Loop)} | changed
     alone = {array for array in {t.target.array for t in terms} if _alone(array, terms, loop)}
     left = [mine for mine in elements.values() if mine[0].target.array in alone and _settled(mine, moving, names)]
@@ -243,7 +258,7 @@ def _terms(body: tuple[Stmt, ...], given: Given, loops: tuple[Loop, ...], ran: G
                 yield from _terms(inner, given, (*loops, stmt), ran if asked is None else (*ran, asked))
             case If(cond, then, ()) if not any(isinstance(n, Load) for n in walk(cond)):
                 yield from _terms(then, (*given, *conjuncts(cond)), loops, ran)
-            case Assign(Load() as target, Bin("+", lhs, rhs)) if target in (lhs, rhs):
+            case Assign(Load() as target, Binary("+", lhs, rhs)) if target in (lhs, rhs):
                 yield _Term(target, stmt, given, tuple(map(id, loops)), ran)
             case _:
                 yield None
@@ -284,7 +299,7 @@ def _without(e: Expr, factors: Sequence[Expr]) -> Expr:
     operands = list(_operands(e, "*"))
     for factor in factors:
         operands.remove(factor)
-    return reduce(lambda a, b: Bin("*", a, b), operands)
+    return reduce(lambda a, b: Binary("*", a, b), operands)
 
 
 def _same(first: Sequence[_Term], second: Sequence[_Term]) -> bool:
@@ -300,7 +315,7 @@ def _wanted(some: Sequence[_Term], others: Sequence[_Term]) -> bool:
 def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
     """Of a chain of the op in one type."""
     match e:
-        case Bin(this, lhs, rhs) if this == op and e.dtype == (dtype or e.dtype):
+        case Binary(this, lhs, rhs) if this == op and e.dtype == (dtype or e.dtype):
             yield from _operands(lhs, op, e.dtype)
             yield from _operands(rhs, op, e.dtype)
         case _:
@@ -310,13 +325,13 @@ def _operands(e: Expr, op: str, dtype: str = "") -> Iterator[Expr]:
 def _plain(e: Node) -> Hashable:
     """Equal for expressions that are equal but for the order of factors and of terms."""
     match e:
-        case Bin("*" | "+" as op):
+        case Binary("*" | "+" as op):
             return op, e.dtype, tuple(sorted(repr(_plain(x)) for x in _operands(e, op)))
         case Load(array, index):
             return "load", array, tuple(map(_place, index))
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             return op, e.dtype, _plain(lhs), _plain(rhs)
-        case Un(op, arg):
+        case Unary(op, arg):
             return op, e.dtype, _plain(arg)
         case Cast(dtype, arg):
             return "cast", dtype, _plain(arg)

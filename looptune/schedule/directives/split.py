@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Directive, Loop
-from looptune.schedule.directives.base import Change, Example, Site, Transform, positive
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_PARTS = 65535
 """Blocks along z of a grid, on every GPU."""
@@ -54,8 +54,8 @@ class Split(Transform):
     def parallel(self, loop: Loop) -> tuple[Loop, ...]:
         return (loop,)
 
-    def apply(self, site: Site) -> Change:
-        return Change((replace(site.loop, parts=self.parts),))
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return Rewrite((replace(site.loop, parts=self.parts),))
 
 
 _SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"

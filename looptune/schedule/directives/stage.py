@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Arg, Directive, Load
 from looptune.ir.rewrite import walk
-from looptune.schedule.directives.base import Change, Example, Site, Transform, positive
+from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_BUFFERS = 4
 MOST_COPIES = 64
@@ -74,7 +74,7 @@ class Stage(Transform):
             raise DirectiveError(f"stage: {stray.key} is turned, but not staged", stray.span)
         return cls(tuple(arrays), buffers, tuple(turned), copies, span=directive.span)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         used = {n.array for n in walk(site.loop.body) if isinstance(n, Load)}
         for arg in self.arrays:
             if arg.key not in used:
@@ -82,7 +82,7 @@ class Stage(Transform):
                 raise DirectiveError(
                     f"stage: loop {site.loop.var} reads no array {arg.key}; it reads {there}", arg.span
                 )
-            if arg.key in written(site.loop.body):
+            if arg.key in written_names(site.loop.body):
                 raise DirectiveError(f"stage: loop {site.loop.var} writes {arg.key}", arg.span)
         flat = {n.array for n in walk(site.loop.body) if isinstance(n, Load) and len(n.index) == 1}
         line = next((a for a in self.turned if a.key in flat), None)
@@ -91,7 +91,7 @@ class Stage(Transform):
         names = dict.fromkeys((*site.loop.staged, *(a.key for a in self.arrays)))
         turned = dict.fromkeys((*site.loop.turned, *(a.key for a in self.turned)))
         buffers, copies = max(site.loop.buffers, self.buffers), max(site.loop.copies, self.copies)
-        return Change((
+        return Rewrite((
             replace(site.loop, staged=tuple(names), buffers=buffers, turned=tuple(turned), copies=copies),
         ))  # fmt: skip
 

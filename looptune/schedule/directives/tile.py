@@ -24,23 +24,23 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Bin, Const, Directive, Expr, Loop, Mode, Var
+from looptune.ir.nodes import Binary, Const, Directive, Expr, Loop, Mode, Var
 from looptune.ir.rewrite import walk
-from looptune.ir.simplify import add, div, largest, mul, smallest, sub
-from looptune.poly.loop_bounds import nested
-from looptune.poly.scop import Piece
+from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
+from looptune.poly.loop_bounds import bounded_nest
+from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.band import Band, depending
 from looptune.schedule.directives.base import (
-    Change,
+    DirectiveSite,
     Example,
-    Reorder,
-    Site,
+    NewSchedule,
+    Rewrite,
     Transform,
-    first_from,
-    fresh,
-    only,
+    fresh_name,
     positive,
-    statements,
+    restrict_schedule,
+    round_up_to_step,
+    statement_names,
 )
 
 
@@ -70,40 +70,40 @@ class Tile(Transform):
             raise DirectiveError(f"tile names loop {twice.key} twice", twice.span)
         return cls(sizes, span=directive.span)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         if len(self.sizes) == 1:
             self._named(site, (site.loop,))
             return self._strips(site) if site.relative else None
         band, before = self._band(site), site.depth
 
-        def blocked(piece: Piece, values: Mapping[str, str], place: int) -> Piece:
+        def blocked(piece: SchedulePiece, values: Mapping[str, str], place: int) -> SchedulePiece:
             """Time with the block of every loop of the band in front of the loops."""
             places = [self._block(f, size, band, piece, values[f.var]) for f, (_, size) in self._sized(band)]
             points = [x for v in values.values() for x in (v, "0")][:-1]
             return replace(piece, time=(*piece.time[:before], *places, *points, *band.rest(piece, place)))
 
         order = {n: tuple(blocked(*p) for p in pieces) for n, pieces in band.order().items()}
-        return Reorder(order, before + len(band.loops) if band.perfect else None)
+        return NewSchedule(order, before + len(band.loops) if band.perfect else None)
 
-    def _strips(self, site: Site) -> Reorder:
+    def _strips(self, site: DirectiveSite) -> NewSchedule:
         """The order of before, the strips counted from where a loop around says: copies of that one may be jammed."""
         p, width = site.depth, site.loop.step * self.sizes[0][1]
 
-        def stripped(piece: Piece) -> Piece:
+        def stripped(piece: SchedulePiece) -> SchedulePiece:
             strip = f"floor(({piece.time[p]} - ({site.bound(site.loop.lo, piece)}))/{width})"
             return replace(piece, time=(*piece.time[:p], strip, *piece.time[p:]))
 
-        order = only(site.order, statements(site.loop.body))
-        return Reorder({n: tuple(map(stripped, pieces)) for n, pieces in order.items()}, p + 2)
+        order = restrict_schedule(site.order, statement_names(site.loop.body))
+        return NewSchedule({n: tuple(map(stripped, pieces)) for n, pieces in order.items()}, p + 2)
 
-    def _block(self, loop: Loop, size: int, band: Band, piece: Piece, value: str) -> str:
+    def _block(self, loop: Loop, size: int, band: Band, piece: SchedulePiece, value: str) -> str:
         origin = band.site.bound(_origin(loop, band), piece)
         return f"floor(({value} - ({origin}))/{loop.step * size})"
 
     def _sized(self, band: Band) -> Iterator[tuple[Loop, tuple[str, int]]]:
         return zip(band.loops, self.sizes, strict=True)
 
-    def _named(self, site: Site, loops: Sequence[Loop]) -> None:
+    def _named(self, site: DirectiveSite, loops: Sequence[Loop]) -> None:
         for k, (loop, (name, _)) in enumerate(zip(loops, self.sizes, strict=False)):
             if name not in ("", loop.var):
                 raise site.refuse(f"tile names loop {name} where the nest has loop {loop.var}" if k else
@@ -112,7 +112,7 @@ class Tile(Transform):
             missing = self.sizes[len(loops)][0]
             raise site.refuse(f"tile: no loop {missing} stands directly in loop {loops[-1].var}")
 
-    def _band(self, site: Site) -> Band:
+    def _band(self, site: DirectiveSite) -> Band:
         band = Band.of(site, (site.loop.var, *(name for name, _ in self.sizes[1:])))
         self._named(site, band.loops)
         assigned = band.assigned()
@@ -131,17 +131,17 @@ class Tile(Transform):
         named = {name for name, _ in self.sizes[1:]}
         return tuple(f for f in walk(loop.body) if isinstance(f, Loop) and f.var in named)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         if len(self.sizes) == 1:
-            return Change((_one(site, site.loop, self.sizes[0][1]),))
+            return Rewrite((_one(site, site.loop, self.sizes[0][1]),))
         band = self._band(site)
         taken = set(site.taken)
         outer: list[str] = []
         for loop in band.loops:
-            outer.append(fresh(f"outer_{loop.var}", taken))
+            outer.append(fresh_name(f"outer_{loop.var}", taken))
             taken.add(outer[-1])
         blocks = [_Block(f, var, size, band) for (f, (_, size)), var in zip(self._sized(band), outer, strict=True)]
-        return Change((band.around([*_strips(blocks, band), *(b.points() for b in blocks)], band.grouped()),))
+        return Rewrite((band.around([*_strips(blocks, band), *(b.points() for b in blocks)], band.grouped()),))
 
 
 def _origin(loop: Loop, band: Band) -> Expr:
@@ -181,8 +181,8 @@ class _Block:
         mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
         if not self.from_the_first:
-            lo = first_from(loop, largest(start, loop.lo))
-        hi, own = smallest(add(start, self.width), loop.hi), self.band.own(self.loop)
+            lo = round_up_to_step(loop, max_of(start, loop.lo))
+        hi, own = min_of(add(start, self.width), loop.hi), self.band.own(self.loop)
         return replace(loop, lo=lo, hi=hi, mode=mode, reduces=(), parts=1, own=own)
 
     @property
@@ -202,7 +202,7 @@ class _Block:
 
     def inside(self) -> tuple[Expr, ...]:
         var = Var(self.loop.var, self.loop.dtype)
-        return Bin(">=", var, self.start), Bin("<", var, add(self.start, self.width))
+        return Binary(">=", var, self.start), Binary("<", var, add(self.start, self.width))
 
 
 def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
@@ -211,7 +211,7 @@ def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
         return strips
     within = tuple(c for b in blocks for c in b.inside())
     asked = [(*conditions, *within) for conditions in band.groups()]
-    found = nested(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops
+    found = bounded_nest(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops
     return [replace(f, lo=_no_less(f.lo)) if b.from_the_first else f for f, b in zip(found, blocks, strict=True)]
 
 
@@ -219,14 +219,14 @@ def _no_less(lo: Expr) -> Expr:
     """The bound, and 0 where it may be less."""
     zero = Const(0, lo.dtype)
     match lo:
-        case Bin("min", a, b) if zero in (a, b):
+        case Binary("min", a, b) if zero in (a, b):
             return zero
-    return largest(lo, zero)
+    return max_of(lo, zero)
 
 
-def _one(site: Site, loop: Loop, size: int) -> Loop:
+def _one(site: DirectiveSite, loop: Loop, size: int) -> Loop:
     """The loop in strips."""
-    outer = fresh(f"outer_{loop.var}", site.taken)
+    outer = fresh_name(f"outer_{loop.var}", site.taken)
     block = _Block(loop, outer, size, Band(site, (loop,), (), frozenset({loop.var})))
     points = block.points()
     return replace(block.strip(block.mode()), body=(replace(points, body=loop.body),))

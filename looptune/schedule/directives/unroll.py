@@ -22,27 +22,27 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.def_use import names
-from looptune.ir.nodes import Arg, Bin, Const, Directive, Expr, If, Load, Local, Loop, Node, Stmt, Var
+from looptune.ir.def_use import referenced_names
+from looptune.ir.nodes import Arg, Binary, Const, Directive, Expr, If, Load, Local, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, substitute
 from looptune.ir.simplify import add, div, mod, mul, sub
-from looptune.poly.scop import Piece
+from looptune.poly.scop import SchedulePiece
 from looptune.schedule.directives.base import (
-    Change,
+    DirectiveSite,
     Example,
-    Reorder,
-    Site,
+    NewSchedule,
+    Rewrite,
     Transform,
-    both,
-    fresh,
-    iteration,
-    only,
+    conjunction,
+    fresh_name,
+    iteration_body,
     positive,
-    statements,
-    trips,
-    wrong,
+    restrict_schedule,
+    statement_names,
+    trip_count,
+    unknown_argument,
 )
-from looptune.schedule.directives.jam import has_loop, jammed
+from looptune.schedule.directives.jam import has_loop, jam_loops
 
 Scheme = Literal["contiguous", "split"]
 Rest = Literal["remainder", "guarded", "noremainder"]
@@ -92,7 +92,7 @@ class Unroll(Transform):
                 case "runs":
                     raise DirectiveError("runs takes a number of neighbours: split, runs 4", arg.span)
                 case _:
-                    raise wrong(cls, arg, _WORDS)
+                    raise unknown_argument(cls, arg, _WORDS)
         return self._with_runs(runs)
 
     def _with_runs(self, given: Sequence[Arg]) -> Self:
@@ -119,19 +119,19 @@ class Unroll(Transform):
         rest = (*(a for a in directive.args if not a.values), *runs)
         return tuple((a.key, replace(directive, args=(replace(a, key=""), *rest))) for a in named)
 
-    def schedule(self, site: Site) -> Reorder | None:
+    def schedule(self, site: DirectiveSite) -> NewSchedule | None:
         # Trips counted from where a loop around says are no order of the loop's values once its copies are jammed.
         moved = self.scheme == "split" or (self.jam and has_loop(site.loop.body)) or site.relative
         if self.factor == 1 or not moved:
             return None
-        p, order = site.depth, only(site.order, statements(site.loop.body))
+        p, order = site.depth, restrict_schedule(site.order, statement_names(site.loop.body))
         jam = self.jam and has_loop(site.loop.body)
         new = {
             name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
         }
-        return Reorder(new, None if jam else p + 3, site.private if jam else frozenset(), together=jam)
+        return NewSchedule(new, None if jam else p + 3, site.private if jam else frozenset(), together=jam)
 
-    def _pieces(self, piece: Piece, site: Site, jam: bool) -> tuple[Piece, ...]:
+    def _pieces(self, piece: SchedulePiece, site: DirectiveSite, jam: bool) -> tuple[SchedulePiece, ...]:
         """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
         u, s, p = self.factor, site.loop.step, site.depth
         lo = site.bound(site.loop.lo, piece)
@@ -141,9 +141,9 @@ class Unroll(Transform):
         before, e, inner = piece.time[:p], piece.time[p], piece.time[p + 1 :]
         x = f"floor({_difference(e, lo)}/{s})" if s > 1 else _difference(e, lo)
 
-        def timed(half: str, trip: str, copy: str, condition: str) -> Piece:
+        def timed(half: str, trip: str, copy: str, condition: str) -> SchedulePiece:
             middle = (half, trip, *inner, copy) if jam else (half, trip, copy, *inner)
-            return Piece((*before, *middle), both(piece.when, condition))
+            return SchedulePiece((*before, *middle), conjunction(piece.when, condition))
 
         rest = timed("1", x, "0", f"{x} >= {u}*{q}")
         if self.scheme == "contiguous":
@@ -159,14 +159,14 @@ class Unroll(Transform):
         )
         return (*runs, rest)
 
-    def apply(self, site: Site) -> Change:
+    def apply(self, site: DirectiveSite) -> Rewrite:
         loop, u = site.loop, self.factor
-        n = trips(loop)
+        n = trip_count(loop)
         factor = Const(u, loop.dtype)
         q, r = div(n, factor), mod(n, factor)
         self._check_noremainder(site, n, r)
         if u == 1:
-            return Change((loop,))
+            return Rewrite((loop,))
         trip = Var(loop.var, loop.dtype)
         runs = u if self.scheme == "contiguous" else self.runs
         first = mul(Const(runs, loop.dtype), trip)
@@ -177,16 +177,16 @@ class Unroll(Transform):
         own = tuple(copy for copy, local in of.items() if local in loop.own)
         main = replace(loop, lo=Const(0, loop.dtype), hi=q, step=1, body=copies, own=(*loop.own, *own))
         if self.rest == "noremainder" or r == Const(0, loop.dtype):
-            return Change((main,), locals_, of)
+            return Rewrite((main,), locals_, of)
         if self.rest == "remainder":
             start = mul(q, factor) if isinstance(n, Const) else sub(n, r)
-            last = replace(loop, lo=start, hi=n, step=1, body=iteration(loop, trip))
-            return Change((main, last) if q != Const(0, loop.dtype) else (last,), locals_, of)
-        single = iteration(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
-        guarded = _guard(Bin("<", trip, q), copies, single, sink=self.jam)
-        return Change((replace(main, hi=add(q, r), body=guarded),), locals_, of)
+            last = replace(loop, lo=start, hi=n, step=1, body=iteration_body(loop, trip))
+            return Rewrite((main, last) if q != Const(0, loop.dtype) else (last,), locals_, of)
+        single = iteration_body(loop, add(trip, mul(Const(u - 1, loop.dtype), q)))
+        guarded = _guard(Binary("<", trip, q), copies, single, sink=self.jam)
+        return Rewrite((replace(main, hi=add(q, r), body=guarded),), locals_, of)
 
-    def _check_noremainder(self, site: Site, n: Expr, r: Expr) -> None:
+    def _check_noremainder(self, site: DirectiveSite, n: Expr, r: Expr) -> None:
         """The user asserts that nothing is left over: refused where that is known to be false."""
         known = {k: Const(int(v)) for k, v in site.values.items() if float(v).is_integer()}
         match substitute((n, r), known):
@@ -195,13 +195,15 @@ class Unroll(Transform):
                     f"unroll {self.factor}, noremainder: loop {site.loop.var} runs {count} times, {left} over"
                 )
 
-    def _copies(self, site: Site, places: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
+    def _copies(
+        self, site: DirectiveSite, places: Sequence[Expr]
+    ) -> tuple[tuple[Stmt, ...], tuple[Local, ...], dict[str, str]]:
         """The new body, the locals it needs, and which local each of them stands for."""
-        bodies = [iteration(site.loop, place) for place in places]
+        bodies = [iteration_body(site.loop, place) for place in places]
         if not (self.jam and has_loop(site.loop.body)):
             return tuple(s for b in bodies for s in b), (), {}
         renamed, locals_, own = _own_locals(bodies, site)
-        return jammed(renamed, site), locals_, own
+        return jam_loops(renamed, site), locals_, own
 
 
 def _difference(a: str, b: str) -> str:
@@ -210,17 +212,17 @@ def _difference(a: str, b: str) -> str:
 
 
 def _own_locals(
-    bodies: Sequence[tuple[Stmt, ...]], site: Site
+    bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite
 ) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
     """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
     out, made, taken = [bodies[0]], list[Local](), set(site.taken)
     copies: dict[str, str] = {}
-    used = names(bodies[0])
+    used = referenced_names(bodies[0])
     mine = sorted((v for v in site.own if v.name in used), key=lambda v: v.name)
     for c, body in enumerate(bodies[1:], 1):
         own: dict[str, str] = {}
         for v in mine:
-            own[v.name] = fresh(f"{v.name}_{c}", taken)
+            own[v.name] = fresh_name(f"{v.name}_{c}", taken)
             taken.add(own[v.name])
         made += [replace(v, name=own[v.name]) for v in mine]
         copies |= {copy: local for local, copy in own.items()}

@@ -19,7 +19,16 @@ from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
 from looptune.ir.nodes import Arg, Directive
-from looptune.schedule.directives.base import Change, Example, Site, Transform, covered, no_arguments, positive, wrong
+from looptune.schedule.directives.base import (
+    DirectiveSite,
+    Example,
+    Rewrite,
+    Transform,
+    annotate_nest,
+    positive,
+    reject_arguments,
+    unknown_argument,
+)
 
 _REST = ("remainder", "guarded", "noremainder")
 
@@ -33,7 +42,7 @@ class Vectorize(Transform):
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
-        no_arguments(directive)
+        reject_arguments(directive)
         return cls(span=directive.span)
 
     @classmethod
@@ -47,7 +56,7 @@ class Vectorize(Transform):
             raise DirectiveError(f"vectorize takes one number of neighbours (syntax: {cls.syntax})", directive.span)
         unknown = next((a for a in rest if a.key.lower() not in _REST), None)
         if unknown is not None:
-            raise wrong(cls, unknown, _REST)
+            raise unknown_argument(cls, unknown, _REST)
         (arg,) = given
         if positive(arg, "the number of neighbours") < 2:
             raise DirectiveError("one element is no vector: vectorize 2 or more", arg.span)
@@ -55,8 +64,8 @@ class Vectorize(Transform):
         side_by_side = replace(directive, name="unroll", args=(replace(arg, key=""), *rest, jam))
         return (arg.key, side_by_side), (arg.key, replace(directive, args=()))
 
-    def apply(self, site: Site) -> Change:
-        return covered(site, vectors=True)
+    def apply(self, site: DirectiveSite) -> Rewrite:
+        return annotate_nest(site, vectors=True)
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

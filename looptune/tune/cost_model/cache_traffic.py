@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from looptune.lower.plan import Kernel
 from looptune.tune.cost_model.coalescing import fill_counts
 from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.kernel_walk import Counted
+from looptune.tune.cost_model.kernel_walk import KernelWork
 from looptune.tune.cost_model.linear_forms import block
 from looptune.tune.cost_model.sector_counts import SECTOR, sectors
-from looptune.tune.cost_model.warp_program import Nest, Use
+from looptune.tune.cost_model.warp_program import AccessCount, LoopWork
 from looptune.tune.cost_model.warp_samples import LANE
 
 STRIPS = (32, 8)
@@ -30,7 +30,7 @@ Counts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class Traffic:
     """Of one launch. ``requested``: by every thread; ``sectors``: of its requests; ``l2`` and ``memory``: moved from
     and to there; ``unique``: each byte once, by whole sectors."""
 
@@ -42,13 +42,13 @@ class Bytes:
     block: float
 
 
-def traffic(kernel: Kernel, counted: Counted, chip: Chip, grid: tuple[int, int, int], resident: int) -> Bytes:
+def traffic(kernel: Kernel, counted: KernelWork, chip: Chip, grid: tuple[int, int, int], resident: int) -> Traffic:
     """``grid`` in blocks; ``resident``: blocks that a multiprocessor holds at once."""
     count = grid[0] * grid[1] * grid[2]
     uses = [u for u in counted.nest.every_use if not u.shared]
     requested, asked = sum(u.requested_bytes for u in uses), sum(u.sectors for u in uses) * SECTOR
     if not count:
-        return Bytes(0, 0, 0, 0, 0, 0)
+        return Traffic(0, 0, 0, 0, 0, 0)
     shared = sum(t.buffers * t.size * counted.memory.itemsize[t.name] for t in counted.tiles)
     here = _Level(counted, _own(kernel, counted), count)
     held = max(1, min(resident, -(-count // chip.multiprocessors)))
@@ -66,10 +66,10 @@ def traffic(kernel: Kernel, counted: Counted, chip: Chip, grid: tuple[int, int, 
     again = together.moved(counted.nest, capacity) * waves
     memory = (read if read <= capacity else max(read, again)) + written
     unique = whole.touched(uses, counted.nest)
-    return Bytes(requested, asked, l2, min(memory, l2), unique, here.touched(uses, counted.nest))
+    return Traffic(requested, asked, l2, min(memory, l2), unique, here.touched(uses, counted.nest))
 
 
-def _own(kernel: Kernel, counted: Counted) -> dict[str, float]:
+def _own(kernel: Kernel, counted: KernelWork) -> dict[str, float]:
     width, height = kernel.block
     return {LANE["x"]: float(width), LANE["y"]: float(height), **fill_counts(counted.tiles)}
 
@@ -89,11 +89,11 @@ def _wave(grid: tuple[int, int, int], most: int) -> tuple[dict[str, float], floa
 class _Level:
     """Those who share a cache: ``own`` are the counters of their threads; ``entered``: so many such groups."""
 
-    counted: Counted
+    counted: KernelWork
     own: Counts
     entered: float
 
-    def moved(self, nest: Nest, capacity: float) -> float:
+    def moved(self, nest: LoopWork, capacity: float) -> float:
         """Bytes that are read into the cache while one group runs the nest, all times it comes to it."""
         reads = [u for u in nest.every_use if not u.shared and not u.write]
         if not reads:
@@ -111,20 +111,20 @@ class _Level:
         each = self.touched([u for u in nest.uses if not u.shared and not u.write], alone) * nest.runs
         return max(read, each + sum(self.moved(n, capacity) for n in nest.inner))
 
-    def _strip(self, nest: Nest, capacity: float) -> int:
+    def _strip(self, nest: LoopWork, capacity: float) -> int:
         """The most of STRIPS that, one iteration after the other, touch no more than is held; 1: none of them."""
         uses = [u for u in nest.every_use if not u.shared]
         possible = (n for n in STRIPS if nest.counter and nest.trips > n)
         held = (n for n in possible if self.touched(uses, replace(nest, trips=float(n))) <= capacity)
         return next(held, 1)
 
-    def touched(self, uses: Sequence[Use], nest: Nest) -> float:
+    def touched(self, uses: Sequence[AccessCount], nest: LoopWork) -> float:
         """Bytes of whole sectors that a group touches in the nest, each time it comes to it."""
         counts = {**self.own, **nest.counts()}
         arrays = dict.fromkeys(u.load.array for u in uses)
         return sum(self._array(a, [u for u in uses if u.load.array == a], counts, nest) for a in arrays)
 
-    def _array(self, array: str, uses: Sequence[Use], counts: Counts, nest: Nest) -> float:
+    def _array(self, array: str, uses: Sequence[AccessCount], counts: Counts, nest: LoopWork) -> float:
         memory = self.counted.memory
         places = [u.place for u in uses if u.place is not None]
         found = sectors(places, counts, memory.itemsize[array]) * SECTOR if places else 0.0

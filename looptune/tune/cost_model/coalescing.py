@@ -15,9 +15,9 @@ from looptune.ir.rewrite import walk
 from looptune.lower.passes.shared_memory import BUFFER, Tile
 from looptune.lower.plan import Kernel, Plan
 from looptune.tune.cost_model.instruction_costs import ADDRESS
-from looptune.tune.cost_model.linear_forms import ZERO, Form, Scope, address, counter, form
+from looptune.tune.cost_model.linear_forms import ZERO, LinearForm, Scope, address, counter, form
 from looptune.tune.cost_model.sector_counts import Place
-from looptune.tune.cost_model.warp_program import Instructions, Use, served
+from looptune.tune.cost_model.warp_program import AccessCount, Instructions, served
 from looptune.tune.cost_model.warp_samples import LANE, Env, Sample, Warps
 
 FILL = "fill "
@@ -74,27 +74,27 @@ def _shape(array: Array | Local, sizes: Env) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Touching:
+class AccessContext:
     """Where the walk is: in which lanes, and what names are in terms of counters."""
 
     warps: Warps
     scope: Scope
 
-    def where(self, holds: np.ndarray) -> Touching:
+    def where(self, holds: np.ndarray) -> AccessContext:
         return replace(self, warps=self.warps.where(holds))
 
-    def knowing(self, name: str, value: Expr) -> Touching:
-        return Touching(
+    def knowing(self, name: str, value: Expr) -> AccessContext:
+        return AccessContext(
             self.warps.knowing(name, self.warps.integer(value)), {**self.scope, name: form(value, self.scope)}
         )
 
-    def forgetting(self, names: Collection[str]) -> Touching:
+    def forgetting(self, names: Collection[str]) -> AccessContext:
         """What a loop or a branch has changed."""
         env = {n: v for n, v in self.warps.env.items() if n not in names}
-        return Touching(replace(self.warps, env=env), {n: f for n, f in self.scope.items() if n not in names})
+        return AccessContext(replace(self.warps, env=env), {n: f for n, f in self.scope.items() if n not in names})
 
 
-def straight(line: Sequence[Assign], here: Touching, memory: Memory) -> tuple[list[Use], Instructions]:
+def straight(line: Sequence[Assign], here: AccessContext, memory: Memory) -> tuple[list[AccessCount], Instructions]:
     """Each element that is loaded, once, and each that is stored; and the instructions that takes."""
     stored = list(dict.fromkeys(s.target for s in line if isinstance(s.target, Load)))
     loaded = dict.fromkeys(n for s in line for n in (*walk(s.value), *_subscripts(s)) if isinstance(n, Load))
@@ -110,7 +110,7 @@ def _subscripts(s: Assign) -> Sequence[object]:
     return tuple(walk(s.target.index)) if isinstance(s.target, Load) else ()
 
 
-def _use(load: Load, here: Touching, memory: Memory, *, write: bool, width: int = 1) -> Use | None:
+def _use(load: Load, here: AccessContext, memory: Memory, *, write: bool, width: int = 1) -> AccessCount | None:
     """None of what is in registers."""
     if load.array not in memory.pitch:
         return None
@@ -127,28 +127,28 @@ def _use(load: Load, here: Touching, memory: Memory, *, write: bool, width: int 
 def used(
     load: Load, at: np.ndarray | None, place: Place | None, warps: Warps, itemsize: int, width: int, *,
     write: bool, shared: bool,
-) -> Use:  # fmt: skip
+) -> AccessCount:  # fmt: skip
     """``at``: the first element in each lane; None where that depends on data, and then lanes are far apart."""
     if at is None:
         lanes = warps.active.sum(axis=1)
         sectors, passes = lanes, lanes
     else:
         sectors, passes = served(at, warps.active, itemsize, width, shared=shared)
-    return Use(load, write, shared, itemsize, width, place, warps.requests, warps.threads,
+    return AccessCount(load, write, shared, itemsize, width, place, warps.requests, warps.threads,
                float(warps.weight @ sectors), float(warps.weight @ passes))  # fmt: skip
 
 
-def _wide(uses: Sequence[Use], here: Touching, memory: Memory) -> list[Use]:
+def _wide(uses: Sequence[AccessCount], here: AccessContext, memory: Memory) -> list[AccessCount]:
     """Accesses next to each other as one: reads of a tile that is read so, and aligned ones of arrays, if there are
     vectors."""
-    near: dict[tuple[object, ...], list[Use]] = {}
+    near: dict[tuple[object, ...], list[AccessCount]] = {}
     for u in uses:
         alone = u.place is None or _vector(u, memory) == 1
         near.setdefault((u,) if alone else (u.load.array, u.write, u.place and u.place.terms), []).append(u)
     return [wide for same in near.values() for wide in _vectors(same, _vector(same[0], memory), here, memory)]
 
 
-def _vector(u: Use, memory: Memory) -> int:
+def _vector(u: AccessCount, memory: Memory) -> int:
     """So many elements can one access have that begins at a multiple of them."""
     if u.shared:
         return 1 if u.write else memory.tiles[u.load.array].together
@@ -157,14 +157,14 @@ def _vector(u: Use, memory: Memory) -> int:
     return gcd(VECTOR_BYTES // u.itemsize, *(c for _, c in u.place.terms))
 
 
-def _vectors(uses: Sequence[Use], vector: int, here: Touching, memory: Memory) -> list[Use]:
+def _vectors(uses: Sequence[AccessCount], vector: int, here: AccessContext, memory: Memory) -> list[AccessCount]:
     """The widest first; of a tile there is one width."""
     if vector == 1:
         return list(uses)
-    found: dict[int, list[Use]] = {}
+    found: dict[int, list[AccessCount]] = {}
     for u in {u.place: u for u in uses}.values():  # one element may have several spellings
         found.setdefault(u.place.base // vector if u.place is not None else 0, []).append(u)
-    out: list[Use] = []
+    out: list[AccessCount] = []
     for same in found.values():
         first = min(same, key=lambda u: u.place.base if u.place is not None else 0)
         full = len(same) == vector
@@ -174,8 +174,8 @@ def _vectors(uses: Sequence[Use], vector: int, here: Touching, memory: Memory) -
 
 
 def copied(
-    tile: Tile, threads: int, here: Touching, memory: Memory, sample: Sample
-) -> tuple[list[Use], Instructions]:  # fmt: skip
+    tile: Tile, threads: int, here: AccessContext, memory: Memory, sample: Sample
+) -> tuple[list[AccessCount], Instructions]:  # fmt: skip
     """All threads of a block copy a tile, ``vector`` elements at a time."""
     columns = tile.shape[-1] // tile.vector
     each = Loop("fill", Var(LANE["xy"]), Const(tile.rows * columns), (), threads)
@@ -200,7 +200,7 @@ def _source(
     """The element that each lane copies from, and the tile as counters of rows and columns."""
     row, column = warps.env["fill"] // columns, warps.env["fill"] % columns * tile.vector
     total: np.ndarray | None = np.zeros((), np.int64)
-    place: Form | None = address(tile.origin, pitch, scope)
+    place: LinearForm | None = address(tile.origin, pitch, scope)
     for d in reversed(range(len(tile.shape))):
         inside, last = tile.shape[d], d == len(tile.shape) - 1
         step = column if last else row % inside

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from looptune.ir import operation_count
 from looptune.lower.passes.shared_memory import shared_bytes
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, launched_blocks, value
-from looptune.tune.cost_model.cache_traffic import Bytes, traffic
+from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, blocks, evaluate_size, launched_blocks
+from looptune.tune.cost_model.cache_traffic import Traffic, traffic
 from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.kernel_walk import Counted, count
+from looptune.tune.cost_model.kernel_walk import KernelWork, count
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.cost_model.roofline_time import Times, times
 from looptune.tune.cost_model.warp_samples import Sample
@@ -28,7 +28,7 @@ FITS, MISSES = 0.7, 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchEstimate:
     """One launch as predicted; it stands for ``launches`` of them. ``at``: sizes and the variables of the host
     loops ``around``. ``grid`` in blocks, without idle ones that ``pack`` leaves out. ``memory_bytes``: what of
     ``moved.memory`` is not in the L2 from launches before."""
@@ -38,8 +38,8 @@ class Launched:
     around: tuple[str, ...]
     launches: float
     grid: tuple[int, int, int]
-    counted: Counted
-    moved: Bytes
+    counted: KernelWork
+    moved: Traffic
     memory_bytes: float
     held: Occupancy
     times: Times
@@ -74,7 +74,7 @@ class Estimate:
 
     plan: Plan
     chip: Chip
-    launched: tuple[Launched, ...]
+    launched: tuple[LaunchEstimate, ...]
 
     @property
     def time_us(self) -> float:
@@ -99,7 +99,7 @@ class Estimate:
         longest = max(self.launched, key=lambda one: one.time_us, default=None)
         return "" if longest is None else longest.times.bound
 
-    def of(self, kernel: Kernel) -> tuple[Launched, ...]:
+    def of(self, kernel: Kernel) -> tuple[LaunchEstimate, ...]:
         return tuple(one for one in self.launched if one.kernel is kernel)
 
 
@@ -120,7 +120,7 @@ def estimate(
 def _launched(
     plan: Plan, kernel: Kernel, at: Mapping[str, int], around: tuple[str, ...], launches: float, chip: Chip,
     registers: int | None, sample: Sample,
-) -> Launched:  # fmt: skip
+) -> LaunchEstimate:  # fmt: skip
     counted, grid = count(kernel, plan, at, sample), blocks(kernel, at)
     held = occupancy(chip, kernel.block[0] * kernel.block[1], shared_bytes(counted.tiles), registers)
     moved = traffic(kernel, counted, chip, grid, held.blocks)
@@ -128,7 +128,7 @@ def _launched(
     cold = 1.0 if launches <= 1 else min(1.0, max(0.0, (whole / chip.l2_bytes - FITS) / (MISSES - FITS)))
     memory = moved.memory * (cold + (1 - cold) / launches)
     time = times(counted, moved, held, chip, grid, memory)
-    return Launched(kernel, at, around, launches, launched_blocks(kernel, at), counted, moved, memory, held, time)
+    return LaunchEstimate(kernel, at, around, launches, launched_blocks(kernel, at), counted, moved, memory, held, time)
 
 
 def _some(
@@ -140,9 +140,9 @@ def _some(
             case Launch(kernel):
                 yield kernel, at, times
             case HostIf(cond, then, other):
-                yield from _some(then if value(cond, at) else other, at, times)
+                yield from _some(then if evaluate_size(cond, at) else other, at, times)
             case HostLoop(var, lo, hi, stride, body):
-                trips = range(value(lo, at), value(hi, at), stride)
+                trips = range(evaluate_size(lo, at), evaluate_size(hi, at), stride)
                 looked = min(len(trips), ROUNDS)
                 for k in range(looked):
                     i = trips[(2 * k + 1) * len(trips) // (2 * looked)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from looptune.ir.nodes import Assign, Bin, Call, Cast, Const, Expr, Load, Node, Select, Un, Var
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, Load, Node, Select, Unary, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
 from looptune.tune.cost_model.warp_program import Instructions
@@ -33,9 +33,9 @@ def of_segment(statements: Sequence[Assign]) -> Instructions:
 def _of(e: Expr) -> Instructions:
     """Subscripts apart."""
     match e:
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             return _of(lhs).plus(_of(rhs)).plus(_bin(op, lhs, rhs))
-        case Un(op, arg):
+        case Unary(op, arg):
             return _of(arg) if op == "-" else _of(arg).plus(Instructions(other=1.0))
         case Call(fn, args, dtype):
             own = _in(dtype, CALLS.get(fn, CALL))
@@ -59,7 +59,9 @@ def _bin(op: str, lhs: Expr, rhs: Expr) -> Instructions:
     dtype = lhs.dtype
     if op == "/" or op == "%":
         return _in(dtype, 1.0 if isinstance(rhs, Const) else DIVISION)
-    fused = op in ("+", "-") and not is_integer(dtype) and any(isinstance(x, Bin) and x.op == "*" for x in (lhs, rhs))
+    fused = (
+        op in ("+", "-") and not is_integer(dtype) and any(isinstance(x, Binary) and x.op == "*" for x in (lhs, rhs))
+    )
     return _in(dtype, 0.0 if fused else 1.0)
 
 

@@ -11,20 +11,20 @@ from math import prod
 import numpy as np
 
 from looptune.backends.codegen.team import levels
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, is_integer, mul
-from looptune.lower.passes.if_conversion import speculated
-from looptune.lower.passes.lane_registers import kept
-from looptune.lower.passes.shared_memory import FIRST, Tile, staged
-from looptune.lower.passes.temporal_tile_bodies import Inner, Rows, inner
+from looptune.lower.passes.if_conversion import if_convert
+from looptune.lower.passes.lane_registers import keep_lane_elements
+from looptune.lower.passes.shared_memory import FIRST, Tile, stage_tiles
+from looptune.lower.passes.temporal_tile_bodies import InteriorBody, ThreadRows, inner
 from looptune.lower.plan import Kernel, Plan
-from looptune.lower.team import Alone, Branch, Phase, Repeat, Spread, Tree
-from looptune.tune.cost_model.coalescing import Memory, Touching, copied, straight
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle
+from looptune.tune.cost_model.coalescing import AccessContext, Memory, copied, straight
 from looptune.tune.cost_model.instruction_costs import LOOP, chain, depth, of_segment
 from looptune.tune.cost_model.linear_forms import counter, form, scope_of
-from looptune.tune.cost_model.warp_program import Instructions, Nest, Use
+from looptune.tune.cost_model.warp_program import AccessCount, Instructions, LoopWork
 from looptune.tune.cost_model.warp_samples import LANE, LANES, Sample, Warps, lanes
 
 JOINING = 3.0
@@ -32,26 +32,26 @@ JOINING = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class KernelWork:
     """A launch: ``warps`` of it, what each block has in shared memory, and ``notes`` on what is supposed."""
 
-    nest: Nest
+    nest: LoopWork
     warps: float
     tiles: tuple[Tile, ...]
     memory: Memory
     notes: tuple[str, ...]
 
 
-def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> Counted:
+def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
-    kernel = speculated(kernel, plan) if kernel.overlap is None else kernel
-    kernel = kept(kernel, Var(LANE[kernel.team.along])) if kernel.team is not None else kernel
-    held = staged(kernel, plan) if kernel.overlap is None else None
+    kernel = if_convert(kernel, plan) if kernel.overlap is None else kernel
+    kernel = keep_lane_elements(kernel, Var(LANE[kernel.team.along])) if kernel.team is not None else kernel
+    held = stage_tiles(kernel, plan) if kernel.overlap is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
     top = lanes(kernel, at, sample)
     walker = _Walker(kernel, memory, {} if held is None else held.at, float(top.weight.sum()), sample)
-    here = Touching(memory.buffered(top), memory.scoped(scope_of(kernel, at)))
+    here = AccessContext(memory.buffered(top), memory.scoped(scope_of(kernel, at)))
     level = _Level()
     if kernel.team is not None:
         walker.phases(kernel.team.phases, here, level)
@@ -63,18 +63,18 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
     else:
         walker.block(kernel.body, here, level)
     nest = walker.made("", 1.0, here.warps, level)
-    return Counted(nest, walker.launched, tiles, memory, tuple(dict.fromkeys(walker.notes)))
+    return KernelWork(nest, walker.launched, tiles, memory, tuple(dict.fromkeys(walker.notes)))
 
 
 def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
     """What blocks that take tiles through several steps have in shared memory."""
     if kernel.overlap is None:
         return ()
-    found = Rows(kernel, plan).shared.values()
+    found = ThreadRows(kernel, plan).shared.values()
     return tuple(Tile(s.name, s.array, s.dtype, (Const(0),), (s.count,), s.count) for s in found)
 
 
-def _inner(kernel: Kernel, plan: Plan) -> Inner:
+def _inner(kernel: Kernel, plan: Plan) -> InteriorBody:
     """All blocks being inside of all bounds, which most are."""
     starts = [Var(axis.var + FIRST) for axis in kernel.loops]
     return inner(kernel, plan, starts, (Var(LANE["x"]), Var(LANE["y"])))
@@ -84,8 +84,8 @@ def _inner(kernel: Kernel, plan: Plan) -> Inner:
 class _Level:
     """What is found of one nest."""
 
-    uses: list[Use] = field(default_factory=list)
-    inner: list[Nest] = field(default_factory=list)
+    uses: list[AccessCount] = field(default_factory=list)
+    inner: list[LoopWork] = field(default_factory=list)
     instructions: Instructions = field(default_factory=Instructions)
     depth: int = 0
     chain: int = 0
@@ -104,13 +104,13 @@ class _Walker:
         self.notes: list[str] = []
         self.counters = 0
 
-    def made(self, name: str, trips: float, warps: Warps, level: _Level, *, ahead: bool = False) -> Nest:
+    def made(self, name: str, trips: float, warps: Warps, level: _Level, *, ahead: bool = False) -> LoopWork:
         runs = warps.requests / self.launched if self.launched else 0.0
         stores = any(u.write and not u.shared for u in level.uses)
-        return Nest(name, trips, runs, warps.requests, tuple(level.uses), tuple(level.inner), level.instructions,
+        return LoopWork(name, trips, runs, warps.requests, tuple(level.uses), tuple(level.inner), level.instructions,
                     level.depth, level.chain, level.barriers, stores, ahead)  # fmt: skip
 
-    def block(self, body: Sequence[Stmt], here: Touching, level: _Level) -> None:
+    def block(self, body: Sequence[Stmt], here: AccessContext, level: _Level) -> None:
         line: list[Assign] = []
 
         def flush() -> None:
@@ -130,20 +130,20 @@ class _Walker:
                 case Loop():
                     self.fill(self.filled.get(id(stmt), ()), here, level)
                     self.loop(stmt, here, level, partial(self.block, stmt.body))
-                    here = here.forgetting(written((stmt,)))
+                    here = here.forgetting(written_names((stmt,)))
                 case If(cond, then, other):
                     yes, no = self.branches(cond, here, level)
                     self.block(then, yes, level)
                     self.block(other, no, level)
-                    here = here.forgetting(written((stmt,)))
+                    here = here.forgetting(written_names((stmt,)))
                 case While(cond, inner):
                     self.notes.append("how often a while loop runs depends on data: counted once")
-                    here = here.forgetting(written((stmt,)))
+                    here = here.forgetting(written_names((stmt,)))
                     self.branches(cond, here, level)
                     self.block(inner, here, level)
         flush()
 
-    def segment(self, line: Sequence[Assign], here: Touching, level: _Level) -> None:
+    def segment(self, line: Sequence[Assign], here: AccessContext, level: _Level) -> None:
         """Straight code: each element loaded once, then its operations."""
         if not line or not here.warps.requests:
             return
@@ -154,7 +154,7 @@ class _Walker:
         level.depth += depth(line, self.memory.arrays)
         level.chain = max(level.chain, chain(line))
 
-    def branches(self, cond: Expr, here: Touching, level: _Level) -> tuple[Touching, Touching]:
+    def branches(self, cond: Expr, here: AccessContext, level: _Level) -> tuple[AccessContext, AccessContext]:
         """Both sides of a condition, where data decide with all lanes."""
         if any(isinstance(n, Load) for n in walk(cond)):
             self.segment([Assign(Var("", cond.dtype), cond)], here, level)
@@ -167,9 +167,11 @@ class _Walker:
         whole = np.broadcast_to(holds != 0, here.warps.active.shape)
         return here.where(whole), here.where(~whole)
 
-    def loop(self, loop: Loop, here: Touching, level: _Level, body: Callable[[Touching, _Level], None]) -> None:
+    def loop(
+        self, loop: Loop, here: AccessContext, level: _Level, body: Callable[[AccessContext, _Level], None]
+    ) -> None:
         """The loop as a nest of its own, in which ``body`` goes on."""
-        here = here.forgetting(written(loop.body))
+        here = here.forgetting(written_names(loop.body))
         inside = here.warps.inside(loop, self.sample)
         if inside is None:
             self.notes.append(f"how often loop {loop.var} runs depends on data: counted once")
@@ -181,11 +183,11 @@ class _Walker:
         lo = form(loop.lo, here.scope)
         known = None if lo is None else lo.plus(counter(name, loop.step))
         own = _Level()
-        body(Touching(inside, {**here.scope, loop.var: known}), own)
+        body(AccessContext(inside, {**here.scope, loop.var: known}), own)
         own.more(Instructions(other=LOOP * inside.requests))
         level.inner.append(self.made(name, inside.requests / here.warps.requests, inside, own))
 
-    def fill(self, tiles: Sequence[Tile], here: Touching, level: _Level) -> None:
+    def fill(self, tiles: Sequence[Tile], here: AccessContext, level: _Level) -> None:
         """The block copies tiles, and waits for all of its threads: before, and when that is done."""
         if not tiles:
             return
@@ -198,13 +200,13 @@ class _Walker:
         ahead = any(t.buffers > 1 for t in tiles)
         level.inner.append(self.made("", 1.0, here.warps, own, ahead=ahead))
 
-    def stepped(self, steps: Inner, here: Touching, level: _Level) -> None:
+    def stepped(self, steps: InteriorBody, here: AccessContext, level: _Level) -> None:
         """Tiles are loaded, taken through the steps, and stored; in each step the threads wait for each other."""
         for name, value in steps.places:
             here = here.knowing(name, value)
         self.block(steps.loads, here, level)
 
-        def step(inside: Touching, own: _Level) -> None:
+        def step(inside: AccessContext, own: _Level) -> None:
             for group in steps.groups:
                 self.block(group, inside, own)
                 own.barriers += 1
@@ -212,42 +214,42 @@ class _Walker:
         self.loop(steps.loop, here, level, step)
         self.block(steps.stores, here, level)
 
-    def phases(self, phases: Sequence[Phase], here: Touching, level: _Level) -> None:
+    def phases(self, phases: Sequence[Phase], here: AccessContext, level: _Level) -> None:
         """What a team does: its lanes share the iterations, and wait for each other in between."""
         team, lanes = self.kernel.team, self.kernel.lanes
         assert team is not None, "phases are a team's"
         for phase in phases:
             level.barriers += 1
             match phase:
-                case Alone(body):
+                case TeamSingle(body):
                     first = here.warps.integer(Var(LANE[team.along]))
                     assert first is not None, "a lane knows its number"
                     own = _Level()
                     self.block(body, here.where(np.broadcast_to(first == 0, here.warps.active.shape)), own)
                     level.inner.append(self.made("", 1.0, here.warps, own))
-                case Tree(loop, into, deep):
+                case TeamReduce(loop, into, deep):
                     self.shared(loop, here, level, deep=deep and team.along == "xy")
                     level.more(Instructions(other=joining(lanes, team.along) * len(into) * here.warps.requests))
                     level.barriers += 1 + len(list(levels(lanes)))
-                case Spread(loop):
+                case TeamFor(loop):
                     self.shared(loop, here, level, deep=False)
-                case Repeat(loop, body):
+                case TeamLoop(loop, body):
                     self.loop(loop, here, level, partial(self.phases, body))
-                case Branch(cond, then, other):
+                case TeamBranch(cond, then, other):
                     yes, no = self.branches(cond, here, level)
                     self.phases(then, yes, level)
                     self.phases(other, no, level)
 
-    def shared(self, loop: Loop, here: Touching, level: _Level, *, deep: bool) -> None:
+    def shared(self, loop: Loop, here: AccessContext, level: _Level, *, deep: bool) -> None:
         """Every lane has one iteration in so many; ``deep``: of two loops, along y and x."""
         width, height = self.kernel.block
         match loop.body:
             case (Loop() as inner,) if deep:
-                outer = dealt(replace(loop, body=(dealt(inner, "x", width),)), "y", height)
+                outer = lane_share(replace(loop, body=(lane_share(inner, "x", width),)), "y", height)
             case _:
                 team = self.kernel.team
                 assert team is not None, "lanes are a team's"
-                outer = loop if loop.mode == "sequential" else dealt(loop, team.along, self.kernel.lanes)
+                outer = loop if loop.mode == "sequential" else lane_share(loop, team.along, self.kernel.lanes)
         self.loop(outer, here, level, partial(self.block, outer.body))
 
 
@@ -259,7 +261,7 @@ def joining(lanes: int, along: str) -> float:
     return JOINING * max(1, sum(steps)) / -(-lanes // side)
 
 
-def dealt(loop: Loop, along: str, lanes: int) -> Loop:
+def lane_share(loop: Loop, along: str, lanes: int) -> Loop:
     """What one of so many lanes runs of it."""
     first = add(loop.lo, mul(Const(loop.step, loop.dtype), Var(LANE[along], loop.dtype)))
     return replace(loop, lo=first, step=loop.step * lanes)

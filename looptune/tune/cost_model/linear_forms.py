@@ -8,42 +8,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from looptune.ir.nodes import Bin, Cast, Const, Expr, Un, Var
+from looptune.ir.nodes import Binary, Cast, Const, Expr, Unary, Var
 from looptune.lower.passes.shared_memory import FIRST, THREAD
-from looptune.lower.plan import Kernel, value
+from looptune.lower.plan import Kernel, evaluate_size
 from looptune.tune.cost_model.sector_counts import Place
 from looptune.tune.cost_model.warp_samples import LANE
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class LinearForm:
     """``base`` and multiples of counters, each of which begins with 0."""
 
     base: int
     terms: Mapping[str, int]
 
-    def plus(self, other: Form, times: int = 1) -> Form:
+    def plus(self, other: LinearForm, times: int = 1) -> LinearForm:
         sums = {n: self.terms.get(n, 0) + times * other.terms.get(n, 0) for n in (*self.terms, *other.terms)}
-        return Form(self.base + times * other.base, {n: c for n, c in sums.items() if c})
+        return LinearForm(self.base + times * other.base, {n: c for n, c in sums.items() if c})
 
     def place(self, width: int = 1) -> Place:
         return Place(tuple(sorted(self.terms.items())), self.base, width)
 
 
-Scope = Mapping[str, Form | None]
+Scope = Mapping[str, LinearForm | None]
 """What names are; None where that is no such sum."""
-ZERO = Form(0, {})
+ZERO = LinearForm(0, {})
 
 
-def constant(number: int) -> Form:
-    return Form(number, {})
+def constant(number: int) -> LinearForm:
+    return LinearForm(number, {})
 
 
-def counter(name: str, step: int = 1) -> Form:
-    return Form(0, {name: step})
+def counter(name: str, step: int = 1) -> LinearForm:
+    return LinearForm(0, {name: step})
 
 
-def form(e: Expr, scope: Scope) -> Form | None:
+def form(e: Expr, scope: Scope) -> LinearForm | None:
     """None where it is no sum of counters. Of a minimum or maximum the first that is one: they differ at edges only."""
     match e:
         case Const(v):
@@ -52,15 +52,15 @@ def form(e: Expr, scope: Scope) -> Form | None:
             return scope.get(name)
         case Cast(_, arg):
             return form(arg, scope)
-        case Un("-", arg):
+        case Unary("-", arg):
             of = form(arg, scope)
             return None if of is None else ZERO.plus(of, -1)
-        case Bin(op, lhs, rhs):
+        case Binary(op, lhs, rhs):
             return _of(op, form(lhs, scope), form(rhs, scope))
     return None
 
 
-def _of(op: str, a: Form | None, b: Form | None) -> Form | None:
+def _of(op: str, a: LinearForm | None, b: LinearForm | None) -> LinearForm | None:
     if op in ("min", "max"):
         return a if a is not None and (a.terms or b is None) else b
     if a is None or b is None:
@@ -76,7 +76,7 @@ def _of(op: str, a: Form | None, b: Form | None) -> Form | None:
     return None
 
 
-def address(index: Sequence[Expr], strides: Iterable[int], scope: Scope) -> Form | None:
+def address(index: Sequence[Expr], strides: Iterable[int], scope: Scope) -> LinearForm | None:
     """In elements, rows one after the other."""
     total = ZERO
     for e, stride in zip(index, strides, strict=True):
@@ -95,11 +95,11 @@ def block(side: str) -> str:
 def scope_of(kernel: Kernel, at: Mapping[str, int]) -> Scope:
     """The names that a kernel's threads begin with."""
     width = kernel.block[0]
-    known: dict[str, Form | None] = {name: constant(v) for name, v in at.items()}
+    known: dict[str, LinearForm | None] = {name: constant(v) for name, v in at.items()}
     known |= {LANE[d]: counter(LANE[d]) for d in "xy"}
-    known[LANE["xy"]] = Form(0, {LANE["x"]: 1, LANE["y"]: width})
+    known[LANE["xy"]] = LinearForm(0, {LANE["x"]: 1, LANE["y"]: width})
     for dim, axis in kernel.sides:
-        first = constant(value(axis.lo, at)).plus(counter(block(dim), axis.step * kernel.threads(dim)))
+        first = constant(evaluate_size(axis.lo, at)).plus(counter(block(dim), axis.step * kernel.threads(dim)))
         here = counter(LANE[dim]) if dim != "z" else ZERO
         known |= {axis.var: first.plus(here, axis.step), axis.var + FIRST: first, axis.var + THREAD: here}
     return known

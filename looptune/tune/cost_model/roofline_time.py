@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
-from looptune.tune.cost_model.cache_traffic import Bytes
+from looptune.tune.cost_model.cache_traffic import Traffic
 from looptune.tune.cost_model.devices import Chip
-from looptune.tune.cost_model.kernel_walk import Counted
+from looptune.tune.cost_model.kernel_walk import KernelWork
 from looptune.tune.cost_model.occupancy import Occupancy
-from looptune.tune.cost_model.warp_program import Nest
+from looptune.tune.cost_model.warp_program import LoopWork
 
 L2_BYTES = 24.0
 """Of a clock and multiprocessor."""
@@ -54,7 +54,7 @@ class Times:
 
 
 def times(
-    counted: Counted, moved: Bytes, held: Occupancy, chip: Chip, grid: tuple[int, int, int], memory_bytes: float
+    counted: KernelWork, moved: Traffic, held: Occupancy, chip: Chip, grid: tuple[int, int, int], memory_bytes: float
 ) -> Times:  # fmt: skip
     """``memory_bytes``: what of ``moved.memory`` is not in the L2 already."""
     blocks = prod(grid)
@@ -79,7 +79,7 @@ def times(
     return Times(bounds, STARTING_US + total)
 
 
-def _cycles(counted: Counted, moved: Bytes, memory_bytes: float) -> float:
+def _cycles(counted: KernelWork, moved: Traffic, memory_bytes: float) -> float:
     """What a load takes, by how many of them miss the caches."""
     loads = sum(u.sectors for u in counted.nest.every_use if not u.shared) * 32
     missing = min(1.0, moved.l2 / loads) if loads else 0.0
@@ -87,7 +87,7 @@ def _cycles(counted: Counted, moved: Bytes, memory_bytes: float) -> float:
     return L1_CYCLES + missing * (L2_CYCLES - L1_CYCLES) + beyond * (MEMORY_CYCLES - L2_CYCLES)
 
 
-def _waits(nest: Nest, load_cycles: float) -> float:
+def _waits(nest: LoopWork, load_cycles: float) -> float:
     """Cycles from a warp's start to its end, were it alone."""
     runs = nest.runs
     each = nest.instructions.total / nest.requests if nest.requests else 0.0
@@ -98,5 +98,5 @@ def _waits(nest: Nest, load_cycles: float) -> float:
     return runs * own + sum(_waits(n, load_cycles) for n in nest.inner)
 
 
-def _unrolls(nest: Nest, each: float) -> bool:
+def _unrolls(nest: LoopWork, each: float) -> bool:
     return bool(nest.counter) and not nest.inner and not nest.stores and not nest.barriers and each <= SHORT

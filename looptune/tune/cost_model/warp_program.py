@@ -23,7 +23,7 @@ BANK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class AccessCount:
     """One access over all of a launch. ``place``: None where data or a product of counters decide the address.
 
     ``requests`` are warps, ``threads`` lanes; ``passes``: how often the cache, or shared memory, is busy with it.
@@ -65,7 +65,7 @@ class Instructions:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class LoopWork:
     """A loop of the kernel, or all of it. ``trips``: iterations each time it is come to; ``runs``: iterations that an
     average warp makes in all, ``requests`` those of all warps. Of one iteration: ``depth`` loads of memory that wait
     for each other, ``chain`` operations that do, ``barriers``; ``stores``: memory is written. ``ahead``: its loads are
@@ -75,8 +75,8 @@ class Nest:
     trips: float
     runs: float
     requests: float
-    uses: tuple[Use, ...]
-    inner: tuple[Nest, ...]
+    uses: tuple[AccessCount, ...]
+    inner: tuple[LoopWork, ...]
     instructions: Instructions
     depth: int
     chain: int
@@ -85,11 +85,11 @@ class Nest:
     ahead: bool = False
 
     @property
-    def every_use(self) -> tuple[Use, ...]:
+    def every_use(self) -> tuple[AccessCount, ...]:
         return (*self.uses, *(u for n in self.inner for u in n.every_use))
 
     @property
-    def every_nest(self) -> tuple[Nest, ...]:
+    def every_nest(self) -> tuple[LoopWork, ...]:
         return (self, *(m for n in self.inner for m in n.every_nest))
 
     @property

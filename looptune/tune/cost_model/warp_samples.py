@@ -18,7 +18,7 @@ import numpy as np
 from looptune.ir import operation_count
 from looptune.ir.nodes import Expr, Loop
 from looptune.lower.passes.shared_memory import FIRST, THREAD
-from looptune.lower.plan import Kernel, blocks, value
+from looptune.lower.plan import Kernel, blocks, evaluate_size
 
 LANES = 32
 """Threads of a warp."""
@@ -127,12 +127,12 @@ def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     active = thread < width * height
     threads = prod(kernel.block) * prod(counts)
     for dim, axis in kernel.sides:
-        first = value(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
+        first = evaluate_size(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
         env |= {axis.var: first + axis.step * within[dim], axis.var + FIRST: first, axis.var + THREAD: within[dim]}
         if kernel.overlap is None:
             here = kernel.threads(dim) * counts["xyz".index(dim)]
-            trips = -(-(value(axis.hi, at) - value(axis.lo, at)) // axis.step)
-            active = active & (env[axis.var] < value(axis.hi, at))
+            trips = -(-(evaluate_size(axis.hi, at) - evaluate_size(axis.lo, at)) // axis.step)
+            active = active & (env[axis.var] < evaluate_size(axis.hi, at))
             threads = threads * min(trips, here) // here
     # A sample stands for as many threads as there are, however many of its own are past the bounds.
     return Warps(env, active, np.full(len(warp), threads / max(1, int(active.sum()))))

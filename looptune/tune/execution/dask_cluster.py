@@ -24,19 +24,19 @@ from distributed.client import ClosedClientError
 from distributed.comm import get_address_host_port
 
 from looptune.core.errors import TargetError, UsageError
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.tune.execution.dask_members import (
     RESOURCES,
-    Member,
+    ClusterWorker,
     gpus,
     missing,
     models,
     probe,
     resource,
-    skew,
+    version_mismatch,
     versions,
 )
-from looptune.tune.execution.dask_worker import Bench, perform
+from looptune.tune.execution.dask_worker import DaskWorkerPool, perform
 from looptune.tune.execution.workers import Reply, Setup, default_jobs
 
 CONNECT_S = 10.0
@@ -51,7 +51,7 @@ class Cluster:
 
     def __init__(self, client: Client, address: str, warn: Callable[[str], None]) -> None:
         self.client, self.address = client, address
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClusterWorker] = {}
         self._warn = warn
         self._refused: dict[str, str] = {}
 
@@ -62,7 +62,7 @@ class Cluster:
                 "the same command goes on from here"
             )
 
-    def refresh(self) -> tuple[Member, ...]:
+    def refresh(self) -> tuple[ClusterWorker, ...]:
         """Look who is there; those that have gone. A worker that comes late and differs from us is left out."""
         self.check()
         try:
@@ -74,9 +74,9 @@ class Cluster:
         self._refused = {a: why for a, why in self._refused.items() if a in there}
         for address, found in self._run(probe, sorted(there - self.members.keys() - self._refused.keys())).items():
             match found:
-                case Member() if not _unfit(found):
+                case ClusterWorker() if not _unfit(found):
                     self.members[address] = found
-                case Member():
+                case ClusterWorker():
                     self._refuse(address, f"{found.named}: {_unfit(found)}")
                 case _:
                     self._refuse(address, f"{address} does not run this looptune: {found}")
@@ -111,7 +111,7 @@ class Cluster:
                 )
             time.sleep(0.2)
 
-    def models(self, target: str) -> tuple[tuple[Facts, int], ...]:
+    def models(self, target: str) -> tuple[tuple[DeviceInfo, int], ...]:
         return models(tuple(self.members.values()), target)
 
     def measuring_hosts(self, target: str) -> set[str]:
@@ -138,7 +138,7 @@ class Cluster:
         name = f"looptune-{uuid.uuid4().hex[:12]}"
         self.check()
         try:
-            self.client.register_plugin(Bench(name, setups, limit_s), name=name)
+            self.client.register_plugin(DaskWorkerPool(name, setups, limit_s), name=name)
         except LOST:
             self._gone()
         try:
@@ -148,7 +148,7 @@ class Cluster:
                 with suppress(*LOST):
                     self.client.unregister_worker_plugin(name)
 
-    def alone(self, target: str, model: Facts, setup: Setup, limit_s: float, *task: Any) -> Reply:
+    def alone(self, target: str, model: DeviceInfo, setup: Setup, limit_s: float, *task: Any) -> Reply:
         """The reply to one task on a worker with that model, with no other measurement on it."""
         members = sorted(self.members.values(), key=lambda m: m.address)
         able = [m.address for m in members if any(f.model == model.model for f in m.measured(target))]
@@ -181,7 +181,7 @@ class Cluster:
     def _check_scheduler(self) -> None:
         """It reads the tasks that it hands on, so it needs the same looptune."""
         try:
-            differs = skew(versions(), self.client.run_on_scheduler(versions))
+            differs = version_mismatch(versions(), self.client.run_on_scheduler(versions))
         except ImportError as error:
             differs = str(error)
         except LOST:
@@ -204,8 +204,8 @@ class Cluster:
         return {address: answer for address, answer in answers.items() if address in there}
 
 
-def _unfit(member: Member) -> str:
-    differs = skew(versions(), member.versions)
+def _unfit(member: ClusterWorker) -> str:
+    differs = version_mismatch(versions(), member.versions)
     return f"it has {differs}; install the same versions" if differs else member.trouble
 
 

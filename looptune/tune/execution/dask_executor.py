@@ -23,15 +23,15 @@ from typing import Any, Self
 from distributed import KilledWorker
 
 from looptune.core.errors import TargetError
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import Crashed
 from looptune.tune.execution.dask_cluster import LOST, Cluster
-from looptune.tune.execution.dask_members import Member, resource
+from looptune.tune.execution.dask_members import ClusterWorker, resource
 from looptune.tune.execution.dask_worker import perform
-from looptune.tune.execution.executor import Answer, compilers
-from looptune.tune.execution.lab import Lab
+from looptune.tune.execution.executor import TaskReply, compilers
+from looptune.tune.execution.lab import VersionBuilder
 from looptune.tune.execution.workers import Reply, Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 
 LOOK_S = 1.0
 """How often it is asked which workers there are."""
@@ -48,7 +48,7 @@ class _Task:
     key: Any
     measured: bool
     given: tuple[Any, ...]
-    at: tuple[Member, int] | None = None
+    at: tuple[ClusterWorker, int] | None = None
     future: Any = None
     lost: list[str] = field(default_factory=list)
 
@@ -58,10 +58,10 @@ class Distributed:
 
     def __init__(
         self,
-        labs: Sequence[Lab],
+        labs: Sequence[VersionBuilder],
         cluster: Cluster,
         target: str,
-        models: Sequence[Facts],
+        models: Sequence[DeviceInfo],
         timeout_s: float,
         apart: bool = False,
     ) -> None:
@@ -74,7 +74,7 @@ class Distributed:
         self._queue: deque[_Task] = deque()
         self._running: set[_Task] = set()
         self._said: deque[_Task] = deque()
-        self._crashed: list[Answer] = []
+        self._crashed: list[TaskReply] = []
         self._news = threading.Event()
         self._broken: TargetError | None = None
         self._look_at = self._peopled = time.monotonic()
@@ -118,24 +118,24 @@ class Distributed:
     def warm(self, lab: int, count: int) -> None:
         """A device is set up with its first version: nothing is known of when that will be."""
 
-    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
+    def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
         self._queue.append(_Task(lab, key, True, (built, best)))
         self._place()
 
     def sleep(self, timeout_s: float | None) -> None:
         self._news.wait(LOOK_S if timeout_s is None else max(0.0, min(timeout_s, LOOK_S)))
 
-    def replies(self) -> list[Answer]:
+    def replies(self) -> list[TaskReply]:
         if self._broken is not None:
             raise self._broken
         self._news.clear()
-        found: list[Answer] = []
+        found: list[TaskReply] = []
         while self._said:
             task = self._said.popleft()
             reply = self._reply(task)
             if reply is not None:
                 self._running.discard(task)
-                found.append(Answer(task.lab, task.key, reply, task.measured))
+                found.append(TaskReply(task.lab, task.key, reply, task.measured))
         try:
             self._look()
             self._place()
@@ -205,7 +205,7 @@ class Distributed:
             return
         first, second = task.lost
         message = f"the worker {second} left the cluster while it ran this, and so did {first} before"
-        self._crashed.append(Answer(task.lab, task.key, Crashed(message), task.measured))
+        self._crashed.append(TaskReply(task.lab, task.key, Crashed(message), task.measured))
 
     def _place(self) -> None:
         """Hand on, in their order, the tasks that there is a place for."""
@@ -219,7 +219,7 @@ class Distributed:
                 self._start(task, at)
         self._queue = left
 
-    def _start(self, task: _Task, at: tuple[Member, int]) -> None:
+    def _start(self, task: _Task, at: tuple[ClusterWorker, int]) -> None:
         member, slot = at
         setup = f"measure {task.lab} {slot}" if task.measured else "compile"
         task.at = at
@@ -240,16 +240,16 @@ class Distributed:
         yield from self._queue
         yield from self._running
 
-    def _members(self) -> list[Member]:
+    def _members(self) -> list[ClusterWorker]:
         return sorted(self._cluster.members.values(), key=lambda m: m.address)
 
-    def _threads(self, member: Member) -> int:
+    def _threads(self, member: ClusterWorker) -> int:
         """Tasks it compiles at once: where it measures too, a thread is kept for each device."""
         if self._apart and member.host in self._cluster.measuring_hosts(self._target):
             return 0
         return max(1, member.threads - len(member.measured(self._target)))
 
-    def _slots(self, lab: int) -> list[tuple[Member, int]]:
+    def _slots(self, lab: int) -> list[tuple[ClusterWorker, int]]:
         model = self._models[lab].model
         return [
             (member, k)
@@ -258,11 +258,11 @@ class Distributed:
             if facts.model == model
         ]
 
-    def _free_slot(self, lab: int) -> tuple[Member, int] | None:
+    def _free_slot(self, lab: int) -> tuple[ClusterWorker, int] | None:
         taken = {(t.at[0].address, t.at[1]) for t in self._running if t.measured and t.at is not None}
         return next((at for at in self._slots(lab) if (at[0].address, at[1]) not in taken), None)
 
-    def _free_thread(self) -> tuple[Member, int] | None:
+    def _free_thread(self) -> tuple[ClusterWorker, int] | None:
         """A worker with the fewest tasks for its threads, and the first slot that is free on it."""
         taken = {(t.at[0].address, t.at[1]) for t in self._running if not t.measured and t.at is not None}
         busy = Counter(address for address, _ in taken)

@@ -15,7 +15,7 @@ from typing import Any
 
 from looptune import core
 from looptune.core.version import __version__
-from looptune.runtime.device import DEVICES, Cpu, Facts
+from looptune.runtime.device import DEVICES, Cpu, DeviceInfo
 
 RESOURCES = {"numba-cuda": "GPU", "numba-cpu": "MEASURE"}
 """What a Dask worker declares to be measured on, by device: ``--resources GPU=1``."""
@@ -28,18 +28,18 @@ def resource(target: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ClusterWorker:
     """A Dask worker. ``devices``: by target what it measures on, one after the other the devices it sees; ``trouble``:
     why one that it declares cannot be used."""
 
     address: str
     host: str
     threads: int
-    devices: Mapping[str, tuple[Facts, ...]]
+    devices: Mapping[str, tuple[DeviceInfo, ...]]
     versions: Mapping[str, str]
     trouble: str = ""
 
-    def measured(self, target: str) -> tuple[Facts, ...]:
+    def measured(self, target: str) -> tuple[DeviceInfo, ...]:
         """What it measures on for a target."""
         return self.devices.get(DEVICES[target], ())
 
@@ -48,17 +48,17 @@ class Member:
         return f"{self.address} on {self.host}"
 
 
-def probe(dask_worker: Any) -> Member:
+def probe(dask_worker: Any) -> ClusterWorker:
     """Run by every worker. No GPU context is made: the processes that measure have their own."""
     declared = dask_worker.state.total_resources
     counts = {target: int(declared.get(resource, 0)) for target, resource in RESOURCES.items()}
     found, trouble = gpus(counts["numba-cuda"])
     devices = {"numba-cuda": found, "numba-cpu": (Cpu().facts,) if counts["numba-cpu"] else ()}
     threads = dask_worker.state.nthreads
-    return Member(dask_worker.address, socket.gethostname(), threads, devices, versions(), trouble)
+    return ClusterWorker(dask_worker.address, socket.gethostname(), threads, devices, versions(), trouble)
 
 
-def gpus(wanted: int | None) -> tuple[tuple[Facts, ...], str]:
+def gpus(wanted: int | None) -> tuple[tuple[DeviceInfo, ...], str]:
     """The first GPUs seen here, None: all of them, or why there are fewer."""
     if wanted == 0:
         return (), ""
@@ -95,16 +95,16 @@ def _digest() -> str:
     return hashlib.sha256(text).hexdigest()[:8]
 
 
-def skew(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+def version_mismatch(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     """What differs, ``numba 0.61.0 (here 0.68.1)``; "" where nothing does."""
     names = (*ours, *(name for name in theirs if name not in ours))
     pairs = ((name, ours.get(name, "missing"), theirs.get(name, "missing")) for name in names)
     return ", ".join(f"{name} {there} (here {here})" for name, here, there in pairs if here != there)
 
 
-def models(members: Sequence[Member], target: str) -> tuple[tuple[Facts, int], ...]:
+def models(members: Sequence[ClusterWorker], target: str) -> tuple[tuple[DeviceInfo, int], ...]:
     """The models of device, and how many of each one worker has at most; in the order of their names."""
-    found: dict[tuple[str, str, int], Facts] = {}
+    found: dict[tuple[str, str, int], DeviceInfo] = {}
     most: dict[tuple[str, str, int], int] = {}
     for member in members:
         for facts in member.measured(target):

@@ -20,7 +20,7 @@ from distributed import WorkerPlugin, get_worker
 from tornado.ioloop import PeriodicCallback
 
 from looptune.runtime.outcome import Crashed
-from looptune.tune.execution.executor import spoiled
+from looptune.tune.execution.executor import invalidates_device
 from looptune.tune.execution.workers import Reply, Setup, Worker, alone
 
 IDLE_S = 300.0
@@ -33,7 +33,7 @@ class _Lane:
     used: float = field(default_factory=time.monotonic)
 
 
-class Bench(WorkerPlugin):
+class DaskWorkerPool(WorkerPlugin):
     """``setups``: by name; ``limit_s`` limits each task, setting up not included."""
 
     def __init__(self, name: str, setups: Mapping[str, Setup], limit_s: float) -> None:
@@ -75,7 +75,7 @@ class Bench(WorkerPlugin):
                 return Crashed("the sweep was stopped")
             reply = alone(lane.worker, *task)
             lane.used = time.monotonic()
-            if self.closed or spoiled(reply):
+            if self.closed or invalidates_device(reply):
                 lane.worker.close()
             if not self.closed:
                 # After a death it sets up again before the next task comes.
@@ -92,5 +92,5 @@ class Bench(WorkerPlugin):
 def perform(name: str, setup: str, slot: int, task: tuple[Any, ...]) -> Reply:
     """The task that Dask runs. ``name``: of the Bench."""
     bench = get_worker().plugins[name]
-    assert isinstance(bench, Bench), f"the plugin {name} is a sweep's"
+    assert isinstance(bench, DaskWorkerPool), f"the plugin {name} is a sweep's"
     return bench.perform(setup, slot, task)

@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.lab import Lab
-from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.lab import VersionBuilder
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Reply, Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 
 NICE = 10
 """Of compiling processes; 0 is usual, 19 the least that a system gives."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskReply:
     lab: int
     key: Any
     reply: Reply
@@ -65,17 +65,17 @@ class Executor(Protocol):
     def warm(self, lab: int, count: int) -> None:
         """Begin to set up so many devices: that many versions will come."""
 
-    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
+    def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
         """Hand a version to a free device."""
 
     def sleep(self, timeout_s: float | None) -> None:
         """Until there may be a reply, at most ``timeout_s``. It takes nothing: an exception in it loses nothing."""
 
-    def replies(self) -> Sequence[Answer]:
+    def replies(self) -> Sequence[TaskReply]:
         """The replies there are by now; queued tasks are handed on."""
 
 
-Opening = Callable[[Sequence[Lab]], AbstractContextManager[Executor]]
+Opening = Callable[[Sequence[VersionBuilder]], AbstractContextManager[Executor]]
 """Makes the executor of a sweep's laboratories; leaving it stops whatever runs."""
 
 
@@ -90,9 +90,9 @@ def compilers(setups: Sequence[Setup]) -> Callable[..., Any]:
     return work
 
 
-def spoiled(reply: Reply) -> bool:
+def invalidates_device(reply: Reply) -> bool:
     """After a device error every later call in the same process fails: it must not measure again."""
     match reply:
-        case Returned(Crashed() | TimedOut()) | Raised() | Crashed() | TimedOut():
+        case TaskResult(Crashed() | TimedOut()) | TaskError() | Crashed() | TimedOut():
             return True
     return False

@@ -22,7 +22,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(slots=True)
-class Gate:
+class InterruptGate:
     _open: bool = False
     _asked: bool = False
 
@@ -50,9 +50,9 @@ class Gate:
 
 
 @contextmanager
-def deferred() -> Iterator[Gate]:
+def deferred() -> Iterator[InterruptGate]:
     """An interrupt that was remembered and never raised is raised at the end."""
-    gate = Gate()
+    gate = InterruptGate()
     ours = threading.current_thread() is threading.main_thread()
     former = [n for n in SIGNALS if ours and signal.getsignal(n) is signal.default_int_handler]
     for number in former:

@@ -13,7 +13,7 @@ from looptune.tune.store.store import Context, Row
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedVersion:
     """``source_key``: hash of the emitted source, equal keys are one version. ``task``: what compiling needs, sealed
     where it is large: the coordinator passes it on and reads nothing of it."""
 
@@ -22,7 +22,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class More:
+class NextStep:
     """A version that has been run and is not done with: ``task`` is to be built, and that measured as well. ``so_far``:
     its outcome where nothing comes of it; None where there is none yet."""
 
@@ -30,7 +30,7 @@ class More:
     so_far: Outcome | None = None
 
 
-class Lab(Protocol):
+class VersionBuilder(Protocol):
     """What the coordinator needs to know of kernels. The set-ups are called in worker processes, hence picklable.
 
     ``compile_setup()`` gives ``work(step, given)``:
@@ -69,7 +69,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TimeBreakdown:
     """Seconds of a sweep.
 
     ``launch`` (getting a version to the device), ``verify``, ``measure``, ``failed`` (versions that crashed or were
@@ -103,7 +103,7 @@ class SweepResult:
     resumed: int
     interrupted: bool
     elapsed_s: float
-    spent: Spent
+    spent: TimeBreakdown
 
     @property
     def best(self) -> Row | None:

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any, Self
 
 from looptune.core.errors import TargetError
-from looptune.tune.execution.executor import Answer, compilers, spoiled
-from looptune.tune.execution.lab import Lab
-from looptune.tune.execution.process_cache import Spares
+from looptune.tune.execution.executor import TaskReply, compilers, invalidates_device
+from looptune.tune.execution.lab import VersionBuilder
+from looptune.tune.execution.process_cache import ProcessCache
 from looptune.tune.execution.task_queue import URGENT, USUAL
 from looptune.tune.execution.workers import Pool, Reply, Worker, sleep
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 
 
 class Local:
@@ -28,10 +28,10 @@ class Local:
 
     def __init__(
         self,
-        labs: Sequence[Lab],
+        labs: Sequence[VersionBuilder],
         jobs: int,
         timeout_s: float,
-        spares: Spares | None = None,
+        spares: ProcessCache | None = None,
         devices: Sequence[Sequence[str]] = (),
     ) -> None:
         self._pool = Pool(partial(compilers, tuple(lab.compile_setup for lab in labs)), jobs, timeout_s, spares)
@@ -85,7 +85,7 @@ class Local:
         for measurer in self._measurers[lab][:count]:
             measurer.start()
 
-    def measure(self, lab: int, key: Any, built: Any, best: Best | None) -> None:
+    def measure(self, lab: int, key: Any, built: Any, best: Incumbent | None) -> None:
         found = self._free(lab)
         assert found is not None, "a version is measured on a free device"
         device, measurer = found
@@ -104,7 +104,7 @@ class Local:
     def sleep(self, timeout_s: float | None) -> None:
         sleep((*self._pool.workers, *self._all_measurers), timeout_s)
 
-    def replies(self) -> list[Answer]:
+    def replies(self) -> list[TaskReply]:
         if self._broken is not None:
             raise self._broken
         # Measurements first: they are what must not be lost where another worker cannot start.
@@ -116,24 +116,24 @@ class Local:
             raise self._broken
         return found
 
-    def _measured(self, worker: Worker) -> Answer | None:
+    def _measured(self, worker: Worker) -> TaskReply | None:
         said = self._collected(worker.collect)
         if said is None:
             return None
         (lab, key, device), reply = said
         self._busy.remove(device)
-        if spoiled(reply):
+        if invalidates_device(reply):
             worker.end()
             worker.start()
-        return Answer(lab, key, reply, True)
+        return TaskReply(lab, key, reply, True)
 
-    def _compiled(self, worker: Worker) -> Answer | None:
+    def _compiled(self, worker: Worker) -> TaskReply | None:
         said = self._collected(partial(self._pool.collect, worker))
         if said is None:
             return None
         (lab, key), reply = said
         self._loads[lab] -= 1
-        return Answer(lab, key, reply, False)
+        return TaskReply(lab, key, reply, False)
 
     def _collected(self, collect: Callable[[], tuple[Any, Reply] | None]) -> tuple[Any, Reply] | None:
         try:

@@ -31,7 +31,7 @@ _LAST_BYTES = 8192
 
 
 @dataclass(slots=True)
-class Life:
+class WorkerProcess:
     """One process from spawn to death; ``log`` is what it writes on stdout and stderr, of its newest task or set-up.
 
     ``deadline``: when to look, on the monotonic clock, whether it has used up its ``allowance``; ``setup``: what it was
@@ -117,7 +117,7 @@ class Life:
             self.link.send_bytes(message)
 
 
-def spawn(setup: Setup) -> Life:
+def spawn(setup: Setup) -> WorkerProcess:
     # Else its threads keep their cores for a tenth of a second after each product, which others are timed in.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")
     context = get_context("spawn")
@@ -132,7 +132,7 @@ def spawn(setup: Setup) -> Life:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
         theirs.close()
-    return Life(process, ours, log, Path(path), pickle.dumps(setup))
+    return WorkerProcess(process, ours, log, Path(path), pickle.dumps(setup))
 
 
 def _signal(number: int) -> str:

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import Self
 
-from looptune.tune.execution.process import Life
+from looptune.tune.execution.process import WorkerProcess
 
 COMPILING = "compiling"
 """The kind of processes that use no device."""
 
 
-class Spares:
+class ProcessCache:
     def __init__(self) -> None:
-        self._idle: dict[str, list[Life]] = {}
+        self._idle: dict[str, list[WorkerProcess]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -27,7 +27,7 @@ class Spares:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def take(self, kind: str, setup: bytes = b"") -> Life | None:
+    def take(self, kind: str, setup: bytes = b"") -> WorkerProcess | None:
         """One that is alive, if possible with this set-up, where there is one; it belongs to the caller."""
         idle = self._idle.get(kind, [])
         idle.sort(key=lambda life: life.setup == setup)
@@ -38,7 +38,7 @@ class Spares:
             life.end()
         return None
 
-    def keep(self, kind: str, life: Life) -> None:
+    def keep(self, kind: str, life: WorkerProcess) -> None:
         """``life`` is sound and runs nothing, and belongs to us."""
         self._idle.setdefault(kind, []).append(life)
 

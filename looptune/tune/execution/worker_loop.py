@@ -34,8 +34,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``seal``."""
+class PickledValue:
+    """A value on its way from worker to worker, pickled: who passes it on need not read it. See ``pickled``."""
 
     contents: bytes
 
@@ -44,7 +44,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class TaskResult:
     """``seconds`` is what the task took in the worker."""
 
     value: Any
@@ -52,16 +52,16 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class TaskError:
     """An exception inside the task. ``message`` is its last line, ``trace`` all of it."""
 
     message: str
     trace: str
 
 
-def seal(value: Any) -> Sealed:
+def pickled(value: Any) -> PickledValue:
     """``value`` for another task: an argument that is Sealed is opened in the worker that gets it."""
-    return Sealed(pickle.dumps(value))
+    return PickledValue(pickle.dumps(value))
 
 
 _links: list[Connection] = []
@@ -69,7 +69,7 @@ _links: list[Connection] = []
 
 
 @contextlib.contextmanager
-def own_work() -> Iterator[None]:
+def excluded_from_limit() -> Iterator[None]:
     """What a task does meanwhile is not what it is timed for: its limit begins anew behind it."""
     for link in _links:
         link.send((OWN_WORK, ""))
@@ -119,15 +119,15 @@ def _answer(run: Callable[..., Any], task: bytes) -> bytes:
     """The pickled reply. This is the measuring boundary: whatever a task raises is kept, and the process lives on."""
     start = time.monotonic()
     try:
-        value = run(*(v.opened() if isinstance(v, Sealed) else v for v in pickle.loads(task)))
-        return pickle.dumps(Returned(value, time.monotonic() - start))
+        value = run(*(v.opened() if isinstance(v, PickledValue) else v for v in pickle.loads(task)))
+        return pickle.dumps(TaskResult(value, time.monotonic() - start))
     except Exception as error:
         return pickle.dumps(_raised(error))
 
 
-def _raised(error: Exception) -> Raised:
+def _raised(error: Exception) -> TaskError:
     message = "".join(traceback.format_exception_only(error)).strip()
-    return Raised(message, "".join(traceback.format_exception(error)))
+    return TaskError(message, "".join(traceback.format_exception(error)))
 
 
 def _redirect(log: str) -> None:

@@ -25,12 +25,12 @@ from typing import Any, Self
 
 from looptune.core.errors import TargetError
 from looptune.runtime.outcome import Crashed, TimedOut
-from looptune.tune.execution.process import Life, Setup, spawn
-from looptune.tune.execution.process_cache import COMPILING, Spares
+from looptune.tune.execution.process import Setup, WorkerProcess, spawn
+from looptune.tune.execution.process_cache import COMPILING, ProcessCache
 from looptune.tune.execution.task_queue import USUAL, Backlog
-from looptune.tune.execution.worker_loop import BROKEN, OWN_WORK, READY, RESUMED, Raised, Returned
+from looptune.tune.execution.worker_loop import BROKEN, OWN_WORK, READY, RESUMED, TaskError, TaskResult
 
-Reply = Returned | Raised | Crashed | TimedOut
+Reply = TaskResult | TaskError | Crashed | TimedOut
 
 LOST_S = 2.0
 """The coordinator wakes no later than this after it wanted to, on a machine that runs."""
@@ -50,14 +50,14 @@ class Worker:
         limit_s: float,
         start_limit_s: float = 300.0,
         *,
-        spares: Spares | None = None,
+        spares: ProcessCache | None = None,
         kind: str = COMPILING,
     ) -> None:
         self.limit_s = limit_s
         self.start_limit_s = start_limit_s
         self._setup = setup
         self._spares, self._kind = spares, kind
-        self._life: Life | None = None
+        self._life: WorkerProcess | None = None
         self._task: tuple[Any, bytes] | None = None
         self._killed = 0
 
@@ -81,7 +81,7 @@ class Worker:
         return self.idle and self._life is not None and self._life.ready
 
     @property
-    def waiting_for(self) -> Life | None:
+    def waiting_for(self) -> WorkerProcess | None:
         """The process something is expected from: its readiness or its reply."""
         life = self._life
         return life if life is not None and (self._task is not None or not life.ready) else None
@@ -152,7 +152,7 @@ class Worker:
             with contextlib.suppress(ValueError):
                 life.process.kill()
 
-    def _set_up(self, life: Life, message: Any) -> None:
+    def _set_up(self, life: WorkerProcess, message: Any) -> None:
         """What the process says of its set-up."""
         match message:
             case (code, _) if code == READY:
@@ -181,16 +181,16 @@ class Worker:
         self._task = task
         self._began(spawn(self._setup))
 
-    def _began(self, life: Life) -> None:
+    def _began(self, life: WorkerProcess) -> None:
         life.allow(self.start_limit_s)
         self._life = life
 
-    def _send(self, life: Life) -> None:
+    def _send(self, life: WorkerProcess) -> None:
         assert self._task is not None, "there is a task to send"
         life.allow(self.limit_s)
         life.run(self._task[1])
 
-    def _receive(self, life: Life) -> Any:
+    def _receive(self, life: WorkerProcess) -> Any:
         try:
             return pickle.loads(life.link.recv_bytes())
         except (EOFError, ConnectionResetError):
@@ -204,7 +204,7 @@ class Pool:
     """``size`` workers and a backlog of tasks before them. ``limit``: how many of them may have tasks at once from now
     on."""
 
-    def __init__(self, setup: Setup, size: int, limit_s: float, spares: Spares | None = None) -> None:
+    def __init__(self, setup: Setup, size: int, limit_s: float, spares: ProcessCache | None = None) -> None:
         self.workers = tuple(Worker(setup, limit_s, spares=spares) for _ in range(size))
         self.limit = size
         self._backlog = Backlog()
@@ -251,7 +251,7 @@ class Pool:
         if said is not None:
             number = self.workers.index(worker)
             group = self._groups.pop(number, None)
-            if group is not None and isinstance(said[1], Returned):
+            if group is not None and isinstance(said[1], TaskResult):
                 self._backlog.took(number, group, said[1].seconds)
         return said
 

@@ -21,7 +21,7 @@ _MOST = 1e100
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class JsonCursor:
     """``place`` is empty for the whole file."""
 
     held: Any
@@ -33,14 +33,14 @@ class Located:
         where = f"{self.file}: {self.place}" if self.place else str(self.file)
         return UsageError(f"{where}: expected {expected}, found {_shown(self.held)}")
 
-    def members(self) -> dict[str, Located]:
+    def members(self) -> dict[str, JsonCursor]:
         """Of an object."""
         match self.held:
             case dict():
-                return {key: Located(value, self.file, _member(self.place, key)) for key, value in self.held.items()}
+                return {key: JsonCursor(value, self.file, _member(self.place, key)) for key, value in self.held.items()}
         raise self.refused("an object")
 
-    def at(self, key: str) -> Located:
+    def at(self, key: str) -> JsonCursor:
         """The member of an object that has to be there."""
         members = self.members()
         if key not in members:
@@ -48,16 +48,16 @@ class Located:
             raise UsageError(f"{where}: the key {key!r} is missing")
         return members[key]
 
-    def get(self, key: str) -> Located | None:
+    def get(self, key: str) -> JsonCursor | None:
         """The member of an object, None where it is missing or null."""
         found = self.members().get(key)
         return None if found is None or found.held is None else found
 
-    def items(self) -> Iterator[Located]:
+    def items(self) -> Iterator[JsonCursor]:
         """Of a list."""
         match self.held:
             case list():
-                return (Located(v, self.file, f"{self.place}[{k}]") for k, v in enumerate(self.held))
+                return (JsonCursor(v, self.file, f"{self.place}[{k}]") for k, v in enumerate(self.held))
         raise self.refused("a list")
 
     def number(self) -> float:
@@ -90,12 +90,12 @@ class Located:
         raise self.refused("a text")
 
 
-def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> Located:
+def parse(file: Path, text: str, endings: Sequence[str] = ("",)) -> JsonCursor:
     """The JSON of a file; ``endings`` are what may be missing at its end."""
     problem = ""
     for ending in endings:
         try:
-            return Located(json.loads(text if not ending else text.rstrip().rstrip(",") + ending), file)
+            return JsonCursor(json.loads(text if not ending else text.rstrip().rstrip(",") + ending), file)
         except RecursionError as error:
             raise UsageError(f"{file} is JSON that nests too deeply") from error
         except ValueError as error:

@@ -15,7 +15,7 @@ import json
 from typing import Any
 
 from looptune.tune.formats import records
-from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.formats.records import Point, called, foreign, own, recording
 from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import Entry, Search
@@ -56,7 +56,7 @@ _FAILED_MS = 1e20
 _SPENT = ("compile_time", "benchmark_time", "verification_time")
 
 
-def read(file: Located) -> Recording:
+def read(file: JsonCursor) -> Recording:
     """UsageError names the entry that cannot be read."""
     keys = [key.text() for key in file.at("tune_params_keys").items()]
     kernel, device = file.get("kernel_name"), file.get("device_name")
@@ -65,7 +65,7 @@ def read(file: Located) -> Recording:
     return recording(name, own_kernel, "" if device is None else device.text(), points)
 
 
-def _point(entry: Located, keys: list[str]) -> Point:
+def _point(entry: JsonCursor, keys: list[str]) -> Point:
     cost_us, times = _cost_us(entry.at("time")), entry.get("times")
     runs_us = () if times is None else tuple(1e3 * t.amount() for t in times.items())
     if entry.get("directives") is not None and entry.get("outcome") is not None:
@@ -78,7 +78,7 @@ def _point(entry: Located, keys: list[str]) -> Point:
     return foreign(given), Measured(cost_us, (cost_us,) if times is None else runs_us, seconds)
 
 
-def _cost_us(time: Located) -> float | None:
+def _cost_us(time: JsonCursor) -> float | None:
     match time.held:
         case str():
             return None

@@ -29,9 +29,9 @@ from typing import Any
 from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
-from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.space.axes import Scalar
-from looptune.tune.space.parameters import Sheet, sheet
+from looptune.tune.space.parameters import ParameterTable, sheet
 from looptune.tune.space.space import Configuration
 from looptune.tune.space.table_view import Table
 from looptune.tune.store.recording import Measured, Recording
@@ -51,7 +51,7 @@ ERRORS: Mapping[str, str] = MappingProxyType(
 """By invalidity."""
 
 
-def about(search: Search, own: Sheet) -> dict[str, Any]:
+def about(search: Search, own: ParameterTable) -> dict[str, Any]:
     """The block ``looptune`` of a file: what was searched, and what each parameter is here."""
     context = asdict(search.context)
     unpacked = {name: json.loads(context[name]) for name in ("sizes", "options")}
@@ -61,12 +61,12 @@ def about(search: Search, own: Sheet) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of(search: Search) -> Sheet:
+def of(search: Search) -> ParameterTable:
     """Its configurations as rows of parameters."""
     return sheet([entry.configuration for entry in search.entries])
 
 
-def configuration(own: Sheet, number: int) -> dict[str, Scalar]:
+def configuration(own: ParameterTable, number: int) -> dict[str, Scalar]:
     """Configuration ``number`` by the names of its parameters."""
     return dict(zip(own.names, own.rows[number], strict=True))
 
@@ -134,7 +134,7 @@ def foreign(given: Mapping[str, Any]) -> Configuration:
     return Configuration(tuple(f"{name}={value}" for name, value in slots), slots)
 
 
-def own(extras: Located, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
+def own(extras: JsonCursor, cost_us: float | None, runs_us: tuple[float, ...]) -> Point:
     """A measurement that looptune wrote; UsageError where a part of it is missing."""
     text, outcome = extras.at("directives").text(), extras.at("outcome").text()
     took = extras.get("seconds")
@@ -153,13 +153,13 @@ def recording(name: str, kernel: str, device: str, points: Iterable[Point]) -> R
     return Recording(name, kernel, device, Table(unique), measured)
 
 
-def called(file: Located, default: str) -> tuple[str, str]:
+def called(file: JsonCursor, default: str) -> tuple[str, str]:
     """The name of a search and its kernel, as looptune wrote them; else the default for both."""
     about = file.get("looptune")
     return (default, default) if about is None else (about.at("name").text(), about.at("kernel").text())
 
 
-def check_version(file: Located, key: str, first: str) -> None:
+def check_version(file: JsonCursor, key: str, first: str) -> None:
     """UsageError unless the version is absent or begins with ``first``."""
     version = file.get(key)
     if version is not None and not version.text().startswith(first):

@@ -25,8 +25,8 @@ from typing import Any
 
 from looptune.core.errors import UsageError
 from looptune.tune.formats import json_cursor, records
-from looptune.tune.formats.json_cursor import Located
-from looptune.tune.space.parameters import Parameter, Sheet
+from looptune.tune.formats.json_cursor import JsonCursor
+from looptune.tune.space.parameters import Parameter, ParameterTable
 from looptune.tune.store.searches import Search
 
 _AXES = ("X", "Y", "Z")
@@ -79,7 +79,7 @@ def _file(kernel: str, command: str) -> str:
     return next((word for word in words if word.endswith(".c")), f"{kernel}.c")
 
 
-def _about(search: Search, own: Sheet) -> dict[str, Any]:
+def _about(search: Search, own: ParameterTable) -> dict[str, Any]:
     return records.about(search, own) | {"configurations": [entry.configuration.text for entry in search.entries]}
 
 
@@ -104,7 +104,7 @@ def space_text(path: Path, text: str) -> str:
     return "\n".join((*lines, *wheres))
 
 
-def _line(parameter: Located) -> str:
+def _line(parameter: JsonCursor) -> str:
     name = parameter.at("Name")
     if not _PLACE.fullmatch(name.text()):
         raise UsageError(
@@ -115,7 +115,7 @@ def _line(parameter: Located) -> str:
     return f"{name.held}: {{ {' | '.join(values)} }}" if len(values) > 1 else f"{name.held}: {values[0]}"
 
 
-def _values(values: Located) -> Iterator[str]:
+def _values(values: JsonCursor) -> Iterator[str]:
     text = values.text()
     try:
         held = ast.literal_eval(text) if len(text) <= _MOST else None
@@ -129,7 +129,7 @@ def _values(values: Located) -> Iterator[str]:
         yield value
 
 
-def _where(condition: Located) -> str:
+def _where(condition: JsonCursor) -> str:
     expression = condition.at("Expression")
     if re.search(r"[#\n\r]", expression.text()):
         raise expression.refused("a condition of one line, such as `unroll(k) <= 4`")

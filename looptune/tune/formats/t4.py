@@ -20,7 +20,7 @@ from typing import Any
 from looptune.core.version import __version__
 from looptune.runtime.outcome import Timed
 from looptune.tune.formats import records
-from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
 from looptune.tune.store.recording import Measured, Recording
 from looptune.tune.store.searches import Entry, Search
@@ -84,7 +84,7 @@ _SPENT = (("compilation_time", "compilation"), ("validation",))
 """Of each duration the schema's name, and then what Kernel Tuner writes."""
 
 
-def read(file: Located) -> Recording:
+def read(file: JsonCursor) -> Recording:
     """UsageError names the result that cannot be read."""
     check_version(file, "schema_version", "1.")
     about = file.get("metadata")
@@ -95,14 +95,14 @@ def read(file: Located) -> Recording:
     return recording(name, kernel, "" if device is None else _device(device), points)
 
 
-def _device(device: Located) -> str:
+def _device(device: JsonCursor) -> str:
     match device.held:
         case {"name": str(name)} | str(name):
             return name
     return ""
 
 
-def _point(result: Located, unit: Located | None) -> Point:
+def _point(result: JsonCursor, unit: JsonCursor | None) -> Point:
     times = result.at("times")
     own_unit = times.get("timeunit")
     unit_us = _unit_us(own_unit if own_unit is not None else unit)
@@ -119,7 +119,7 @@ def _point(result: Located, unit: Located | None) -> Point:
     return foreign(given), Measured(cost_us, runs_us if cost_us is not None else (), seconds)
 
 
-def _unit_us(unit: Located | None) -> float:
+def _unit_us(unit: JsonCursor | None) -> float:
     if unit is None:
         return _UNITS_US["milliseconds"]
     known = _UNITS_US.get(unit.text().lower())
@@ -128,12 +128,12 @@ def _unit_us(unit: Located | None) -> float:
     return known
 
 
-def _valid(result: Located) -> bool:
+def _valid(result: JsonCursor) -> bool:
     invalidity, correctness = result.get("invalidity"), result.get("correctness")
     return (invalidity is None or invalidity.text() == "correct") and (correctness is None or correctness.held != 0)
 
 
-def _cost_us(result: Located, runs_us: tuple[float, ...]) -> float | None:
+def _cost_us(result: JsonCursor, runs_us: tuple[float, ...]) -> float | None:
     """The first objective where that is a time, else the median of the runs."""
     wanted = [objective.held for objective in _list(result.get("objectives"))][:1]
     for measurement in _list(result.get("measurements")):
@@ -145,7 +145,7 @@ def _cost_us(result: Located, runs_us: tuple[float, ...]) -> float | None:
     return cost if cost is not None and cost > 0 else None
 
 
-def _list(value: Located | None) -> Iterator[Located]:
+def _list(value: JsonCursor | None) -> Iterator[JsonCursor]:
     """One value stands for a list of one."""
     if value is None:
         return iter(())

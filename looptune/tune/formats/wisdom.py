@@ -22,7 +22,7 @@ from looptune.core.errors import UsageError
 from looptune.core.version import __version__
 from looptune.tune.formats import json_cursor
 from looptune.tune.formats import records as entries
-from looptune.tune.formats.json_cursor import Located
+from looptune.tune.formats.json_cursor import JsonCursor
 from looptune.tune.formats.records import Point, called, check_version, foreign, own, recording
 from looptune.tune.space.parameters import Values, sheet
 from looptune.tune.store.recording import Measured, Recording
@@ -97,12 +97,12 @@ _Group = tuple[str, str]
 """Device and size."""
 
 
-def is_header(file: Located) -> bool:
+def is_header(file: JsonCursor) -> bool:
     """Whether this is what a wisdom file opens with."""
     return isinstance(file.held, dict) and "tunable_parameters" in file.held
 
 
-def read(header: Located, text: str) -> list[Recording]:
+def read(header: JsonCursor, text: str) -> list[Recording]:
     """``text``: the whole file. UsageError names the line that cannot be read."""
     check_version(header, "version", "1.")
     objective = header.get("objective")
@@ -124,12 +124,12 @@ def read(header: Located, text: str) -> list[Recording]:
     ]
 
 
-def _line(header: Located, number: int, line: str, names: list[str]) -> tuple[_Group, Point]:
+def _line(header: JsonCursor, number: int, line: str, names: list[str]) -> tuple[_Group, Point]:
     try:
         held = json_cursor.parse(header.file, line).held
     except UsageError as error:
         raise UsageError(f"{header.file}: line {number}: it is no JSON") from error
-    record = Located(held, header.file, f"line {number}")
+    record = JsonCursor(held, header.file, f"line {number}")
     values = list(record.at("config").items())
     if len(values) != len(names):
         raise record.at("config").refused(f"{len(names)} values, one for each parameter, not {len(values)}")

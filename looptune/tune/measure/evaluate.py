@@ -22,49 +22,49 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from looptune.backends.base import Backend, Binary, Limit, Program, Ran
+from looptune.backends.base import Backend, Binary, PartialRun, Program, TimeLimit
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
-from looptune.lower.plan import Plan, count, repeats
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
+from looptune.lower.plan import Plan, count, has_host_loop
 from looptune.runtime import peak_rates
-from looptune.runtime.device import Machine, Run
+from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.disturbance import Watch
 from looptune.runtime.outcome import Fact, Illegal, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem
-from looptune.runtime.roofline import Ceiling
+from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import finals, screen, summary
-from looptune.runtime.verification import OUTSIDE, Judge
+from looptune.runtime.verification import OUTSIDE, ReferenceComparison
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.tune.execution.lab import More, Prepared
-from looptune.tune.execution.worker_loop import Sealed, seal
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.tune.execution.lab import NextStep, PreparedVersion
+from looptune.tune.execution.worker_loop import PickledValue, pickled
 from looptune.tune.execution.workers import Setup
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure import handwritten
 from looptune.tune.measure.device_limits import exceeded
-from looptune.tune.measure.prime_sizes import OddRun, OddSizes
+from looptune.tune.measure.prime_sizes import PrimeSizeCheck, PrimeSizeRun
 from looptune.tune.measure.pruning import (
     LONG_US,
-    hopeless,
+    early_stop_outcome,
+    is_hopeless,
     limit,
     once_is_enough,
     paced,
     promising,
     screened_out,
-    stopped,
 )
-from looptune.tune.measure.reference import Original
+from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Context
 
 
-def verified(judge: Judge, odd: Judge | None = None, sizes: str = "") -> str:
+def verified(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
     """What a version was compared with: by ``judge`` at the sizes timed, by ``odd`` at ``sizes``, where it was."""
     elsewhere = odd is not None and odd.against and sizes
     if judge.against:
@@ -88,34 +88,34 @@ class Plans:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """What is to be built and measured of a version: at odd sizes, where ``odd``, at those at which loops do not run,
     where ``edge``, or at the user's. ``checked``, ``timed``: what the step before has found."""
 
     plans: Plans
     odd: bool = False
     edge: bool = False
-    checked: OddRun | None = None
+    checked: PrimeSizeRun | None = None
     timed: Timed | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
         """``odd``: the odd sizes, of a codelet that has any."""
         codelet, timed = self.plans.codelet, self.plans.timed
         if self.edge and codelet is not None:
-            return plan(codelet, timed.note, blocks=True)
+            return lower_to_plan(codelet, timed.note, blocks=True)
         if not self.odd or codelet is None or odd is None:
             return timed
-        return plan(bake(codelet, odd.values), timed.note, blocks=True)
+        return lower_to_plan(specialize(codelet, odd.values), timed.note, blocks=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    step: Step
+    step: BuildStep
     binary: Binary
 
 
 @dataclass(slots=True)
-class KernelLab:
+class KernelBuilder:
     """The sweep's view of a job; see ``sweep.Lab``."""
 
     job: Job
@@ -137,19 +137,19 @@ class KernelLab:
         each = (replace(target, machine=machine, others=()) for machine in (target.machine, *target.others))
         return tuple(partial(measurer, replace(self.job, target=one)) for one in each)
 
-    def scheduled(self, configuration: Configuration) -> Scheduled:
+    def scheduled(self, configuration: Configuration) -> ScheduleResult:
         placed = parse_lines(configuration.lines, "configuration")
         return schedule(self.analysis, placed, self.job.problem.values)
 
-    def prepare(self, configuration: Configuration) -> Prepared | Outcome:
+    def prepare(self, configuration: Configuration) -> PreparedVersion | Outcome:
         try:
             plans = plans_of(self.job, self.scheduled(configuration).codelet, configuration.text)
             emitted = self.backend.emit(replace(plans.timed, note=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
-        return Prepared(hashlib.sha256(emitted.encode()).hexdigest(), seal(first_step(self.job, plans)))
+        return PreparedVersion(hashlib.sha256(emitted.encode()).hexdigest(), pickled(first_step(self.job, plans)))
 
-    def build(self, step: Step) -> Sealed | Outcome:
+    def build(self, step: BuildStep) -> PickledValue | Outcome:
         """What the measuring worker loads, or what the device has too little of for it."""
         try:
             binary = self.backend.build(step.plan(self.job.odd))
@@ -158,37 +158,37 @@ class KernelLab:
         except (DirectiveError, IllegalTransform) as error:
             return Illegal(error.message)
         over = exceeded(binary.resources)
-        return seal(Built(step, binary)) if over is None else OverLimit(over)
+        return pickled(Built(step, binary)) if over is None else OverLimit(over)
 
 
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """What is compiled: with the sizes baked in, at the user's and at odd ones, or once for all sizes."""
     if not job.target.bakes:
-        return Plans(plan(codelet, note), None)
-    timed = plan(bake(codelet, job.problem.values), note, blocks=True)
+        return Plans(lower_to_plan(codelet, note), None)
+    timed = lower_to_plan(specialize(codelet, job.problem.values), note, blocks=True)
     return Plans(timed, None if job.odd is None else codelet)
 
 
-def first_step(job: Job, plans: Plans) -> Step:
-    return Step(plans, odd=job.screens and plans.codelet is not None)
+def first_step(job: Job, plans: Plans) -> BuildStep:
+    return BuildStep(plans, odd=job.screens and plans.codelet is not None)
 
 
-def compiler(job: Job, context: Context) -> Callable[[str, Any], Prepared | Sealed | Outcome]:
+def compiler(job: Job, context: Context) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome]:
     """The set-up of a compiling worker."""
-    lab = KernelLab(job, context)
+    lab = KernelBuilder(job, context)
 
-    def work(step: str, given: Any) -> Prepared | Sealed | Outcome:
+    def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome:
         return lab.prepare(given) if step == "prepare" else lab.build(given)
 
     return work
 
 
 @dataclass(frozen=True, slots=True)
-class Lineup:
+class FinalsRequest:
     """Who runs in the finals: versions by directive text, each a sealed Binary, and the hand-written kernels of a file.
     All are compared with the fastest, and with the version ``default``; versions that are surely slower leave early."""
 
-    binaries: Mapping[str, Sealed]
+    binaries: Mapping[str, PickledValue]
     by_hand: Path | None
     seed: int
     default: str
@@ -204,29 +204,29 @@ class Times:
     disturbed: str = ""
 
 
-def measurer(job: Job) -> Callable[..., Outcome | More | Times]:
+def measurer(job: Job) -> Callable[..., Outcome | NextStep | Times]:
     """The set-up of the worker that measures on the job's first device, and runs the finals there."""
-    bench = Bench(job)
+    bench = MeasuringDevice(job)
 
-    def work(given: Built | Lineup, best: Best | None = None) -> Outcome | More | Times:
-        return bench.finals(given) if isinstance(given, Lineup) else bench.measure(given, best)
+    def work(given: Built | FinalsRequest, best: Incumbent | None = None) -> Outcome | NextStep | Times:
+        return bench.finals(given) if isinstance(given, FinalsRequest) else bench.measure(given, best)
 
     return work
 
 
 @dataclass(slots=True)
-class Bench:
+class MeasuringDevice:
     """The device, the inputs on it, and what the original loops make of them."""
 
     job: Job
-    machine: Machine = field(init=False)
+    machine: Device = field(init=False)
     backend: Backend = field(init=False)
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     comparison: Comparison = field(init=False)
-    odd: OddSizes | None = field(init=False, default=None)
-    edges: list[OddSizes] = field(init=False, default_factory=list)
-    ceiling: Ceiling | None = field(init=False)
+    odd: PrimeSizeCheck | None = field(init=False, default=None)
+    edges: list[PrimeSizeCheck] = field(init=False, default_factory=list)
+    ceiling: Roofline | None = field(init=False)
     measured_again: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -234,23 +234,23 @@ class Bench:
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
         if job.odd is not None:
-            self.odd = OddSizes(job, self.machine, self.backend, job.odd)
-        self.edges = [OddSizes(job, self.machine, self.backend, at, small=True) for at in job.edges]
-        original = Original(job, job.problem, job.seed)
+            self.odd = PrimeSizeCheck(job, self.machine, self.backend, job.odd)
+        self.edges = [PrimeSizeCheck(job, self.machine, self.backend, at, small=True) for at in job.edges]
+        original = ReferenceResult(job, job.problem, job.seed)
         host = original.inputs()
         judge = original.judge(host)
         self.comparison = Comparison(self.machine, self.backend, judge)
         self.arrays = {name: self.machine.place(a) for name, a in host.items()}
         self.originals = {name: self.machine.place(host[name]) for name in judge.expected}
 
-    def measure(self, built: Built, best: Best | None) -> Outcome | More:
+    def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         """``best``: what a version may be given up against; None: it is measured whole."""
         try:
             return self._measured(built, best)
         except ResourceError as error:  # what only the device knows
             return OverLimit(error.message)
 
-    def _measured(self, built: Built, best: Best | None) -> Outcome | More:
+    def _measured(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         step, against = built.step, best if self.job.cuts else None
         checked = step.checked
         if step.edge or step.plans.codelet is None:
@@ -265,39 +265,41 @@ class Bench:
                 return self.refuted(checked.wrong)
         if step.odd and checked is not None:
             return self.continued(built, checked, against)
-        outcome = self.at_the_users_sizes(built.binary, OddRun() if checked is None else checked, best, against)
+        outcome = self.at_the_users_sizes(built.binary, PrimeSizeRun() if checked is None else checked, best, against)
         unchecked = checked is None and self.odd is not None
         if unchecked and isinstance(outcome, Timed) and promising(outcome.median_us, against):
-            return More(seal(replace(step, odd=True, timed=outcome)), outcome)
+            return NextStep(pickled(replace(step, odd=True, timed=outcome)), outcome)
         return self.at_edges_too(step, outcome, against)
 
-    def at_edges_too(self, step: Step, outcome: Outcome, against: Best | None) -> Outcome | More:
+    def at_edges_too(self, step: BuildStep, outcome: Outcome, against: Incumbent | None) -> Outcome | NextStep:
         """What is promising is run where loops do not run, too: with sizes that are no constants, or there would be as
         many kernels to compile as sizes."""
         if not self.edges or step.plans.codelet is None or not isinstance(outcome, Timed):
             return outcome
         if not promising(outcome.median_us, against):
             return outcome
-        return More(seal(replace(step, odd=False, edge=True, timed=outcome)), outcome)
+        return NextStep(pickled(replace(step, odd=False, edge=True, timed=outcome)), outcome)
 
-    def continued(self, built: Built, checked: OddRun, against: Best | None) -> Outcome | More:
+    def continued(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
         """Right at odd sizes: what that means for a version that was timed before, or that may be now."""
         step = built.step
         if step.timed is not None:
             return self.at_edges_too(step, self._verified(step.timed, checked), against)
-        if against is not None and checked.us is not None and hopeless(checked.us, checked.sizes, against):
+        if against is not None and checked.us is not None and is_hopeless(checked.us, checked.sizes, against):
             launches = count(step.plans.timed.steps, self.integers)
             facts = (*_facts(built.binary), *_took(checked.took_s, 0.0))
             return screened_out(checked.us, checked.sizes, against, launches, facts)
-        return More(seal(replace(step, odd=False, checked=checked)))
+        return NextStep(pickled(replace(step, odd=False, checked=checked)))
 
-    def at_the_users_sizes(self, binary: Binary, checked: OddRun, best: Best | None, against: Best | None) -> Outcome:
+    def at_the_users_sizes(
+        self, binary: Binary, checked: PrimeSizeRun, best: Incumbent | None, against: Incumbent | None
+    ) -> Outcome:
         program = self.backend.load(binary)
         start = time.monotonic()
-        ran = self.ran_within(limit(against), program) if repeats(binary.plan) else None
+        ran = self.ran_within(limit(against), program) if has_host_loop(binary.plan) else None
         if against is not None and ran is not None and ran.launched < ran.launches:
             facts = (*_facts(binary), *_took(checked.took_s, time.monotonic() - start))
-            return stopped(ran, against, checked.sizes, facts)
+            return early_stop_outcome(ran, against, checked.sizes, facts)
         sample = self.machine.sampler(self.running(program), self.pairs())
         first_us = sample() if ran is None else ran.us
         wrong = self.wrong()
@@ -309,11 +311,11 @@ class Bench:
         bad = self.impossible(s.median_us) if ran is None else self.wrong() or self.impossible(s.median_us)
         if bad is not None:
             return WrongResult(bad)
-        own = Best(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
+        own = Incumbent(s.median_us, checked.us, checked.sizes, paced(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
         return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, "", facts), checked)
 
-    def _verified(self, outcome: Timed, checked: OddRun) -> Timed:
+    def _verified(self, outcome: Timed, checked: PrimeSizeRun) -> Timed:
         """What it was compared with; and the seconds at odd sizes, where it was run at any."""
         judge = self.comparison.judge
         if not checked.sizes or self.odd is None:
@@ -337,7 +339,7 @@ class Bench:
         stricter = "" if OUTSIDE in wrong else self.job.stricter
         return WrongResult("\n".join(line for line in (wrong, stricter) if line))
 
-    def ran_within(self, allowed: Limit, program: Program) -> Ran:
+    def ran_within(self, allowed: TimeLimit, program: Program) -> PartialRun:
         """Its launches one after the other, until the limit; tried once more where that may have been a hiccup.
 
         A device that is asynchronous has a clock of its own, which does not count what the host was late with.
@@ -364,7 +366,7 @@ class Bench:
         self.ceiling = replace(self.ceiling, peaks=peaks)
         return self.ceiling.broken_by(time_us)
 
-    def finals(self, lineup: Lineup) -> Times:
+    def finals(self, lineup: FinalsRequest) -> Times:
         """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
         samplers: dict[str, Callable[[], float]] = {}
         wrong: dict[str, str] = {}

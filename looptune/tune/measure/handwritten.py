@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from looptune.ir.nodes import Array
-from looptune.runtime.device import DEVICES, Machine, Run, on_gpu
+from looptune.runtime.device import DEVICES, Device, Run, on_gpu
 from looptune.tune.job import Job
 
 
-def runs(path: Path, job: Job, machine: Machine, arrays: Mapping[str, Any]) -> dict[str, Run]:
+def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> dict[str, Run]:
     """The kernels that a file has for the job's target, called with the C function's parameters: "hand-written" and
     "library". Raises what the file raises."""
     spec = importlib.util.spec_from_file_location(f"handwritten_{path.stem}", path)

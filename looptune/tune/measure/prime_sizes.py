@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from looptune.backends.base import Backend, Program
-from looptune.runtime.device import Machine
+from looptune.runtime.device import Device
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.problem_sizes import Problem, shown
-from looptune.runtime.verification import Judge, Padded, padded
+from looptune.runtime.verification import CanaryArray, ReferenceComparison, with_canaries
 from looptune.tune.job import Job
 from looptune.tune.measure.pruning import LONG_US
-from looptune.tune.measure.reference import Original
+from looptune.tune.measure.reference import ReferenceResult
 
 PAD = 128
 """Elements of a canary are a multiple of this, which keeps the alignment that vector loads need, and that a part of an
@@ -27,7 +27,7 @@ OpenCL buffer has to have: 128 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class OddRun:
+class PrimeSizeRun:
     """``sizes``: as ``ni=257 nj=263``, "" where a codelet has none; ``wrong``: the first element that differs, or a
     write outside an array; ``us``: where all is right and versions are screened there; ``took_s``: all of it."""
 
@@ -38,24 +38,24 @@ class OddRun:
 
 
 @dataclass(slots=True)
-class OddSizes:
+class PrimeSizeCheck:
     """The arrays on the device, each between canaries, with copies of what they hold before a run. ``small``: arrays of
     a few elements, which the host compares."""
 
     job: Job
-    machine: Machine
+    machine: Device
     backend: Backend
     at: Problem
     small: bool = False
-    judge: Judge = field(init=False)
+    judge: ReferenceComparison = field(init=False)
     comparison: Comparison | None = field(init=False, default=None)
-    guarded: dict[str, Padded] = field(init=False, default_factory=dict)
+    guarded: dict[str, CanaryArray] = field(init=False, default_factory=dict)
     wholes: dict[str, Any] = field(init=False, default_factory=dict)
     insides: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        original = Original(self.job, self.at, self.job.seed + 1)
+        original = ReferenceResult(self.job, self.at, self.job.seed + 1)
         host = original.inputs()
         self.judge = original.judge(host)
         if not self.small:
@@ -63,7 +63,7 @@ class OddSizes:
         for name, array in host.items():
             # A row at least: the usual mistake is one iteration too many.
             row = array.shape[-1] if array.ndim else 1
-            self.guarded[name] = padded(array, PAD * max(1, -(-row // PAD)))
+            self.guarded[name] = with_canaries(array, PAD * max(1, -(-row // PAD)))
             whole = self.guarded[name].whole
             self.wholes[name], self.originals[name] = self.machine.place(whole), self.machine.place(whole)
             self.insides[name] = self.machine.inside(self.wholes[name], self.guarded[name].pad, array.shape)
@@ -72,7 +72,7 @@ class OddSizes:
     def sizes(self) -> str:
         return shown(self.at)
 
-    def run(self, program: Program) -> OddRun:
+    def run(self, program: Program) -> PrimeSizeRun:
         """A first run may include what the driver loads, or what the host was late with: the faster of two counts."""
         start = time.monotonic()
         restore = {name: (self.wholes[name], original) for name, original in self.originals.items()}
@@ -85,9 +85,9 @@ class OddSizes:
         first_us = self.machine.once(run)
         wrong = self._wrong()
         if wrong is not None or self.small or not self.job.screens:
-            return OddRun(self.sizes, wrong, took_s=time.monotonic() - start)
+            return PrimeSizeRun(self.sizes, wrong, took_s=time.monotonic() - start)
         again_us = math.inf if first_us > LONG_US else self.machine.sampler(run, restore)()
-        return OddRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)
+        return PrimeSizeRun(self.sizes, None, min(first_us, again_us), time.monotonic() - start)
 
     def _wrong(self) -> str | None:
         for name, p in self.guarded.items():

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from looptune.backends.base import Limit, Pace, Ran
+from looptune.backends.base import PartialRun, Progress, TimeLimit
 from looptune.lower.checkpoints import PARTS
 from looptune.runtime.outcome import CutOff, Fact
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 
 CUT = 3.0
 """A version that takes this many times the best is not run to its end, or not again where it has only one launch."""
@@ -36,7 +36,7 @@ ONCE_US = 3e5
 """A run this long is not repeated while screening, nor warmed up for."""
 
 
-def hopeless(reduced_us: float, sizes: str, best: Best) -> bool:
+def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
     """So slow at ``sizes`` that it is not worth a run at the user's."""
     if best.reduced_us is None or best.reduced_sizes != sizes:
         return False
@@ -44,29 +44,29 @@ def hopeless(reduced_us: float, sizes: str, best: Best) -> bool:
     return ratio > SCREEN and ratio * best.us > WORTH_US
 
 
-def promising(us: float, best: Best | None) -> bool:
+def promising(us: float, best: Incumbent | None) -> bool:
     """It may be among the finalists; without a best whatever it takes."""
     return best is None or us <= PROMISING * best.us
 
 
-def screened_out(reduced_us: float, sizes: str, best: Best, launches: int, facts: tuple[Fact, ...]) -> CutOff:
+def screened_out(reduced_us: float, sizes: str, best: Incumbent, launches: int, facts: tuple[Fact, ...]) -> CutOff:
     return CutOff(reduced_us, best.us, 0, launches, _verified(sizes), facts, best.reduced_us, f"at {sizes}")
 
 
-def limit(best: Best | None) -> Limit:
+def limit(best: Incumbent | None) -> TimeLimit:
     """What a version may take; None: whatever it does."""
     if best is None:
-        return Limit(math.inf)
+        return TimeLimit(math.inf)
     pace = best.pace
-    marks = None if pace is None else Pace(pace.loop, tuple(max(CUT * us, MARK_US) for us in pace.us))
-    return Limit(limit_us(best.us), marks)
+    marks = None if pace is None else Progress(pace.loop, tuple(max(CUT * us, MARK_US) for us in pace.us))
+    return TimeLimit(limit_us(best.us), marks)
 
 
 def limit_us(best_us: float) -> float:
     return max(CUT * best_us, WORTH_US)
 
 
-def stopped(ran: Ran, best: Best, sizes: str, facts: tuple[Fact, ...]) -> CutOff:
+def early_stop_outcome(ran: PartialRun, best: Incumbent, sizes: str, facts: tuple[Fact, ...]) -> CutOff:
     """Of a run that ended before its last launch, verified at ``sizes``; "": nowhere."""
     whole = CutOff(ran.us, best.us, ran.launched, ran.launches, _verified(sizes), facts)
     allowed, passed = limit(best), 0 if ran.pace is None else len(ran.pace.us)
@@ -82,11 +82,11 @@ def _verified(sizes: str) -> str:
     return f"only at {sizes}" if sizes else "not at the sizes timed"
 
 
-def paced(ran: Ran | None, median_us: float) -> Pace | None:
+def paced(ran: PartialRun | None, median_us: float) -> Progress | None:
     """What is kept of a run to its end; by no mark it took longer than in all, when replayed without a wait."""
     if ran is None or ran.pace is None:
         return None
-    return Pace(ran.pace.loop, tuple(min(us, median_us) for us in ran.pace.us))
+    return Progress(ran.pace.loop, tuple(min(us, median_us) for us in ran.pace.us))
 
 
 def once_is_enough(first_us: float, best_us: float | None) -> bool:

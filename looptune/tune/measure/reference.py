@@ -26,13 +26,13 @@ from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Loop, Scalar
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime import numpy_files
 from looptune.runtime.c_reference import CReference, NoReference, Ran
-from looptune.runtime.problem_sizes import Problem, affordable, integers, shapes
+from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes
 from looptune.runtime.tolerance import Doubt, nudged
-from looptune.runtime.verification import Judge, widened
-from looptune.tune.execution.worker_loop import own_work
+from looptune.runtime.verification import ReferenceComparison, widened
+from looptune.tune.execution.worker_loop import excluded_from_limit
 from looptune.tune.job import Job
 from looptune.tune.measure.reference_order import laid_out
 
@@ -45,7 +45,7 @@ INTERPRETER = "the interpreter"
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class ReferenceResult:
     """``seed``: of the inputs, where they are random."""
 
     job: Job
@@ -56,14 +56,14 @@ class Original:
         """New arrays, the same at each call."""
         return self.at.arrays(self.job.codelet, self.seed)
 
-    def judge(self, given: Arrays) -> Judge:
+    def judge(self, given: Arrays) -> ReferenceComparison:
         """``given``: the inputs, which stay as they are. Where other kernels wait for the device its doubt is worked
         out beforehand, while they have it, unless that takes long."""
         expected, against = self._expected(given)
         doubt = cache(lambda: self._doubt(against))
         if self.job.threads is not None and not self._is_long():
             doubt()
-        return Judge(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
+        return ReferenceComparison(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
 
     def text_us(self) -> float | None:
         """What one run of the text took, where its results are kept here: other things may have been going on."""
@@ -86,7 +86,7 @@ class Original:
                 # Arrays that only the text writes are a mistake in what is made of it.
                 names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
                 return {name: left[name] for name in sorted(names)}, text.says
-        if affordable(codelet, self.at):
+        if is_interpretable(codelet, self.at):
             return self._interpreted(codelet, given), INTERPRETER
         return self._generated(codelet, given, ""), ""
 
@@ -98,7 +98,7 @@ class Original:
         """The same loops, run by the same means; the time it takes is no version's."""
         codelet, given = self.job.codelet, self.inputs()
         wide = widened(codelet)
-        with own_work():
+        with excluded_from_limit():
             moved = self._again(against, codelet, nudged(given, self.job.seed), "moved")
             wider = {} if wide == codelet else self._again(against, wide, _cast(wide, given), "wider")
             return Doubt(moved, wider)
@@ -132,7 +132,7 @@ class Original:
     def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
         backend = self.job.target.reference(threads=self.job.threads)
         loops, turned = laid_out(codelet)
-        plain = plan(loops)
+        plain = lower_to_plan(loops)
 
         def run() -> dict[str, np.ndarray]:
             arrays = {name: (a.T if name in turned else a).copy(order="C") for name, a in inputs.items()}

@@ -8,7 +8,7 @@ from looptune.core.floating_point import USUAL, Floats
 from looptune.frontend import Unit
 from looptune.runtime import c_compiler
 from looptune.runtime.c_reference import CReference, NoReference
-from looptune.runtime.problem_sizes import affordable, shown
+from looptune.runtime.problem_sizes import is_interpretable, shown
 from looptune.tune.job import Job
 
 NOT_INDEPENDENTLY = "not verified independently"
@@ -32,8 +32,8 @@ def said(job: Job, why: str) -> str:
     """One line: what versions are compared with, and ``why`` it is not the text."""
     if job.text is not None:
         return job.text.says
-    if affordable(job.codelet, job.problem):
+    if is_interpretable(job.codelet, job.problem):
         return f"the interpreter, for {why}"
-    if job.odd is not None and affordable(job.codelet, job.odd):
+    if job.odd is not None and is_interpretable(job.codelet, job.odd):
         return f"the interpreter at {shown(job.odd)}; at the sizes timed {NOT_INDEPENDENTLY}, for {why}"
     return f"none, {NOT_INDEPENDENTLY}: {why}"

@@ -21,39 +21,39 @@ from functools import lru_cache
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Array, Assign, Bin, Codelet, If, Load, Loop, Node, Scalar, Stmt, Var, While
+from looptune.ir.nodes import Array, Assign, Binary, Codelet, If, Load, Loop, Node, Scalar, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import distributed, schedule
-from looptune.schedule.binding import called
-from looptune.schedule.legal_space import bare
+from looptune.schedule.apply import apply_distribution, schedule
+from looptune.schedule.binding import loop_label
+from looptune.schedule.legal_space import strip_directives
 
 
 @lru_cache(8)
-def rowwise(codelet: Codelet) -> Codelet:
+def interchange_for_locality(codelet: Codelet) -> Codelet:
     """The codelet with its loops so ordered, and without its directives."""
-    analysis = Analysis(bare(codelet), reassociate=False)
+    analysis = Analysis(strip_directives(codelet), reassociate=False)
     lines: list[str] = []
     for outer in (n for n in walk(analysis.codelet.body) if isinstance(n, Loop)):
         innermost = [s for s in outer.body if isinstance(s, Loop) and _is_innermost(s)]
         if len(outer.body) > 1 and any(_jumps(s, s) > _jumps(s, outer) for s in innermost):
-            lines += _legal(analysis, lines, f"loop {called(outer)}: distribute")
-    for band in _bands(distributed(analysis, parse_lines(lines)).body):
+            lines += _legal(analysis, lines, f"loop {loop_label(outer)}: distribute")
+    for band in _bands(apply_distribution(analysis, parse_lines(lines)).body):
         inner = band[-1]
         best = min(reversed(band), key=lambda loop: _jumps(inner, loop))
         if best is not inner:
             order = (*(loop.var for loop in band if loop is not best), best.var)
-            lines += _legal(analysis, lines, f"nest {called(band[0])}: permute {', '.join(order)}")
+            lines += _legal(analysis, lines, f"nest {loop_label(band[0])}: permute {', '.join(order)}")
     return schedule(analysis, parse_lines(lines)).codelet
 
 
 @lru_cache(8)
 def laid_out(codelet: Codelet) -> tuple[Codelet, frozenset[str]]:
-    """``rowwise`` of the codelet with some matrices transposed, and which."""
-    best, names = rowwise(codelet), frozenset[str]()
+    """``interchange_for_locality`` of the codelet with some matrices transposed, and which."""
+    best, names = interchange_for_locality(codelet), frozenset[str]()
     for name in (p.name for p in codelet.params if _may_be_turned(p, codelet)):
         if any(name in names_in(loop.body) for loop in _hindered(best)):
-            other = rowwise(_turned(codelet, names | {name}))
+            other = interchange_for_locality(_turned(codelet, names | {name}))
             if _hindrances(other) < _hindrances(best):
                 best, names = other, names | {name}
     return best, names
@@ -100,7 +100,7 @@ def _hindrance(loop: Loop) -> int:
 
 def _is_chain(n: Node, var: str) -> bool:
     match n:
-        case Assign(target, Bin(_, lhs, rhs)):
+        case Assign(target, Binary(_, lhs, rhs)):
             return target in (lhs, rhs) and var not in names_in(target)
     return False
 
@@ -143,5 +143,5 @@ def _jumps(inner: Stmt, loop: Loop) -> int:
 
 def _is_far(load: Load, var: str) -> bool:
     *rows, last = load.index
-    products = (n for n in walk(last) if isinstance(n, Bin) and n.op in ("*", "<<"))
+    products = (n for n in walk(last) if isinstance(n, Binary) and n.op in ("*", "<<"))
     return any(var in names_in(index) for index in (*rows, *products))

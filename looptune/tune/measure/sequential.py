@@ -13,12 +13,12 @@ from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite, walk_stmts
-from looptune.lower.mapping import plan
+from looptune.lower.mapping import lower_to_plan
 from looptune.runtime.c_reference import NoReference
 from looptune.runtime.device import Cpu
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.schedule.binding import called
+from looptune.schedule.binding import loop_label
 from looptune.tune.job import Job
 from looptune.tune.measure.pruning import LONG_US
 from looptune.tune.measure.reference import outputs
@@ -40,7 +40,7 @@ def version(analysis: Analysis, given: Sequence[str], values: Mapping[str, int |
         usual = schedule(analysis, parse_lines(given, "configuration"), values).codelet
         if not any(loop.mode == "parallel" for loop in _loops(usual)):
             return ()
-        lines = (*given, *(f"loop {called(loop)}: noParallel" for loop in _loops(analysis.codelet)))
+        lines = (*given, *(f"loop {loop_label(loop)}: noParallel" for loop in _loops(analysis.codelet)))
         made = schedule(analysis, parse_lines(lines, "configuration"), values).codelet
     except (DirectiveError, IllegalTransform):
         return ()
@@ -51,7 +51,7 @@ def _loops(codelet: Codelet) -> list[Loop]:
     return [n for n in walk_stmts(codelet.body) if isinstance(n, Loop)]
 
 
-def sequentialist(job: Job) -> Callable[[], tuple[float, ...]]:
+def sequential_timer(job: Job) -> Callable[[], tuple[float, ...]]:
     """The set-up of a worker that times the original loops on one core: up to five runs after a first one, fewer where
     they take long."""
     text = _of_text(job)
@@ -105,7 +105,7 @@ def _own(job: Job) -> Callable[[], float]:
                 return replace(n, mode="sequential")
         return None
 
-    program = backend.load(backend.build(plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
+    program = backend.load(backend.build(lower_to_plan(rewrite(rule, job.codelet), "one core, every loop sequential")))
     arrays = job.problem.arrays(job.codelet, job.seed)
     originals = {name: arrays[name].copy() for name in outputs(job.codelet)}
     pairs = {name: (arrays[name], original) for name, original in originals.items()}

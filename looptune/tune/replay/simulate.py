@@ -27,7 +27,7 @@ LEVELS = (1.05, 1.01)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IncumbentChange:
     """From this evaluation on, ``seconds`` after the start, the incumbent costs ``cost_us``."""
 
     evaluations: int
@@ -39,10 +39,10 @@ class Step:
 class Trace:
     """One search: the steps, and how many evaluations it made in all."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[IncumbentChange, ...]
     evaluations: int
 
-    def reached(self, cost_us: float) -> Step | None:
+    def reached(self, cost_us: float) -> IncumbentChange | None:
         """The first step at which the incumbent was so good."""
         return next((step for step in self.steps if step.cost_us <= cost_us), None)
 
@@ -118,7 +118,7 @@ def compare(
     recording: Recording, strategies: Sequence[type[Strategy]], repeats: int, seed: int, budget: int | None
 ) -> Comparison:
     """Each strategy with the seeds ``seed .. seed + repeats - 1``; one that has no use for a seed once."""
-    book = Book.of(recording)
+    book = RecordingIndex.of(recording)
     traces = {
         s.name: tuple(search(book, s, seed + k, budget) for k in range(repeats if s.seeded else 1)) for s in strategies
     }
@@ -126,7 +126,7 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class RecordingIndex:
     """A recording as it is looked up: the row of a text, and the seconds each row took."""
 
     recording: Recording
@@ -139,7 +139,7 @@ class Book:
         return cls(recording, numbers, tuple(recording.seconds()))
 
 
-def search(book: Book, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
+def search(book: RecordingIndex, kind: type[Strategy], seed: int, budget: int | None) -> Trace:
     """One search, until it ends, has made ``budget`` evaluations, or has the best there is as its incumbent."""
     account = _Account(book, random.Random(seed))
     table = book.recording.table
@@ -159,7 +159,7 @@ def search(book: Book, kind: type[Strategy], seed: int, budget: int | None) -> T
 class _Account:
     """The answers, and what they would have cost."""
 
-    def __init__(self, book: Book, rng: random.Random) -> None:
+    def __init__(self, book: RecordingIndex, rng: random.Random) -> None:
         self._book, self._rng = book, rng
         self._seen: set[str] = set()
         self._told: dict[int, tuple[int, float]] = {}
@@ -167,7 +167,7 @@ class _Account:
         self._noisy = False
         self._spent = 0.0
         self.evaluations = 0
-        self.steps: list[Step] = []
+        self.steps: list[IncumbentChange] = []
 
     @property
     def done(self) -> bool:
@@ -202,4 +202,4 @@ class _Account:
         true = self._book.recording.measured[self._incumbent].cost_us
         assert true is not None, "what was told a cost has one"
         if not self.steps or self.steps[-1].cost_us != true:
-            self.steps.append(Step(self.evaluations, self._spent, true))
+            self.steps.append(IncumbentChange(self.evaluations, self._spent, true))

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from looptune.core.record_check import check
-from looptune.runtime.device import Facts
-from looptune.runtime.roofline import Ceiling, Peaks, Work
+from looptune.runtime.device import DeviceInfo
+from looptune.runtime.roofline import MinimumWork, Peaks, Roofline
 from looptune.runtime.timing import Speedup, Summary
-from looptune.tune.results.result import Earned, Entry, Held, Result
+from looptune.tune.results.result import DirectiveGain, Entry, KernelOccupancy, Result
 
 _PLAIN = (
     "kernel", "target", "dtype", "directives", "proof", "flops", "command", "devices", "status",
@@ -46,15 +46,15 @@ def record(result: Result, sources: Sources) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restored(held: Mapping[str, Any]) -> tuple[Result, Sources]:
+def from_record(held: Mapping[str, Any]) -> tuple[Result, Sources]:
     """KeyError, TypeError, AttributeError or ValueError where ``held`` is no such record."""
     ceiling, over = held["ceiling"], held["over_hand"]
     # Earlier versions of looptune kept no ablation, no kernels and no disturbance.
     earned = tuple(_earned(e) for e in held.get("earned", ()))
-    kernels = tuple(Held(**h) for h in held.get("held", ()))
+    kernels = tuple(KernelOccupancy(**h) for h in held.get("held", ()))
     result = Result(
         **{name: held[name] for name in _PLAIN},
-        facts=Facts(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
+        facts=DeviceInfo(**held["facts"]), sizes=held["sizes"], ties=tuple(held["ties"]), sums=tuple(held["sums"]),
         versions=held["versions"], seconds=held["seconds"], entries=tuple(map(_entry, held["entries"])),
         over_hand=None if over is None else Speedup(**over), ceiling=None if ceiling is None else _held(ceiling),
         earned=earned, held=kernels, disturbed=held.get("disturbed", ""),
@@ -76,12 +76,12 @@ def _entry(held: Mapping[str, Any]) -> Entry:
     )
 
 
-def _earned(held: Mapping[str, Any]) -> Earned:
+def _earned(held: Mapping[str, Any]) -> DirectiveGain:
     speedup = held["speedup"]
-    return Earned(held["line"], None if speedup is None else Speedup(**speedup), held["why"])
+    return DirectiveGain(held["line"], None if speedup is None else Speedup(**speedup), held["why"])
 
 
-def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
+def _ceiling(ceiling: Roofline) -> dict[str, Any]:
     return {
         "work": asdict(ceiling.work),
         "peaks": ceiling.peaks.record(),
@@ -90,5 +90,5 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
     }
 
 
-def _held(held: Mapping[str, Any]) -> Ceiling:
-    return Ceiling(Work(**held["work"]), Peaks.of(held["peaks"]), held["cache_bytes"], held["cold"])
+def _held(held: Mapping[str, Any]) -> Roofline:
+    return Roofline(MinimumWork(**held["work"]), Peaks.of(held["peaks"]), held["cache_bytes"], held["cold"])

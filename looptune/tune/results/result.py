@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from looptune.runtime.device import Facts
-from looptune.runtime.roofline import Ceiling
+from looptune.runtime.device import DeviceInfo
+from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import Speedup, Summary
 
 VERSIONS = ("space", "timed", "cut_off", "illegal", "not_built", "over_limit", "wrong", "crashed", "timed_out")
@@ -38,7 +38,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KernelOccupancy:
     """One kernel of the tuned version on a GPU: threads a block, registers and local (spilled) bytes a thread, shared
     bytes a block; ``warps`` of ``most`` that a multiprocessor holds at once, limited by ``by``. None: not known."""
 
@@ -53,7 +53,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class DirectiveGain:
     """The tuned version's speed-up over itself without the directive ``line``; None: there is no time, and ``why``."""
 
     line: str
@@ -62,7 +62,7 @@ class Earned:
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class TransferResult:
     """The best configuration ``of`` another device, target or size, as a version here: its speed-up over the winner;
     None: it was not in the finals, and ``why``."""
 
@@ -86,7 +86,7 @@ class Result:
     """
 
     kernel: str
-    facts: Facts
+    facts: DeviceInfo
     target: str
     dtype: str
     sizes: Mapping[str, int]
@@ -100,14 +100,14 @@ class Result:
     times_us: tuple[float, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
-    ceiling: Ceiling | None = None
+    ceiling: Roofline | None = None
     devices: int = 1
     over_hand: Speedup | None = None
     status: str = ""
     sums: tuple[str, ...] = ()
-    earned: tuple[Earned, ...] = ()
-    guests: tuple[Guest, ...] = ()
-    held: tuple[Held, ...] = ()
+    earned: tuple[DirectiveGain, ...] = ()
+    guests: tuple[TransferResult, ...] = ()
+    held: tuple[KernelOccupancy, ...] = ()
     disturbed: str = ""
 
     def entry(self, name: str) -> Entry | None:

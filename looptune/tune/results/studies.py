@@ -19,12 +19,12 @@ from pathlib import Path
 from looptune.core.errors import UsageError
 from looptune.core.escape import printable
 from looptune.frontend.directive_lines import canonical
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import Timed, WrongResult
-from looptune.runtime.timing import Speedup, Summary, paired, speedup_apart
+from looptune.runtime.timing import Speedup, Summary, paired_speedup, unpaired_speedup
 from looptune.tune.results import record
 from looptune.tune.results.result import Entry, Result
-from looptune.tune.results.study import MEASURED, Study
+from looptune.tune.results.study import MEASURED, KernelStudy
 from looptune.tune.results.winner import winner
 from looptune.tune.store.conclusions import Conclusion, conclusions
 from looptune.tune.store.store import Context, Row, Store
@@ -50,7 +50,7 @@ class _Held:
                 self.concluded[context] = one
 
 
-def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Study]:
+def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[KernelStudy]:
     """The studies of these databases by kernel, size and type; of ``kernels`` alone where names are given, as reports
     or the C call them. StoreError where a file cannot be read, UsageError where nothing was measured."""
     held = _Held()
@@ -74,13 +74,13 @@ def read(paths: Sequence[Path], kernels: Sequence[str] = ()) -> list[Study]:
     return sorted(chosen, key=lambda s: (s.device, s.kernel, s.result.dtype, s.context.sizes, s.context.options))
 
 
-def bests(paths: Sequence[Path]) -> tuple[Study, ...]:
+def best_of_databases(paths: Sequence[Path]) -> tuple[KernelStudy, ...]:
     """What these databases' sweeps came to, without the rows. Errors as ``read``'s."""
     swept = [s for s in read(paths) if any(row.role == "version" for row in s.rows)] if paths else []
     return tuple(replace(s, rows=(), result=replace(s.result, directives=_directives(s))) for s in swept)
 
 
-def _directives(study: Study) -> str:
+def _directives(study: KernelStudy) -> str:
     """Return what a sweep can take part with: directives that parse, and nothing else that the record may hold."""
     return canonical(study.result.directives, f"the best of {study.context.kernel}")
 
@@ -103,20 +103,20 @@ def _ended(row: Row) -> float:
     return -1.0 if row.finished is None else row.finished
 
 
-def _study(context: Context, rows: Sequence[Row], held: _Held) -> Study:
+def _study(context: Context, rows: Sequence[Row], held: _Held) -> KernelStudy:
     versions = tuple(row for row in rows if row.role in MEASURED and row.status != "running")
     last = _last_finals(rows)
     times = {name: outcome for name, outcome in last.items() if isinstance(outcome, Timed)}
     concluded = held.concluded.get(context.hash)
     if concluded is not None:
         try:
-            result, sources = record.restored(concluded.record)
+            result, sources = record.from_record(concluded.record)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UsageError(
                 f"the result of {context.kernel} cannot be read ({printable(str(error))}): sweep it again"
             ) from error
-        return Study(context, _with_counts(result, versions), versions, sources, last)
-    return Study(context, _recovered(context, versions, times, rows, held.commands), versions, None, last)
+        return KernelStudy(context, _with_counts(result, versions), versions, sources, last)
+    return KernelStudy(context, _recovered(context, versions, times, rows, held.commands), versions, None, last)
 
 
 def _with_counts(result: Result, versions: Sequence[Row]) -> Result:
@@ -155,7 +155,7 @@ def _recovered(
     """What the sweep would have reported, as far as rows tell."""
     command = next((commands[row.sweep] for row in reversed(versions) if row.sweep in commands), "")
     options, counts = json.loads(context.options), Counter(row.status for row in versions)
-    facts = Facts(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
+    facts = DeviceInfo(context.device, context.target, context.capability, options.get("cores", 0), 0, 0, "")
     best, ties, entries, over_hand = _entries(versions, last, rows)
     sizes = {n: v for n, v in json.loads(context.sizes).items() if isinstance(v, int)}
     return Result(
@@ -179,11 +179,11 @@ def _entries(
     alone = [row.outcome for row in rows if row.role == "sequential" and isinstance(row.outcome, Timed)]
     named = {"default": base, "hand-written": times.get("hand-written"), "library": times.get("library"),
              "tuned": None if best is None else times[best]}  # fmt: skip
-    made = [_entry("sequential", one, base, speedup_apart) for one in alone[-1:]]
-    judge = paired if texts else _unpaired
+    made = [_entry("sequential", one, base, unpaired_speedup) for one in alone[-1:]]
+    judge = paired_speedup if texts else _unpaired
     made += [_entry(n, one, None if n == "default" else base, judge) for n, one in named.items() if one is not None]
     hand, tuned = named["hand-written"], named["tuned"]
-    over = None if hand is None or tuned is None else paired(hand.times_us, tuned.times_us, 0)
+    over = None if hand is None or tuned is None else paired_speedup(hand.times_us, tuned.times_us, 0)
     return "" if best is None else best, ties, tuple(made), over
 
 

@@ -22,7 +22,7 @@ USUAL = ("numba-cuda", "numba-cpu")
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class KernelStudy:
     """``rows`` are the default and the versions, in the order they were tried. ``sources`` None: the database is of an
     earlier looptune, and ``result`` was put together from rows."""
 
@@ -94,25 +94,25 @@ def unusual(context: Context) -> list[str]:
     return [words for words, holds in said.items() if holds]
 
 
-def by_device(studies: Iterable[Study]) -> dict[str, list[Study]]:
+def by_device(studies: Iterable[KernelStudy]) -> dict[str, list[KernelStudy]]:
     """The studies of each device, by the name of its folder."""
-    found: dict[str, list[Study]] = {}
+    found: dict[str, list[KernelStudy]] = {}
     for study in studies:
         found.setdefault(slug(study.device), []).append(study)
     return found
 
 
-def alike(studies: Sequence[Study]) -> dict[str, list[Study]]:
+def alike(studies: Sequence[KernelStudy]) -> dict[str, list[KernelStudy]]:
     """The studies of each type on each device, which have a mean in common; by the type, and by the device where there
     are several."""
     several = len({s.device for s in studies}) > 1
-    found: dict[str, list[Study]] = {}
+    found: dict[str, list[KernelStudy]] = {}
     for s in sorted(studies, key=lambda s: (s.device, s.result.dtype)):
         found.setdefault(f"{s.result.dtype}, {s.device}" if several else s.result.dtype, []).append(s)
     return found
 
 
-def names_of(studies: Sequence[Study]) -> list[str]:
+def names_of(studies: Sequence[KernelStudy]) -> list[str]:
     """Kernels, with their sizes, types and devices where those tell two apart."""
     names = [s.kernel for s in studies]
     for more in ("sizes", "kind", "device"):
@@ -124,7 +124,7 @@ def names_of(studies: Sequence[Study]) -> list[str]:
     return names
 
 
-def timed_rows(study: Study) -> list[tuple[Row, Timed]]:
+def timed_rows(study: KernelStudy) -> list[tuple[Row, Timed]]:
     """The versions that have a time of their own."""
     return [(row, row.outcome) for row in study.rows if isinstance(row.outcome, Timed)]
 

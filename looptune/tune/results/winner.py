@@ -15,11 +15,11 @@ def winner(times: Mapping[str, tuple[float, ...]], candidates: Sequence[str]) ->
     candidates = [text for text in candidates if len(times[text]) == rounds]
     fastest = min(candidates, key=lambda text: summary(times[text]).median_us)
     same = [t for t in candidates if t == fastest or _alike(times[t], times[fastest])]
-    best = plainest(same)
+    best = simplest(same)
     return best, tuple(t for t in same if t != best)
 
 
-def plainest(texts: Iterable[str]) -> str:
+def simplest(texts: Iterable[str]) -> str:
     """The one with the fewest directives, then the shortest."""
     return min(texts, key=lambda text: (len(text.splitlines()), len(text), text))
 

@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from looptune.runtime.outcome import Timed
-from looptune.runtime.timing import paired
+from looptune.runtime.timing import paired_speedup
 from looptune.tune import strategies
-from looptune.tune.measure.evaluate import KernelLab
-from looptune.tune.results.result import Earned
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.results.result import DirectiveGain
 from looptune.tune.session import finals
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.finals import Match
-from looptune.tune.session.prepare import Prepared
-from looptune.tune.session.site import Place
+from looptune.tune.session.finals import KernelFinals
+from looptune.tune.session.prepare import PreparedRun
+from looptune.tune.session.site import ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Space, parse
 from looptune.tune.store.store import Store, key
@@ -30,8 +30,8 @@ from looptune.tune.store.store import Store, key
 class Winner:
     """Of one kernel on one model; ``match`` is what it won, ``command`` measures one version again."""
 
-    prepared: Prepared
-    match: Match
+    prepared: PreparedRun
+    match: KernelFinals
     directives: str
     command: str
 
@@ -42,11 +42,13 @@ class Winner:
         return {line: _canonical("\n".join(x for x in lines if x is not line)) for line in lines}
 
 
-def run(winners: Sequence[Winner], store: Store, place: Place) -> tuple[tuple[tuple[Earned, ...], ...], float]:
+def run(
+    winners: Sequence[Winner], store: Store, place: ExecutionSite
+) -> tuple[tuple[tuple[DirectiveGain, ...], ...], float]:
     """For each winner what its directives earn, and the seconds that took; nothing where it is stopped."""
     start = time.monotonic()
     asked = [w for w in winners if w.directives]
-    found: dict[int, tuple[Earned, ...]] = {}
+    found: dict[int, tuple[DirectiveGain, ...]] = {}
     if asked:
         request = asked[0].prepared.request
         parts = [
@@ -64,8 +66,8 @@ def run(winners: Sequence[Winner], store: Store, place: Place) -> tuple[tuple[tu
     return tuple(found.get(id(w), ()) for w in winners), time.monotonic() - start
 
 
-def _finals(winners: Sequence[Winner], store: Store, place: Place) -> list[tuple[Earned, ...]]:
-    tried = [_Tried(w, store) for w in winners]
+def _finals(winners: Sequence[Winner], store: Store, place: ExecutionSite) -> list[tuple[DirectiveGain, ...]]:
+    tried = [DirectiveGains(w, store) for w in winners]
     matches = [
         replace(
             t.won.match, texts=(t.won.directives, *t.timed), default=t.won.directives, by_hand=None, role="ablation"
@@ -76,7 +78,7 @@ def _finals(winners: Sequence[Winner], store: Store, place: Place) -> list[tuple
     return [t.earned(found.us) for t, found in zip(tried, times, strict=True)]
 
 
-class _Tried:
+class DirectiveGains:
     """What became of the versions without one line each."""
 
     def __init__(self, won: Winner, store: Store) -> None:
@@ -90,11 +92,11 @@ class _Tried:
         """Those that are worth a final."""
         return tuple(t for t in dict.fromkeys(self.without.values()) if not self._why(t))
 
-    def earned(self, us: Mapping[str, tuple[float, ...]]) -> tuple[Earned, ...]:
+    def earned(self, us: Mapping[str, tuple[float, ...]]) -> tuple[DirectiveGain, ...]:
         best = us.get(self.won.directives, ())
-        found = {line: paired(us.get(text, ()), best, 0) for line, text in self.without.items()}
+        found = {line: paired_speedup(us.get(text, ()), best, 0) for line, text in self.without.items()}
         return tuple(
-            Earned(line, found[line], "" if found[line] else self._why(text) or "not measured")
+            DirectiveGain(line, found[line], "" if found[line] else self._why(text) or "not measured")
             for line, text in self.without.items()
         )
 
@@ -112,9 +114,9 @@ class _Tried:
                 return f"{row.status.replace('_', ' ')}: {other.message.splitlines()[0]}"
 
 
-def _whole(lab: KernelLab) -> KernelLab:
+def _whole(lab: KernelBuilder) -> KernelBuilder:
     """The laboratory that gives up no version: a slow one says what its directive earned."""
-    return KernelLab(replace(lab.job, cuts=False), lab.context)
+    return KernelBuilder(replace(lab.job, cuts=False), lab.context)
 
 
 def _space(texts: Sequence[str]) -> Space:

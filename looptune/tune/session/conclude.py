@@ -11,24 +11,24 @@ from looptune.backends.base import Resources
 from looptune.frontend import Unit
 from looptune.ir import operation_count
 from looptune.runtime.outcome import Crashed, Illegal, NotBuilt, OverLimit, Timed, TimedOut, WrongResult
-from looptune.runtime.timing import paired, speedup_apart, summary
+from looptune.runtime.timing import paired_speedup, summary, unpaired_speedup
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
-from looptune.tune.measure.evaluate import KernelLab
-from looptune.tune.measure.reference import Original
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.measure.reference_choice import NOT_INDEPENDENTLY
 from looptune.tune.results import record
 from looptune.tune.results.record import Sources
-from looptune.tune.results.result import Entry, Held, Result
+from looptune.tune.results.result import Entry, KernelOccupancy, Result
 from looptune.tune.results.winner import winner
 from looptune.tune.session import ablation, finals, transfer
-from looptune.tune.session.finals import Finals, Match, scheduled
-from looptune.tune.session.prepare import Prepared, single
-from looptune.tune.session.proof import proved
-from looptune.tune.session.site import Place
-from looptune.tune.session.sweep import Spent, SweepResult
-from looptune.tune.store.conclusions import conclude
+from looptune.tune.session.finals import Finals, KernelFinals, scheduled
+from looptune.tune.session.prepare import PreparedRun, single_version_command
+from looptune.tune.session.proof import prove_version
+from looptune.tune.session.site import ExecutionSite
+from looptune.tune.session.sweep import SweepResult, TimeBreakdown
+from looptune.tune.store.conclusions import save_conclusion
 from looptune.tune.store.store import Row, Store
 
 SLOWEST_FLOPS = 5e9
@@ -36,7 +36,11 @@ SLOWEST_FLOPS = 5e9
 
 
 def finish(
-    prepared: Sequence[Prepared], labs: Sequence[KernelLab], store: Store, searched: Sequence[SweepResult], place: Place
+    prepared: Sequence[PreparedRun],
+    labs: Sequence[KernelBuilder],
+    store: Store,
+    searched: Sequence[SweepResult],
+    place: ExecutionSite,
 ) -> tuple[Result, ...]:
     """The finals of each kernel on each model, and the results with their tables' entries. A sweep that was stopped has
     no finals; seconds of what is done for several are shared out."""
@@ -61,12 +65,12 @@ def finish(
         if prepared[n].request.sweep:
             best = results[n].directives
             made = won.written.get(best) or finals.written(matches[n].lab, best)
-            sources[n] = Sources(given(prepared[n].unit), made.transformed, made.emitted)
-            results[n] = replace(results[n], held=held(made.resources, prepared[n].facts.arch))
+            sources[n] = Sources(source_functions(prepared[n].unit), made.transformed, made.emitted)
+            results[n] = replace(results[n], held=occupancy_of(made.resources, prepared[n].facts.arch))
 
     def keep() -> None:
         for n, source in sources.items():
-            conclude(store, prepared[n].context, searched[n].sweep, record.record(results[n], source))
+            save_conclusion(store, prepared[n].context, searched[n].sweep, record.record(results[n], source))
 
     keep()
     if prepared[0].request.ablation:
@@ -76,11 +80,15 @@ def finish(
 
 
 def _with_ablation(
-    prepared: Sequence[Prepared], matches: Sequence[Match], results: Sequence[Result], store: Store, place: Place
+    prepared: Sequence[PreparedRun],
+    matches: Sequence[KernelFinals],
+    results: Sequence[Result],
+    store: Store,
+    place: ExecutionSite,
 ) -> list[Result]:
     """With what each directive earns; its seconds are shared out."""
     winners = [
-        ablation.Winner(p, match, r.directives, single(p))
+        ablation.Winner(p, match, r.directives, single_version_command(p))
         for p, match, r in zip(prepared, matches, results, strict=True)
     ]
     earned, seconds = ablation.run(winners, store, place)
@@ -88,19 +96,19 @@ def _with_ablation(
     return [replace(r, earned=e, seconds=dict(r.seconds) | each) for r, e in zip(results, earned, strict=True)]
 
 
-def held(resources: Sequence[Resources], arch: str) -> tuple[Held, ...]:
+def occupancy_of(resources: Sequence[Resources], arch: str) -> tuple[KernelOccupancy, ...]:
     """What kernels take on a GPU of this architecture, and how many of their warps a multiprocessor holds."""
     chip = next((c for c in devices.CHIPS if c.arch == arch), None)
     return tuple(_held(r, None if chip is None else occupancy(chip, r.threads, r.shared_bytes, r.registers))
                  for r in resources)  # fmt: skip
 
 
-def _held(r: Resources, of: Occupancy | None) -> Held:
+def _held(r: Resources, of: Occupancy | None) -> KernelOccupancy:
     known = (r.kernel, r.threads, r.registers, r.shared_bytes, r.local_bytes)
-    return Held(*known) if of is None else Held(*known, of.warps, of.most, of.by)
+    return KernelOccupancy(*known) if of is None else KernelOccupancy(*known, of.warps, of.most, of.by)
 
 
-def given(unit: Unit) -> str:
+def source_functions(unit: Unit) -> str:
     """The functions of the codelet as the file has them, each from the blank line before it."""
     parts = []
     for part in unit.parts:
@@ -110,21 +118,21 @@ def given(unit: Unit) -> str:
     return "\n".join(parts)
 
 
-def _match(prepared: Prepared, lab: KernelLab, store: Store, searched: SweepResult) -> Match:
+def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: SweepResult) -> KernelFinals:
     """Between the best, the default where it has a time, and the guests."""
-    request, default, texts = prepared.request, prepared.annotated.text, finals.chosen(searched.timed)
+    request, default, texts = prepared.request, prepared.annotated.text, finals.select_finalists(searched.timed)
     known = any(row.directives == default for row in searched.timed)
     among = (*texts, default) if known and default not in texts else texts
     among = (*among, *transfer.finalists(prepared, searched, among))
-    return Match(
+    return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
         request.fresh, screened_us={row.directives: row.median_us for row in searched.timed if row.median_us},
     )  # fmt: skip
 
 
 def _result(
-    prepared: Prepared,
-    match: Match,
+    prepared: PreparedRun,
+    match: KernelFinals,
     searched: SweepResult,
     found: Finals,
     alone: tuple[float, ...],
@@ -136,24 +144,35 @@ def _result(
     best, ties = winner(found.us, right) if right else (screened, ())
     verified = {row.directives: _verified(row) for row in searched.timed}
     asserted = {text: _asserted(match, found, text) for text in (default, best)}
-    proof = found.proofs.get(best) or proved(prepared.job, scheduled(match.lab, best))
+    proof = found.proofs.get(best) or prove_version(prepared.job, scheduled(match.lab, best))
     hand, won = found.us.get("hand-written"), found.us.get(best)
     return Result(
-        kernel=prepared.name, facts=prepared.facts, target=prepared.job.target.name,
-        dtype=prepared.context.dtype, sizes=_named(prepared),
+        kernel=prepared.name,
+        facts=prepared.facts,
+        target=prepared.job.target.name,
+        dtype=prepared.context.dtype,
+        sizes=_named(prepared),
         entries=_entries(prepared, found, alone, default, best, verified, asserted, _failed(match, default)),
-        directives=best if request.sweep else "", ties=ties,
-        proof=proof.said, versions=_counts(searched.counts, found, finals.chosen(searched.timed)),
+        directives=best if request.sweep else "",
+        ties=ties,
+        proof=proof.said,
+        versions=_counts(searched.counts, found, finals.select_finalists(searched.timed)),
         command=request.command,
-        flops=operation_count.count(prepared.unit.codelet.body, prepared.sizes), interrupted=searched.interrupted,
-        times_us=searched.times_us, seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
-        devices=searched.spent.devices, ceiling=match.lab.job.ceiling,
-        over_hand=None if hand is None or won is None else paired(hand, won, 0), status=proof.status, sums=proof.sums,
-        guests=transfer.judged(prepared, found, best, match.store) if found.us else (), disturbed=found.disturbed,
-    )  # fmt: skip
+        flops=operation_count.count(prepared.unit.codelet.body, prepared.sizes),
+        interrupted=searched.interrupted,
+        times_us=searched.times_us,
+        seconds=_seconds(searched.spent) | {"proofs": found.proofs_s} | dict(took),
+        devices=searched.spent.devices,
+        ceiling=match.lab.job.ceiling,
+        over_hand=None if hand is None or won is None else paired_speedup(hand, won, 0),
+        status=proof.status,
+        sums=proof.sums,
+        guests=transfer.compare_transfers(prepared, found, best, match.store) if found.us else (),
+        disturbed=found.disturbed,
+    )
 
 
-def _asserted(match: Match, found: Finals, text: str) -> bool:
+def _asserted(match: KernelFinals, found: Finals, text: str) -> bool:
     proof = found.proofs.get(text)
     return bool(scheduled(match.lab, text).asserted) if proof is None else proof.status == "asserted"
 
@@ -164,12 +183,12 @@ def _counts(counts: Mapping[str, int], found: Finals, texts: Sequence[str]) -> M
     return dict(counts) | {"timed": counts["timed"] - wrong, "wrong": counts["wrong"] + wrong}
 
 
-def _seconds(spent: Spent) -> dict[str, float]:
+def _seconds(spent: TimeBreakdown) -> dict[str, float]:
     return {name: seconds for name, seconds in asdict(spent).items() if name != "devices"}
 
 
 def _entries(
-    prepared: Prepared,
+    prepared: PreparedRun,
     found: Finals,
     alone: tuple[float, ...],
     default: str,
@@ -187,16 +206,16 @@ def _entries(
             missing = failed if key == default else "not measured"
             why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
             return Entry(name, None, None, why, asserted.get(key, False))
-        over = paired(base, times[key], 0) if base is not None and key != default else None
+        over = paired_speedup(base, times[key], 0) if base is not None and key != default else None
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False))
 
     entries = [Entry("sequential", None, None, "not measured")]
     own = sequential.says(prepared.job)
     if not alone and base is not None and prepared.job.text is not None:
-        us = Original(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
+        us = ReferenceResult(prepared.job, prepared.job.problem, prepared.job.seed).text_us()
         alone, own = (() if us is None else (us,)), f"{own}, one run beside others"
     if alone and base is not None:
-        entries = [Entry("sequential", summary(alone), speedup_apart(base, alone, 0), own)]
+        entries = [Entry("sequential", summary(alone), unpaired_speedup(base, alone, 0), own)]
     entries.append(entry("default", default, verified.get(default, "")))
     others = [n for n in ("hand-written", "library") if n in times or n in found.wrong]
     text = prepared.job.text
@@ -207,7 +226,7 @@ def _entries(
     return tuple(entries)
 
 
-def _failed(match: Match, default: str) -> str:
+def _failed(match: KernelFinals, default: str) -> str:
     """Why the default was not timed: the first line of its outcome."""
     key = Row(match.lab.context, default, "default", match.sweep).key
     row = match.store.lookup((key,)).get(key)
@@ -219,13 +238,13 @@ def _failed(match: Match, default: str) -> str:
     return "not measured"
 
 
-def _affordable(prepared: Prepared) -> bool:
+def _affordable(prepared: PreparedRun) -> bool:
     """The original loops on one core take no longer than anyone waits."""
     work = operation_count.count(prepared.unit.codelet.body, prepared.sizes)
     return work is None or work <= SLOWEST_FLOPS
 
 
-def _named(prepared: Prepared) -> dict[str, int]:
+def _named(prepared: PreparedRun) -> dict[str, int]:
     """The sizes as a user gives them with -D: by the macro NI where the text has one for the parameter ni."""
     unit = prepared.unit
     words = set(re.findall(r"[A-Za-z_]\w*", unit.text))

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
-from looptune.tune.execution.executor import Answer, Executor
-from looptune.tune.execution.lab import Lab, More, Prepared, Progress, SweepResult
-from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.executor import Executor, TaskReply
+from looptune.tune.execution.lab import NextStep, PreparedVersion, Progress, SweepResult, VersionBuilder
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Reply
-from looptune.tune.incumbent import Best
+from looptune.tune.incumbent import Incumbent
 from looptune.tune.session.budget import Budget
-from looptune.tune.session.statistics import Tally
+from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 from looptune.tune.strategies.base import Strategy
@@ -55,7 +55,7 @@ class _Open:
     proposed: bool
     repeated: bool
     key: str = field(init=False)
-    answer: Row | Prepared | Outcome | None = None
+    answer: Row | PreparedVersion | Outcome | None = None
     settled: bool = False
     cost_us: float | None = None
     same_as: _Open | None = None
@@ -74,7 +74,7 @@ class Coordinator:
 
     def __init__(
         self,
-        lab: Lab,
+        lab: VersionBuilder,
         number: int,
         strategy: Strategy,
         store: Store,
@@ -92,7 +92,7 @@ class Coordinator:
         self._executor, self._progress, self._name = executor, progress, name
         self._overlap, self._fresh, self._cuts = overlap, fresh, cuts
         self._first = deque(first)
-        self._tally = Tally(strategy.space.versions, tuple(c.text for c in first), budget)
+        self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
         self._opened: deque[_Open] = deque()
         self._waiting: deque[_Open] = deque()
@@ -124,7 +124,7 @@ class Coordinator:
             self._result = self._tally.result(self._name, interrupted=False)
         return self._result is not None
 
-    def receive(self, answer: Answer) -> None:
+    def receive(self, answer: TaskReply) -> None:
         if self._result is not None:
             return
         if answer.measured:
@@ -157,7 +157,7 @@ class Coordinator:
     def _may_ask(self) -> bool:
         if self._exhausted or len(self._opened) >= self._strategy.window:
             return False
-        held = sum(isinstance(o.answer, Prepared) for o in self._waiting) + len(self._built) + len(self._parked)
+        held = sum(isinstance(o.answer, PreparedVersion) for o in self._waiting) + len(self._built) + len(self._parked)
         executor = self._executor
         ahead = executor.load(self._number) + held < AHEAD * executor.compilers + executor.devices(self._number)
         apart = self._overlap or (executor.measuring == 0 and not (self._built and executor.compiling == 0))
@@ -228,7 +228,7 @@ class Coordinator:
                 case Row() as stored:
                     opened.row = replace(opened.row, emitted=stored.emitted)
                     self._take(opened, stored)
-                case Prepared(source_key, task):
+                case PreparedVersion(source_key, task):
                     opened.row = replace(opened.row, emitted=source_key)
                     self._launch(opened, task)
                 case outcome:
@@ -293,10 +293,10 @@ class Coordinator:
         """Whether a finished row says of this one what is to be known."""
         return row.status != "cut_off" or not self._whole(opened)
 
-    def _best(self) -> Best | None:
+    def _best(self) -> Incumbent | None:
         match self._tally.best:
             case Row(outcome=Timed() as outcome):
-                return Best.of(outcome)
+                return Incumbent.of(outcome)
         return None
 
     def _take(self, opened: _Open, other: Row) -> None:
@@ -310,10 +310,10 @@ class Coordinator:
 
     def _receive_prepared(self, opened: _Open, reply: Reply) -> None:
         match reply:
-            case Returned(value, seconds):
+            case TaskResult(value, seconds):
                 self._tally.judge_s += seconds
                 opened.answer = value
-            case Raised(message):
+            case TaskError(message):
                 opened.answer = NotBuilt(f"before it was compiled: {message}")
             case Crashed(message):
                 opened.answer = Crashed(f"before it was compiled: {message}")
@@ -322,14 +322,14 @@ class Coordinator:
 
     def _receive_built(self, opened: _Open, reply: Reply) -> None:
         match reply:
-            case Returned(value, seconds):
+            case TaskResult(value, seconds):
                 self._tally.compile_s += seconds
                 if isinstance(value, Outcome):
                     self._record(opened, value)
                 else:
                     opened.built = value
                     (self._built.appendleft if opened.took_s else self._built.append)(opened)
-            case Raised(message):
+            case TaskError(message):
                 self._record(opened, NotBuilt(message))
             case Crashed(message):
                 self._record(opened, Crashed(f"while it compiled: {message}"))
@@ -339,7 +339,7 @@ class Coordinator:
     def _receive_measured(self, opened: _Open, reply: Reply) -> None:
         opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
         match reply:
-            case Returned(More(task, so_far)):
+            case TaskResult(NextStep(task, so_far)):
                 # Kept, or given up until it is built: in between it must not look like a crash.
                 if so_far is None:
                     self._store.abandon(opened.key)
@@ -349,9 +349,9 @@ class Coordinator:
                 # It may be the best, which others are compared with.
                 self._executor.compile(self._number, opened, "build", task, urgent=True)
                 return
-            case Returned(value):
+            case TaskResult(value):
                 outcome: Outcome = value
-            case Raised(message):
+            case TaskError(message):
                 outcome = Crashed(message)
             case TimedOut() if not (opened.proposed or opened.again):
                 # Everything is compared with it, and the machine may have been disturbed.

@@ -21,8 +21,8 @@ from looptune.core.errors import TargetError, UsageError
 from looptune.ir.nodes import Array, Codelet
 from looptune.runtime import images
 from looptune.runtime.inputs import save
-from looptune.tune.execution.workers import Raised, Returned, Worker, wait
-from looptune.tune.measure.evaluate import Bench, Job, KernelLab, Plans, plans_of
+from looptune.tune.execution.workers import TaskError, TaskResult, Worker, wait
+from looptune.tune.measure.evaluate import Job, KernelBuilder, MeasuringDevice, Plans, plans_of
 from looptune.tune.measure.reference import outputs
 from looptune.tune.space.space import Configuration
 
@@ -30,7 +30,7 @@ LIMIT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DumpRequest:
     """One ``--dump``: a file, and the array that goes there; None: all of them."""
 
     path: Path
@@ -41,12 +41,12 @@ class Wanted:
         return self.path.suffix in images.WRITTEN
 
 
-def wanted(texts: Sequence[str], codelet: Codelet) -> tuple[Wanted, ...]:
+def parse_dump_options(texts: Sequence[str], codelet: Codelet) -> tuple[DumpRequest, ...]:
     """What ``--dump`` asks for; UsageError, before anything is measured, where it could not be written in the end."""
     found = []
     for text in texts:
         name, equals, rest = text.partition("=")
-        one = Wanted(Path(rest), name) if equals and name.isidentifier() else Wanted(Path(text), None)
+        one = DumpRequest(Path(rest), name) if equals and name.isidentifier() else DumpRequest(Path(text), None)
         if one.path.is_dir():
             raise UsageError(f"--dump {text} is a folder: give the name of a file")
         if not one.path.parent.is_dir():
@@ -59,7 +59,7 @@ def wanted(texts: Sequence[str], codelet: Codelet) -> tuple[Wanted, ...]:
     return tuple(found)
 
 
-def _check(text: str, one: Wanted, codelet: Codelet) -> None:
+def _check(text: str, one: DumpRequest, codelet: Codelet) -> None:
     """Of an array by name: that there is such a one, and a file for it."""
     written = [p for p in codelet.params if isinstance(p, Array) and p.name in outputs(codelet)]
     array = next((p for p in written if p.name == one.array), None)
@@ -73,7 +73,7 @@ def _check(text: str, one: Wanted, codelet: Codelet) -> None:
         )
 
 
-def write(lab: KernelLab, directives: str, files: Sequence[Wanted]) -> list[str]:
+def write(lab: KernelBuilder, directives: str, files: Sequence[DumpRequest]) -> list[str]:
     """Run the version once and write what is wanted; returns what there is to say of it."""
     plans = plans_of(lab.job, lab.scheduled(Configuration(tuple(directives.splitlines()))).codelet, directives)
     with Worker(partial(_runner, lab.job), limit_s=LIMIT_S) as worker:
@@ -82,15 +82,15 @@ def write(lab: KernelLab, directives: str, files: Sequence[Wanted]) -> list[str]
         while not replies:
             replies = wait([worker])
         match replies[0][2]:
-            case Returned(arrays):
+            case TaskResult(arrays):
                 return [said for one in files if (said := _write(one, arrays))]
-            case Raised(message, trace):
+            case TaskError(message, trace):
                 raise AssertionError(f"the run for --dump failed: {message}\n{trace}")
             case other:
                 raise TargetError(f"the run for --dump did not end: {other.message}")
 
 
-def _write(one: Wanted, arrays: Mapping[str, np.ndarray]) -> str:
+def _write(one: DumpRequest, arrays: Mapping[str, np.ndarray]) -> str:
     """To its file; what there is to say of it."""
     if one.array is None:
         save(arrays, one.path)
@@ -110,7 +110,7 @@ def _write(one: Wanted, arrays: Mapping[str, np.ndarray]) -> str:
 
 def _runner(job: Job) -> Callable[[Plans], dict[str, np.ndarray]]:
     """The set-up of the worker."""
-    bench = Bench(job)
+    bench = MeasuringDevice(job)
 
     def run(plans: Plans) -> dict[str, np.ndarray]:
         version = bench.run_of(bench.backend.build(plans.timed))

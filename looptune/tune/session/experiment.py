@@ -19,17 +19,17 @@ from looptune.ir import operation_count
 from looptune.ir.nodes import Array
 from looptune.runtime import peak_rates, work_bounds
 from looptune.runtime.problem_sizes import shapes
-from looptune.runtime.roofline import Ceiling
+from looptune.runtime.roofline import Roofline
 from looptune.tune import strategies
 from looptune.tune.execution.workers import cores
 from looptune.tune.measure import sequential
-from looptune.tune.measure.evaluate import KernelLab
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.results.result import Result
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.conclude import finish
-from looptune.tune.session.prepare import Prepared, single
-from looptune.tune.session.site import HERE, Place
+from looptune.tune.session.prepare import PreparedRun, single_version_command
+from looptune.tune.session.site import HERE, ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.store import Store
@@ -43,14 +43,16 @@ CONTEXT_BYTES = 2**30
 """A process of its own on a device: the driver's context, what is written to flush the cache, and compiled kernels."""
 
 
-def run(prepared: Prepared, store: Store, progress: Callable[[Progress], None], place: Place = HERE) -> Result:
+def run(
+    prepared: PreparedRun, store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
+) -> Result:
     """``run_all`` on one model."""
     (result,) = run_all((prepared,), store, progress, place)
     return result
 
 
 def run_all(
-    prepared: Sequence[Prepared], store: Store, progress: Callable[[Progress], None], place: Place = HERE
+    prepared: Sequence[PreparedRun], store: Store, progress: Callable[[Progress], None], place: ExecutionSite = HERE
 ) -> tuple[Result, ...]:
     """Sweep (or measure as annotated) every file on every model at once, then its guests, then run the finals of each.
 
@@ -61,9 +63,9 @@ def run_all(
     one = prepared[0]
     request, target = one.request, one.job.target
     budget = one.budget if request.sweep else Budget(count=1)
-    labs = [KernelLab(p.job, p.context) for p in prepared]
+    labs = [KernelBuilder(p.job, p.context) for p in prepared]
     parts = [
-        Part(lab, _strategy(p, budget), single(p), _on_one_core(p, lab, budget))
+        Part(lab, _strategy(p, budget), single_version_command(p), _on_one_core(p, lab, budget))
         for lab, p in zip(labs, prepared, strict=True)
     ]
     searched = sweeps(
@@ -75,12 +77,14 @@ def run_all(
     return finish(prepared, labs, store, transfer.measure(prepared, labs, searched, store, progress, place), place)
 
 
-def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[tuple[Sequence[Prepared], ...]]:
+def concurrent_groups(
+    prepared: Sequence[Sequence[PreparedRun]], place: ExecutionSite
+) -> Iterator[tuple[Sequence[PreparedRun], ...]]:
     """The files, each on all its models, in the groups that ``run_all`` is to take at once.
 
     A budget of time is a kernel's own, on all devices. The arrays of a group have room on each device.
     """
-    group: list[Sequence[Prepared]] = []
+    group: list[Sequence[PreparedRun]] = []
     for file in prepared:
         one = file[0]
         wide = one.request.sweep and one.budget.seconds is None
@@ -94,7 +98,7 @@ def together(prepared: Sequence[Sequence[Prepared]], place: Place) -> Iterator[t
         yield tuple(group)
 
 
-def _bytes(prepared: Prepared) -> int:
+def _bytes(prepared: PreparedRun) -> int:
     """Of the arrays, once."""
     codelet, shaped = prepared.job.codelet, shapes(prepared.job.codelet, prepared.job.problem)
     return sum(math.prod(shaped[p.name]) * np.dtype(p.dtype).itemsize for p in codelet.params if isinstance(p, Array))
@@ -115,33 +119,33 @@ def threads(work: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(max(1, cores() * w // total) for w in known)
 
 
-def _work(prepared: Prepared) -> int | None:
+def _work(prepared: PreparedRun) -> int | None:
     return operation_count.count(prepared.job.codelet.body, prepared.sizes)
 
 
-def _with_share(prepared: Prepared, share: int | None) -> Prepared:
+def _with_share(prepared: PreparedRun, share: int | None) -> PreparedRun:
     return prepared if share is None else replace(prepared, job=replace(prepared.job, threads=share))
 
 
-def _with_ceiling(prepared: Prepared, place: Place) -> Prepared:
+def _with_ceiling(prepared: PreparedRun, place: ExecutionSite) -> PreparedRun:
     """What the device can do is measured before the first sweep on it, and then known; not of another machine's."""
     job, machine = prepared.job, place.machine(prepared.model)
     if machine is None or machine.facts.target not in peak_rates.KNOWN:
         return prepared
     peaks = peak_rates.of(machine, job.target.backend(), job.cache)
-    least = work_bounds.work(KernelLab(job, prepared.context).analysis.model, prepared.sizes)
-    ceiling = Ceiling(least, peaks, machine.facts.cache_bytes, machine.cold)
+    least = work_bounds.minimum_work(KernelBuilder(job, prepared.context).analysis.model, prepared.sizes)
+    ceiling = Roofline(least, peaks, machine.facts.cache_bytes, machine.cold)
     return replace(prepared, job=replace(job, ceiling=ceiling))
 
 
-def _on_one_core(prepared: Prepared, lab: KernelLab, budget: Budget) -> tuple[Configuration, ...]:
+def _on_one_core(prepared: PreparedRun, lab: KernelBuilder, budget: Budget) -> tuple[Configuration, ...]:
     """A sweep for a CPU looks at the version that no threads run, too: it may be the fastest."""
     if not prepared.request.sweep or prepared.job.target.bakes or (budget.count is not None and budget.count < FEW):
         return ()
     return sequential.version(lab.analysis, prepared.annotated.lines, prepared.job.problem.values)
 
 
-def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
+def _strategy(prepared: PreparedRun, budget: Budget) -> Strategy:
     """The one asked for, else the whole space in order where the budget allows it, or a sample of it."""
     request = prepared.request
     space = prepared.space if request.sweep else Space(())
@@ -149,11 +153,11 @@ def _strategy(prepared: Prepared, budget: Budget) -> Strategy:
     return strategies.named(usual if request.strategy is None else request.strategy)(space, request.seed)
 
 
-def dump_outputs(prepared: Prepared, result: Result) -> list[str]:
+def dump_outputs(prepared: PreparedRun, result: Result) -> list[str]:
     """Write what ``--dump`` asks for: the arrays that the best version leaves, or the file as annotated; returns what
     there is to say of them."""
-    files = dump.wanted(prepared.request.dump, prepared.job.codelet)
+    files = dump.parse_dump_options(prepared.request.dump, prepared.job.codelet)
     if not files or not result.versions.get("timed") or result.interrupted:
         return []
     best = result.directives if prepared.request.sweep else prepared.annotated.text
-    return dump.write(KernelLab(prepared.job, prepared.context), best, files)
+    return dump.write(KernelBuilder(prepared.job, prepared.context), best, files)

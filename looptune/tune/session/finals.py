@@ -26,15 +26,15 @@ from looptune.ir import c_printer
 from looptune.runtime.outcome import Fact, Timed, WrongResult
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
-from looptune.schedule.apply import Scheduled, schedule
-from looptune.tune.execution.worker_loop import Raised, Returned, Sealed, seal
+from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult, pickled
 from looptune.tune.execution.workers import Reply, Setup
 from looptune.tune.job import Job
-from looptune.tune.measure.evaluate import KernelLab, Lineup, Times, plans_of
+from looptune.tune.measure.evaluate import FinalsRequest, KernelBuilder, Times, plans_of
 from looptune.tune.measure.sequential import says
-from looptune.tune.results.winner import plainest, winner
-from looptune.tune.session.proof import Proved, proved
-from looptune.tune.session.site import Place, Race
+from looptune.tune.results.winner import simplest, winner
+from looptune.tune.session.proof import ProofSummary, prove_version
+from looptune.tune.session.site import DeviceTask, ExecutionSite
 from looptune.tune.store.store import Context, Role, Row, Store
 
 FINALISTS, NEAR, MOST = 5, 1.10, 16
@@ -54,7 +54,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WinnerSources:
     """Of a version: the C that its directives make of the loops, the kernels as they are emitted, and what each of them
     takes on a GPU."""
 
@@ -71,52 +71,54 @@ class Finals:
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
-    proofs: Mapping[str, Proved] = field(default_factory=dict)
-    written: Mapping[str, Written] = field(default_factory=dict)
+    proofs: Mapping[str, ProofSummary] = field(default_factory=dict)
+    written: Mapping[str, WinnerSources] = field(default_factory=dict)
     proofs_s: float = 0.0
     disturbed: str = ""
 
 
-def scheduled(lab: KernelLab, text: str) -> Scheduled:
+def scheduled(lab: KernelBuilder, text: str) -> ScheduleResult:
     """As the laboratory schedules it, with the sums that each directive reorders."""
     return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
 
 
-def built(lab: KernelLab, text: str) -> Sealed:
+def built(lab: KernelBuilder, text: str) -> PickledValue:
     """It was verified at odd sizes when it was screened."""
     plans = plans_of(replace(lab.job, odd=None), scheduled(lab, text).codelet, text)
-    return seal(lab.backend.build(plans.timed))
+    return pickled(lab.backend.build(plans.timed))
 
 
-def written(lab: KernelLab, text: str) -> Written:
+def written(lab: KernelBuilder, text: str) -> WinnerSources:
     done = scheduled(lab, text).codelet
     timed = plans_of(replace(lab.job, odd=None), done, text).timed
     # It was built for the finals, and what was built is kept.
-    return Written(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
+    return WinnerSources(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
 
 
-def helper(kernels: Sequence[tuple[Job, Context]]) -> Callable[[Step, int, str], Sealed | Proved | Written]:
+def finals_worker(
+    kernels: Sequence[tuple[Job, Context]],
+) -> Callable[[Step, int, str], PickledValue | ProofSummary | WinnerSources]:
     """The set-up of a process that builds finalists, proves and writes winners, of any of these kernels by its
     number."""
 
     @cache
-    def lab(number: int) -> KernelLab:
-        return KernelLab(*kernels[number])
+    def lab(number: int) -> KernelBuilder:
+        return KernelBuilder(*kernels[number])
 
-    def work(step: Step, number: int, text: str) -> Sealed | Proved | Written:
+    def work(step: Step, number: int, text: str) -> PickledValue | ProofSummary | WinnerSources:
         one = lab(number)
         match step:
             case "build":
                 return built(one, text)
             case "prove":
-                return proved(one.job, scheduled(one, text))
+                return prove_version(one.job, scheduled(one, text))
             case "write":
                 return written(one, text)
 
     return work
 
 
-def chosen(timed: Sequence[Row]) -> tuple[str, ...]:
+def select_finalists(timed: Sequence[Row]) -> tuple[str, ...]:
     """The directives of the fastest few, and of every one that is as fast within the noise of screening."""
     medians = [row.median_us for row in timed if row.median_us is not None]
     near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
@@ -130,12 +132,12 @@ def handwritten(file: Path) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class KernelFinals:
     """The finals of one kernel on one model of device: between the versions ``texts`` and the hand-written kernels of a
     file. ``default``: which of the versions all are compared with; ``sweep`` is its name; ``role``: of its rows;
     ``screened_us``: what versions took when they were screened, where it is known."""
 
-    lab: KernelLab
+    lab: KernelBuilder
     store: Store
     sweep: str
     model: Model
@@ -160,8 +162,10 @@ class Match:
         disturbed = (str(v) for row in named.values() for n, v in _facts(row) if n == DISTURBED)
         return None if self._impossible(times) else Finals(times, wrong, disturbed=next(disturbed, ""))
 
-    def race(self, binaries: Mapping[str, Sealed]) -> Race:
-        return Race(self.model, self.lab.measure_setups, Lineup(binaries, self.by_hand, self.seed, self.default))
+    def race(self, binaries: Mapping[str, PickledValue]) -> DeviceTask:
+        return DeviceTask(
+            self.model, self.lab.measure_setups, FinalsRequest(binaries, self.by_hand, self.seed, self.default)
+        )
 
     def kept(self, found: Times) -> Finals:
         """What there is in the database now."""
@@ -182,7 +186,7 @@ class Match:
             return ()
         us = self.screened_us
         near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
-        return self._matter(plainest(near or self.texts[:1]))
+        return self._matter(simplest(near or self.texts[:1]))
 
     def due(self, found: Finals) -> list[tuple[Step, str]]:
         """What is to be proved yet of the winner and of the default, and whether the winner is to be written."""
@@ -196,7 +200,7 @@ class Match:
     def _matter(self, best: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys((best, *(text for text in self.texts if text == self.default))))
 
-    def judged(self, found: Finals, text: str, proof: Proved, took_s: float) -> Finals:
+    def judged(self, found: Finals, text: str, proof: ProofSummary, took_s: float) -> Finals:
         """What is proved wrong has no times."""
         found = replace(found, proofs_s=found.proofs_s + took_s)
         if not proof.wrong:
@@ -240,7 +244,9 @@ class Match:
         return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
 
 
-def run(matches: Sequence[Match], place: Place, jobs: int, beside: Sequential | None = None) -> list[Finals]:
+def run(
+    matches: Sequence[KernelFinals], place: ExecutionSite, jobs: int, beside: Sequential | None = None
+) -> list[Finals]:
     """All finals: the database's, where they are there. ``jobs`` processes build the others, and prove and write the
     winners. ``beside`` are the original loops."""
     found = {number: held for number, match in enumerate(matches) if (held := match.held()) is not None}
@@ -252,17 +258,17 @@ def run(matches: Sequence[Match], place: Place, jobs: int, beside: Sequential | 
         for step, n, text in due:
             reply = replies[step, n, text]
             if step == "write":
-                found[n] = replace(found[n], written={text: _returned(reply, Written)})
+                found[n] = replace(found[n], written={text: _returned(reply, WinnerSources)})
             else:
-                took_s = reply.seconds if isinstance(reply, Returned) else 0.0
-                found[n] = matches[n].judged(found[n], text, _returned(reply, Proved), took_s)
+                took_s = reply.seconds if isinstance(reply, TaskResult) else 0.0
+                found[n] = matches[n].judged(found[n], text, _returned(reply, ProofSummary), took_s)
     return [found[number] for number in range(len(matches))]
 
 
 class Sequential:
     """The original loops on one core: a context in which those are set up whose times the database has not."""
 
-    def __init__(self, matches: Sequence[Match], place: Place) -> None:
+    def __init__(self, matches: Sequence[KernelFinals], place: ExecutionSite) -> None:
         self._matches = matches
         self._held = [match.sequential() for match in matches]
         new = [match for match, times in zip(matches, self._held, strict=True) if not times]
@@ -290,9 +296,9 @@ _Replies = dict[tuple[Step, int, str], Reply]
 
 def _race(
     new: Sequence[int],
-    matches: Sequence[Match],
+    matches: Sequence[KernelFinals],
     found: dict[int, Finals],
-    place: Place,
+    place: ExecutionSite,
     jobs: int,
     beside: Sequential | None,
 ) -> _Replies:
@@ -302,13 +308,13 @@ def _race(
     tasks = likely + [("build", n, text) for n in new for text in matches[n].texts]
     made = iter(place.each(_helper(matches), LIMIT_S, tasks, jobs))
     proofs = {key: next(made) for key in likely}
-    races = [matches[n].race({text: _returned(next(made), Sealed) for text in matches[n].texts}) for n in new]
+    races = [matches[n].race({text: _returned(next(made), PickledValue) for text in matches[n].texts}) for n in new]
     failed: list[Reply] = []
     originals = None if beside is None else beside.originals
     if originals is not None:
         originals.get_ready()
     for at, reply in place.races(races, LIMIT_S, originals):
-        if isinstance(reply, Returned):
+        if isinstance(reply, TaskResult):
             found[new[at]] = matches[new[at]].kept(_returned(reply, Times))
         else:
             failed.append(reply)
@@ -317,16 +323,16 @@ def _race(
     return proofs
 
 
-def _helper(matches: Sequence[Match]) -> Setup:
-    return partial(helper, tuple((match.lab.job, match.lab.context) for match in matches))
+def _helper(matches: Sequence[KernelFinals]) -> Setup:
+    return partial(finals_worker, tuple((match.lab.job, match.lab.context) for match in matches))
 
 
 def _returned(reply: Reply, kind: type[_T]) -> _T:
     match reply:
-        case Returned(found):
+        case TaskResult(found):
             assert isinstance(found, kind), f"the finals gave {type(found).__name__}"
             return found
-        case Raised(message, trace):
+        case TaskError(message, trace):
             raise AssertionError(f"the finals failed: {message}\n{trace}")
         case other:
             raise TargetError(f"the finals did not end: {other.message}")

@@ -10,14 +10,14 @@ from looptune.frontend import Unit, directive_parser
 from looptune.ir.nodes import Codelet
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.binding import originals
+from looptune.schedule.binding import original_loops_at
 from looptune.tune.formats import t1
 from looptune.tune.space.derive import derive
 from looptune.tune.space.pragma_choices import written
 from looptune.tune.space.space import Space, parse
 
 
-def of(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
+def find_space(file: Path, given: Path | None, unit: Unit, analysis: Analysis, *, gpu: bool) -> Space:
     """Of ``file``: what the space file or T1 problem ``given`` says, else the file beside it, else its pragmas, else
     derived. UsageError for a file that cannot be read, ParseError and DirectiveError at a line of it."""
     path = given if given is not None else space_file(file)
@@ -39,7 +39,7 @@ def _check(space: Space, codelet: Codelet) -> None:
     """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
     for line in (line for section in space.sections for line in section.lines):
         for address in line.addresses:
-            originals(codelet, address.where, address.loop, line.span)
+            original_loops_at(codelet, address.where, address.loop, line.span)
         for text in (line.template.pick(index) for index in line.template.cover()):
             if not text.strip():
                 continue

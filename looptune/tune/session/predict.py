@@ -13,23 +13,23 @@ from pathlib import Path
 from looptune.backends.codegen.kernel import check_limits
 from looptune.core.errors import DirectiveError, IllegalTransform, ParseError, ResourceError, UsageError
 from looptune.frontend import Unit
-from looptune.frontend.directive_lines import Placed, parse_lines
+from looptune.frontend.directive_lines import DirectiveLine, parse_lines
 from looptune.ir import operation_count
-from looptune.ir.specialize import bake
-from looptune.lower.mapping import plan
+from looptune.ir.specialize import specialize
+from looptune.lower.mapping import lower_to_plan
 from looptune.lower.plan import Plan
 from looptune.runtime import peak_rates, targets, work_bounds
 from looptune.runtime.problem_sizes import Problem, integers, problem
 from looptune.runtime.targets import CACHE
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.schedule.suggest import advised
+from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.devices import Chip
 from looptune.tune.cost_model.estimate import estimate
 from looptune.tune.cost_model.ranking import Predicted, Ranking, Version
 from looptune.tune.session import find_space
-from looptune.tune.space.pragma_choices import decided
+from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.searches import Entry, Search, searches
 from looptune.tune.store.source_hash import source_hash
@@ -37,7 +37,7 @@ from looptune.tune.store.store import Store, packed
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PredictionInput:
     """A codelet at one size. ``search`` is what was measured of it, the newest there is."""
 
     unit: Unit
@@ -56,12 +56,12 @@ class Subject:
         found = self.search.entries if self.search is not None else ()
         return {entry.configuration.text: entry for entry in found}
 
-    def planned(self, placed: Sequence[Placed]) -> Plan:
+    def planned(self, placed: Sequence[DirectiveLine]) -> Plan:
         done = schedule(self.analysis, placed, self.sized.values)
-        return plan(bake(done.codelet, self.sizes), blocks=True)
+        return lower_to_plan(specialize(done.codelet, self.sizes), blocks=True)
 
 
-def subject(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> Subject:
+def prediction_input(unit: Unit, db: Path | None, device: str | None, *, reassociate: bool = True) -> PredictionInput:
     """``db``: what was measured, None for no database. The chip is ``device``; where none is named that which was
     measured on, else this machine's GPU, else the first there is. UsageError where sizes or the device are not known.
     """
@@ -72,7 +72,7 @@ def subject(unit: Unit, db: Path | None, device: str | None, *, reassociate: boo
     search = same[-1] if same else None
     if chip is None:
         chip = _chip(search)
-    return Subject(unit, Analysis(unit.codelet, reassociate), sized, chip, search)
+    return PredictionInput(unit, Analysis(unit.codelet, reassociate), sized, chip, search)
 
 
 def _searches(db: Path, unit: Unit, sized: Problem) -> list[Search]:
@@ -95,27 +95,27 @@ def _chip(search: Search | None) -> Chip:
     return chip if peaks is None else chip.measured(peaks)
 
 
-def predicted(what: Subject, lines: Sequence[str]) -> Predicted:
+def predicted(what: PredictionInput, lines: Sequence[str]) -> Predicted:
     """The version that these directives make. Registers are those that the compiler says, where it is installed."""
     placed = parse_lines("\n".join(lines).splitlines(), "directives")
-    decided(what.unit, placed)
-    advised(what.analysis, placed, what.sized.values)
+    check_choices_decided(what.unit, placed)
+    schedule_with_suggestions(what.analysis, placed, what.sized.values)
     planned = what.planned(placed)
     check_limits(planned)
     resources = targets.resources(planned, what.chip.arch, CACHE)
     registers = {r.kernel: r.registers for r in resources}
     made = estimate(planned, what.sizes, what.chip, registers=registers)
     entry = what.measured.get("\n".join(line for text in lines for line in text.splitlines() if line.strip()))
-    least = work_bounds.work(what.analysis.model, what.sizes)
+    least = work_bounds.minimum_work(what.analysis.model, what.sizes)
     operations = operation_count.count(what.unit.codelet.body, what.sizes)
     return Predicted(what.unit.codelet.name, what.unit.path, what.sized.values, tuple(lines), made, operations,
                      least.bytes, registers, None if entry is None else entry.measured.cost_us)  # fmt: skip
 
 
-def ranking(what: Subject, file: Path, space: Path | None) -> Ranking:
+def ranking(what: PredictionInput, file: Path, space: Path | None) -> Ranking:
     """Every version of the space that is legal and that a block can hold, each once, by predicted time."""
     measured, found, refused = what.measured, dict[object, Version](), 0
-    for configuration in find_space.of(file, space, what.unit, what.analysis, gpu=True):
+    for configuration in find_space.find_space(file, space, what.unit, what.analysis, gpu=True):
         version = _version(what, configuration, measured.get(configuration.text))
         if version is None:
             refused += 1
@@ -126,7 +126,7 @@ def ranking(what: Subject, file: Path, space: Path | None) -> Ranking:
     return Ranking(what.unit.codelet.name, what.unit.path, what.sized.values, what.chip, tuple(versions), refused)
 
 
-def _version(what: Subject, configuration: Configuration, entry: Entry | None) -> tuple[object, Version] | None:
+def _version(what: PredictionInput, configuration: Configuration, entry: Entry | None) -> tuple[object, Version] | None:
     """None where it is refused. Equal keys are one version: that of the source or, not measured, of the plan."""
     try:
         planned = what.planned(parse_lines(configuration.lines, "configuration"))

@@ -22,28 +22,36 @@ from looptune.frontend.directive_lines import parse_lines
 from looptune.ir import interpreter, operation_count
 from looptune.ir.nodes import Array, Codelet, Expr, Scalar
 from looptune.ir.simplify import is_integer
-from looptune.ir.specialize import bake
-from looptune.lower.plan import value
+from looptune.ir.specialize import specialize
+from looptune.lower.plan import evaluate_size
 from looptune.poly.out_of_bounds import unsure
 from looptune.poly.reach_data import accesses, all_sure
 from looptune.poly.scop import build
 from looptune.runtime import inputs
 from looptune.runtime.array_reach import reached, too_short
-from looptune.runtime.device import Facts
+from looptune.runtime.device import DeviceInfo
 from looptune.runtime.host_program import Recorded, record
-from looptune.runtime.problem_sizes import Problem, affordable, edges, integers, odd, problem, reduced
+from looptune.runtime.problem_sizes import (
+    Problem,
+    edges,
+    integers,
+    is_interpretable,
+    prime_sizes,
+    problem,
+    screening_sizes,
+)
 from looptune.runtime.targets import CACHE, Model
 from looptune.schedule.oversized import excessive
-from looptune.schedule.suggest import advised
+from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune import strategies
 from looptune.tune.execution.workers import cores, default_jobs
-from looptune.tune.measure.evaluate import Job, KernelLab
+from looptune.tune.measure.evaluate import Job, KernelBuilder
 from looptune.tune.measure.reference_choice import said, text_of
-from looptune.tune.results.study import Study
+from looptune.tune.results.study import KernelStudy
 from looptune.tune.session import dump, finals, find_space
 from looptune.tune.session.budget import Budget, parse_budget
-from looptune.tune.session.site import HERE, Place
-from looptune.tune.space.pragma_choices import decided
+from looptune.tune.session.site import HERE, ExecutionSite
+from looptune.tune.space.pragma_choices import check_choices_decided
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.source_hash import source_hash
 from looptune.tune.store.store import Context, packed
@@ -59,7 +67,7 @@ HEAVY_FLOPS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TuningRequest:
     """What the user asked for; see ``looptune run --help`` for each."""
 
     file: Path
@@ -85,7 +93,7 @@ class Request:
     handwritten: bool = True
     db: Path = DATABASE
     directives: tuple[str, ...] = ()
-    also: tuple[Study, ...] = ()
+    also: tuple[KernelStudy, ...] = ()
     data: tuple[str, ...] = ()
     run_main: bool = False
     dump: tuple[str, ...] = ()
@@ -99,11 +107,11 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRun:
     """Everything known before the first run. ``annotated`` is the configuration of the file as the user gave it;
     ``name``: what reports call the kernel; ``reference``: what versions are compared with."""
 
-    request: Request
+    request: TuningRequest
     unit: Unit
     job: Job
     model: Model
@@ -117,7 +125,7 @@ class Prepared:
     warnings: tuple[str, ...] = ()
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> DeviceInfo:
         return self.model.facts
 
     @property
@@ -137,7 +145,7 @@ class Prepared:
         return _by_hand(self.request)
 
     @property
-    def guests(self) -> tuple[Study, ...]:
+    def guests(self) -> tuple[KernelStudy, ...]:
         """What other databases have of these loops in this type, measured on another device or target or at other
         sizes."""
         c = self.context
@@ -145,7 +153,7 @@ class Prepared:
         return tuple(s for s in alike if _where(s.context) != _where(c))
 
 
-def single(prepared: Prepared) -> str:
+def single_version_command(prepared: PreparedRun) -> str:
     """The command that measures one version of this kernel, at these sizes, with the directives still to be added.
 
     Sizes and target are those that were chosen, so that it does not depend on what a sweep makes of no sizes.
@@ -169,12 +177,12 @@ def single(prepared: Prepared) -> str:
     return shlex.join(map(str, given))
 
 
-def prepare(request: Request, place: Place = HERE) -> Prepared:
+def prepare(request: TuningRequest, place: ExecutionSite = HERE) -> PreparedRun:
     """``prepare_all`` for the first model."""
     return prepare_all(request, place)[0]
 
 
-def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
+def prepare_all(request: TuningRequest, place: ExecutionSite = HERE) -> tuple[PreparedRun, ...]:
     """Read, analyse and choose the target; every user error shows here, before anything is measured. One for each model
     of device that the place has for the target."""
     if request.strategy is not None:
@@ -190,24 +198,24 @@ def prepare_all(request: Request, place: Place = HERE) -> tuple[Prepared, ...]:
     place.require([path for path in needed if path is not None], target.name)
     text, why = text_of(unit, CACHE, request.floats)
     # At these sizes nothing but the text can say what is right.
-    large = reduced(unit.codelet, size) if target.bakes and text is not None else None
+    large = screening_sizes(unit.codelet, size) if target.bakes and text is not None else None
     job = Job(
-        unit.codelet, size, odd(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
+        unit.codelet, size, prime_sizes(unit.codelet, size) if large is None else large, target, CACHE, request.seed,
         request.floats.reorder, screens=large is not None and _heavy(unit, size), cuts=request.cut_off,
         finals_s=request.finals_s, text=text, edges=edges(unit.codelet, size),
     )  # fmt: skip
     given = parse_budget(request.budget) if request.budget is not None else None
     budget = given if given is not None else Budget() if target.bakes else CPU_BUDGET
     context = _context(request, unit, job, models[0].facts)
-    lab = KernelLab(job, context)
+    lab = KernelBuilder(job, context)
     space = _space(request, unit, lab)
     annotated = Configuration(tuple(line for text in request.directives for line in text.splitlines() if line.strip()))
     placed = parse_lines(annotated.lines, "configuration")
-    advised(lab.analysis, placed, job.problem.values)
+    schedule_with_suggestions(lab.analysis, placed, job.problem.values)
     for _, refusal in excessive(lab.analysis, placed, job.problem.values, gpu=target.name in ("numba-cuda", "cuda-c")):
         raise refusal
     name = _name(request, unit)
-    first = Prepared(
+    first = PreparedRun(
         request, unit, job, models[0], context, space, budget, annotated, name, notes, reference=said(job, why),
         warnings=(*unit.warnings, *_may_leave(unit.codelet, size)),
     )  # fmt: skip
@@ -269,10 +277,10 @@ def _check_passed(codelet: Codelet, recorded: Recorded) -> None:
 def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
     """One warning of the accesses of which the analysis cannot tell whether they are inside their arrays. UsageError
     where the user's data are such that they are not, if the interpreter can be asked."""
-    found = unsure(build(bake(codelet, integers(codelet, size.values))))
+    found = unsure(build(specialize(codelet, integers(codelet, size.values))))
     if not found:
         return
-    if size.data is not None and affordable(codelet, size):
+    if size.data is not None and is_interpretable(codelet, size):
         try:
             interpreter.run(codelet, size.arrays(codelet, 0), size.values)
         except AssertionError as left:
@@ -284,7 +292,7 @@ def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
 def _extent(e: Expr, sizes: Mapping[str, int]) -> int | None:
     """None where it depends on what is not known."""
     try:
-        return value(e, sizes)
+        return evaluate_size(e, sizes)
     except (KeyError, ZeroDivisionError):
         return None
 
@@ -304,18 +312,18 @@ def _said(note: str) -> tuple[str, ...]:
     return (note,) if note else ()
 
 
-def _by_hand(request: Request) -> Path | None:
+def _by_hand(request: TuningRequest) -> Path | None:
     return finals.handwritten(request.file) if request.handwritten else None
 
 
-def _named_by_hand(prepared: Prepared) -> Iterator[str]:
+def _named_by_hand(prepared: PreparedRun) -> Iterator[str]:
     """Name the Python file that is going to run, before it does."""
     if (path := prepared.by_hand) is not None:
         shown = printable(str(prepared.request.file.parent / path.parent.name / path.name))
         yield f"{shown} holds hand-written kernels and is run; --no-handwritten leaves it out"
 
 
-def _of(study: Study, context: Context) -> bool:
+def _of(study: KernelStudy, context: Context) -> bool:
     return (study.context.kernel, study.context.dtype) == (context.kernel, context.dtype)
 
 
@@ -323,7 +331,7 @@ def _where(context: Context) -> tuple[str, ...]:
     return context.device, context.target, context.sizes
 
 
-def _missed(prepared: Prepared) -> Iterator[str]:
+def _missed(prepared: PreparedRun) -> Iterator[str]:
     """Why a kernel has no guests though there are other databases."""
     also, c = prepared.request.also, prepared.context
     if not also or prepared.guests:
@@ -341,14 +349,14 @@ def _heavy(unit: Unit, size: Problem) -> bool:
     return work is None or work > SCREENED_FLOPS
 
 
-def _on(prepared: Prepared, model: Model) -> Prepared:
+def _on(prepared: PreparedRun, model: Model) -> PreparedRun:
     """The same on another model of device."""
     job = replace(prepared.job, target=model.target)
     context = _context(prepared.request, prepared.unit, job, model.facts)
     return replace(prepared, job=job, model=model, context=context)
 
 
-def _name(request: Request, unit: Unit) -> str:
+def _name(request: TuningRequest, unit: Unit) -> str:
     """The file's; the kernel's where the user chose one of several, or has made one of the file by what is defined."""
     if request.kernel is not None:
         return unit.codelet.name
@@ -361,7 +369,7 @@ def _name(request: Request, unit: Unit) -> str:
     return utf8(request.file.stem) if plain == unit.codelet.name else unit.codelet.name
 
 
-def _load(request: Request, **more: None) -> Unit:
+def _load(request: TuningRequest, **more: None) -> Unit:
     """The request's codelet, with ``more`` macros defined."""
     return load(
         request.file,
@@ -372,9 +380,9 @@ def _load(request: Request, **more: None) -> Unit:
     )
 
 
-def _problem(request: Request, unit: Unit) -> Problem:
+def _problem(request: TuningRequest, unit: Unit) -> Problem:
     """The sizes and the data: random, of files, or the program's own."""
-    dump.wanted(request.dump, unit.codelet)
+    dump.parse_dump_options(request.dump, unit.codelet)
     if request.data and request.run_main:
         raise UsageError("--data and --run-main both give the inputs: choose one")
     if request.data:
@@ -387,12 +395,12 @@ def _problem(request: Request, unit: Unit) -> Problem:
     return problem(unit.codelet, unit.values)
 
 
-def _own_types(request: Request, unit: Unit) -> Unit:
+def _own_types(request: TuningRequest, unit: Unit) -> Unit:
     """The unit in the floating-point types of the program, which gcc compiles as it is."""
     return load(request.file, kernel=request.kernel, defines=unit.defines, include_dirs=request.include_dirs)
 
 
-def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
+def _lighter(request: TuningRequest, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
     """Where the user gave no sizes and the file's own are too much for a CPU, its largest data set that is not."""
     chosen = bool(request.data) or any(
         n.endswith("_DATASET") or (v is not None and v.isdecimal()) for n, v in request.defines.items()
@@ -409,7 +417,7 @@ def _lighter(request: Request, unit: Unit) -> tuple[Unit, tuple[str, ...]]:
     return unit, ()
 
 
-def _check_sizes(request: Request, unit: Unit) -> None:
+def _check_sizes(request: TuningRequest, unit: Unit) -> None:
     """UsageError for a -D that was to give a size, by its name in any case, and is no number."""
     for p in unit.codelet.params:
         meant = [k for k in request.defines if k.lower() == p.name.lower()] if isinstance(p, Scalar) else []
@@ -417,14 +425,14 @@ def _check_sizes(request: Request, unit: Unit) -> None:
             raise UsageError(f"-D {meant[0]}={request.defines[meant[0]]} gives {p.name} no number", p.span)
 
 
-def _space(request: Request, unit: Unit, lab: KernelLab) -> Space:
+def _space(request: TuningRequest, unit: Unit, lab: KernelBuilder) -> Space:
     if not request.sweep:
-        decided(unit, parse_lines(request.directives))
+        check_choices_decided(unit, parse_lines(request.directives))
         return Space(())
-    return find_space.of(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.bakes)
+    return find_space.find_space(request.file, request.space, unit, lab.analysis, gpu=lab.job.target.bakes)
 
 
-def _context(request: Request, unit: Unit, job: Job, facts: Facts) -> Context:
+def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) -> Context:
     """All that a time depends on besides the directives."""
     arrays = [p.dtype for p in unit.codelet.params if isinstance(p, Array)]
     return Context(

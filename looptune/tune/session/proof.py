@@ -10,10 +10,10 @@ from looptune.ir.nodes import Codelet
 from looptune.lower.passes.cpu_reassociation import vectorised
 from looptune.lower.plan import Plan
 from looptune.lower.plan_check import prove_plan
-from looptune.poly.reassociation import Sum
+from looptune.poly.reassociation import ReorderedReduction
 from looptune.poly.translation_validation import prove
 from looptune.runtime.problem_sizes import integers
-from looptune.schedule.apply import Scheduled
+from looptune.schedule.apply import ScheduleResult
 from looptune.schedule.messages import in_vectors
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import plans_of
@@ -23,7 +23,7 @@ Status = Literal["proved", "loops proved", "directives proved", "asserted", "wro
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class ProofSummary:
     """``said``: what the report says; ``wrong``: the part of it that condemns the version, "" for most; ``sums``: those
     it rests on reordering."""
 
@@ -33,24 +33,26 @@ class Proved:
     sums: tuple[str, ...] = ()
 
 
-def proved(job: Job, done: Scheduled) -> Proved:
+def prove_version(job: Job, done: ScheduleResult) -> ProofSummary:
     """Of the job's codelet, at the job's sizes: the plan, and the loops it was made of where it cannot be compared."""
     made = plans_of(replace(job, odd=None), done.codelet, "").timed
     sizes = integers(job.codelet, job.problem.values)
     vectors = vectorised(job.codelet, made) if job.reassociate and job.target.name == "numba-cpu" else ()
-    return judged(job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes, vectors=vectors)
+    return summarize_proof(
+        job.codelet, done, made, sizes, reassociate=job.reassociate, blocks=job.target.bakes, vectors=vectors
+    )
 
 
-def judged(
+def summarize_proof(
     codelet: Codelet,
-    done: Scheduled,
+    done: ScheduleResult,
     made: Plan,
     sizes: Mapping[str, int],
     *,
     reassociate: bool,
     blocks: bool,
-    vectors: Sequence[Sum] = (),
-) -> Proved:
+    vectors: Sequence[ReorderedReduction] = (),
+) -> ProofSummary:
     """Of ``codelet`` at ``sizes``: the plan ``made`` of what is ``done``, scheduled with its sums; ``blocks``:
     of threads, as on a GPU; ``vectors``: the sums that a CPU's compiler may take in any order besides."""
     # Where no directive reorders a sum none may be: what is proved is then the order itself.
@@ -85,4 +87,4 @@ def judged(
     # What a user asserts against a proof is measured and marked, for it was asked for.
     if done.asserted:
         wrong, status = "", "asserted"
-    return Proved(f"{legality}; {said}; {order}", wrong, status, sums)
+    return ProofSummary(f"{legality}; {said}; {order}", wrong, status, sums)

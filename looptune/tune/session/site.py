@@ -20,13 +20,13 @@ from looptune.core.floating_point import Floats
 from looptune.runtime import targets
 from looptune.runtime.device import on_gpu
 from looptune.runtime.targets import Model
-from looptune.tune.execution.executor import Opening, spoiled
+from looptune.tune.execution.executor import Opening, invalidates_device
 from looptune.tune.execution.local_executor import Local
-from looptune.tune.execution.process_cache import Spares
-from looptune.tune.execution.worker_loop import Raised, Returned
+from looptune.tune.execution.process_cache import ProcessCache
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.execution.workers import Pool, Reply, Setup, Worker, cores, each, get_ready, wait
 from looptune.tune.job import Job
-from looptune.tune.measure.sequential import sequentialist
+from looptune.tune.measure.sequential import sequential_timer
 
 SEQUENTIAL_S = 600.0
 ABREAST = 2
@@ -36,7 +36,7 @@ INSTALL = "install it with: pip install 'looptune[distributed]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class DeviceTask:
     """A task for one of the model's devices; ``setups`` has the set-up for each of them."""
 
     model: Model
@@ -44,7 +44,7 @@ class Race:
     task: Any
 
 
-class Originals(Protocol):
+class SequentialBaselines(Protocol):
     """A context: loops that are set up from its beginning, while other things are done, and timed one after the other
     when nothing else is."""
 
@@ -65,7 +65,7 @@ class Originals(Protocol):
         """Of each, in their order, when all are there."""
 
 
-class Place(Protocol):
+class ExecutionSite(Protocol):
     def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         """The models of device that ``target`` means here; every version is measured on each."""
 
@@ -79,7 +79,7 @@ class Place(Protocol):
         """How many kernels are swept at once, so that a device always has something to measure."""
 
     def races(
-        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+        self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         """The replies, as they come and with the number of the race, to tasks that need a device each, nothing else on
         it: as many at once as there are devices. ``beside`` them, on one core more, original loops are timed."""
@@ -87,7 +87,7 @@ class Place(Protocol):
     def each(self, setup: Setup, limit_s: float, tasks: Sequence[tuple[Any, ...]], jobs: int) -> Sequence[Reply]:
         """The replies to tasks that need no device, side by side; ``jobs`` as for ``opening``."""
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
         """The original loops of each, for one core of the machine that has the model."""
 
     def machine(self, model: Model) -> Any:
@@ -98,14 +98,14 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalSite:
     """``devices``: as --devices has them; None is the first GPU, or the CPU where there is none.
 
     ``spares``: the processes that go from kernel to kernel; None starts new ones for each.
     """
 
     devices: str | None = None
-    spares: Spares | None = None
+    spares: ProcessCache | None = None
 
     def models(self, target: str, cache: Path, *, floats: Floats, warm: bool) -> tuple[Model, ...]:
         return targets.models(target, cache, self.devices, floats=floats, warm=warm)
@@ -123,7 +123,7 @@ class Here:
         return max(ABREAST * cores(), *(len(model.devices) for model in models))
 
     def races(
-        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+        self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         waiting = dict(enumerate(races))
         running: dict[str, Worker] = {}
@@ -140,7 +140,7 @@ class Here:
                     if beside is not None and worker in others:
                         beside.took(number, reply)
                         continue
-                    if spoiled(reply):
+                    if invalidates_device(reply):
                         worker.end()
                     worker.close()
                     running = {device: other for device, other in running.items() if other is not worker}
@@ -153,9 +153,9 @@ class Here:
         with Pool(setup, min(jobs, len(tasks)), limit_s, self.spares) as pool:
             return each(pool, tasks)
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
         ahead = bool(of) and self.overlaps(of[0][0].target.name)
-        return OriginalsHere([job for _, job in of], self.spares, ahead=ahead)
+        return LocalBaselines([job for _, job in of], self.spares, ahead=ahead)
 
     def machine(self, model: Model) -> Any:
         return model.target.machine()
@@ -165,7 +165,7 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ClusterSite:
     """``cluster``: a tune.cluster.Cluster."""
 
     cluster: Any = field(repr=False)
@@ -199,7 +199,7 @@ class Elsewhere:
         return 1
 
     def races(
-        self, races: Sequence[Race], limit_s: float, beside: Originals | None = None
+        self, races: Sequence[DeviceTask], limit_s: float, beside: SequentialBaselines | None = None
     ) -> Iterator[tuple[int, Reply]]:
         for number, race in enumerate(races):
             yield number, self.alone(race.model, race.setups[0], limit_s, race.task)
@@ -208,8 +208,8 @@ class Elsewhere:
         replies: Sequence[Reply] = self.cluster.each(setup, limit_s, tasks)
         return replies
 
-    def originals(self, of: Sequence[tuple[Model, Job]]) -> Originals:
-        return OriginalsElsewhere(self, of)
+    def originals(self, of: Sequence[tuple[Model, Job]]) -> SequentialBaselines:
+        return ClusterBaselines(self, of)
 
     def machine(self, model: Model) -> Any:
         return None
@@ -218,12 +218,12 @@ class Elsewhere:
         self.cluster.require(paths, target)
 
 
-class OriginalsHere:
+class LocalBaselines:
     """Each in a process of its own, as many at once as there are cores. Without ``ahead`` they are set up when they are
     timed: for targets that need the cores until then."""
 
-    def __init__(self, jobs: Sequence[Job], spares: Spares | None, *, ahead: bool) -> None:
-        self._workers = [Worker(partial(sequentialist, job), SEQUENTIAL_S, spares=spares) for job in jobs]
+    def __init__(self, jobs: Sequence[Job], spares: ProcessCache | None, *, ahead: bool) -> None:
+        self._workers = [Worker(partial(sequential_timer, job), SEQUENTIAL_S, spares=spares) for job in jobs]
         self._ahead = self._workers[: cores()] if ahead else []
         self._times: list[tuple[float, ...]] = []
 
@@ -264,8 +264,8 @@ class OriginalsHere:
 
 
 @dataclass(frozen=True, slots=True)
-class OriginalsElsewhere:
-    place: Elsewhere
+class ClusterBaselines:
+    place: ClusterSite
     of: Sequence[tuple[Model, Job]]
 
     def __enter__(self) -> Self:
@@ -284,29 +284,29 @@ class OriginalsElsewhere:
         raise AssertionError("nothing is timed beside races")
 
     def times_us(self) -> list[tuple[float, ...]]:
-        setups = [(model, partial(sequentialist, job)) for model, job in self.of]
+        setups = [(model, partial(sequential_timer, job)) for model, job in self.of]
         return [_sequential(self.place.alone(model, setup, SEQUENTIAL_S)) for model, setup in setups]
 
 
 def _sequential(reply: Reply) -> tuple[float, ...]:
     match reply:
-        case Returned(times):
+        case TaskResult(times):
             return tuple(times)
-        case Raised(message, trace):
+        case TaskError(message, trace):
             raise AssertionError(f"the sequential loops failed: {message}\n{trace}")
         case other:
             raise TargetError(f"the sequential loops did not end: {other.message}")
 
 
-HERE = Here()
+HERE = LocalSite()
 
 
 @contextmanager
-def at(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[Place]:
+def open_site(cluster: str | None, devices: str | None, warn: Callable[[str], None]) -> Iterator[ExecutionSite]:
     """The place that --cluster and --devices mean; ``warn`` hears of workers that a cluster leaves out."""
     if cluster is None:
-        with Spares() as spares:
-            yield Here(devices, spares)
+        with ProcessCache() as spares:
+            yield LocalSite(devices, spares)
         return
     if devices is not None:
         raise UsageError("--devices chooses GPUs of this machine: the workers of a cluster declare theirs")
@@ -315,4 +315,4 @@ def at(cluster: str | None, devices: str | None, warn: Callable[[str], None]) ->
             "--cluster needs the package distributed; install it with: pip install 'looptune[distributed]'"
         )
     with importlib.import_module("looptune.tune.execution.dask_cluster").connect(cluster, warn) as connected:
-        yield Elsewhere(connected)
+        yield ClusterSite(connected)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from looptune.runtime.outcome import CLASSES, Crashed, CutOff, Outcome, Timed, TimedOut
-from looptune.tune.execution.lab import Progress, Spent, SweepResult
+from looptune.tune.execution.lab import Progress, SweepResult, TimeBreakdown
 from looptune.tune.session.budget import Budget
 from looptune.tune.store.store import Row
 
@@ -21,7 +21,7 @@ KEPT = 1000
 
 
 @dataclass(slots=True)
-class Tally:
+class SweepStatistics:
     """``versions``: the size of the space; ``first``: texts whose rows are kept whatever they took; ``devices``: how
     many measure."""
 
@@ -95,9 +95,9 @@ class Tally:
             eta_s = left_s if eta_s is None else min(eta_s, left_s)
         return Progress(done, total, self.resumed, dict(self.counts), last, self.best, elapsed_s, eta_s)
 
-    def spent(self, elapsed_s: float) -> Spent:
+    def spent(self, elapsed_s: float) -> TimeBreakdown:
         busy: Counter[str] = Counter({name: s / self.devices for name, s in self._measured.items()})
-        return Spent(
+        return TimeBreakdown(
             judge=self.judge_s, compile=self.compile_s, launch=busy["launch"], verify=busy["verify"],
             measure=busy["measure"], failed=busy["failed"], waiting=max(0.0, elapsed_s - sum(busy.values())),
             devices=self.devices,

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from looptune.tune.execution.executor import Executor, Opening
-from looptune.tune.execution.interrupts import Gate, deferred
-from looptune.tune.execution.lab import Lab, Prepared, Progress, Spent, SweepResult
+from looptune.tune.execution.interrupts import InterruptGate, deferred
+from looptune.tune.execution.lab import PreparedVersion, Progress, SweepResult, TimeBreakdown, VersionBuilder
 from looptune.tune.execution.local_executor import Local
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.coordinator import Coordinator
@@ -27,7 +27,18 @@ from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.base import Strategy
 
-__all__ = ["Budget", "Lab", "Part", "Prepared", "Progress", "Spent", "SweepResult", "parse_budget", "sweep", "sweeps"]
+__all__ = [
+    "Budget",
+    "Part",
+    "PreparedVersion",
+    "Progress",
+    "SweepResult",
+    "TimeBreakdown",
+    "VersionBuilder",
+    "parse_budget",
+    "sweep",
+    "sweeps",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +46,14 @@ class Part:
     """One model of device: its laboratory and its strategy. ``command``: with directives added, it measures one of the
     rows again; kept with them. ``first``: what is evaluated before the strategy is asked, beside what is for all."""
 
-    lab: Lab
+    lab: VersionBuilder
     strategy: Strategy
     command: str = ""
     first: Sequence[Configuration] = ()
 
 
 def sweep(
-    lab: Lab,
+    lab: VersionBuilder,
     strategy: Strategy,
     store: Store,
     *,
@@ -112,7 +123,7 @@ def sweeps(
     return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
 
 
-def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: Gate) -> None:
+def _drive(coordinators: Sequence[Coordinator], executor: Executor, gate: InterruptGate) -> None:
     running = list(coordinators)
     while True:
         running.sort(key=lambda coordinator: -coordinator.left)

@@ -12,15 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 
 from looptune.runtime.outcome import CLASSES, CutOff, Timed
-from looptune.runtime.timing import paired
+from looptune.runtime.timing import paired_speedup
 from looptune.tune import strategies
-from looptune.tune.execution.lab import Spent, SweepResult
-from looptune.tune.measure.evaluate import KernelLab
-from looptune.tune.results.result import Guest
+from looptune.tune.execution.lab import SweepResult, TimeBreakdown
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.results.result import TransferResult
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.finals import Finals
-from looptune.tune.session.prepare import Prepared, single
-from looptune.tune.session.site import Place
+from looptune.tune.session.prepare import PreparedRun, single_version_command
+from looptune.tune.session.site import ExecutionSite
 from looptune.tune.session.sweep import Part, Progress, sweeps
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.store.store import Row, Store, key
@@ -30,22 +30,29 @@ SLOWEST_US = 5e6
 
 
 def measure(
-    prepared: Sequence[Prepared],
-    labs: Sequence[KernelLab],
+    prepared: Sequence[PreparedRun],
+    labs: Sequence[KernelBuilder],
     searched: Sequence[SweepResult],
     store: Store,
     progress: Callable[[Progress], None],
-    place: Place,
+    place: ExecutionSite,
 ) -> tuple[SweepResult, ...]:
     """The sweeps with their guests among what was timed. Of those that the store knows nothing is measured again."""
     if any(s.interrupted for s in searched):
         return tuple(searched)
-    wanted = {n: texts for n, (p, s) in enumerate(zip(prepared, searched, strict=True)) if (texts := new(p, s, store))}
+    wanted = {
+        n: texts for n, (p, s) in enumerate(zip(prepared, searched, strict=True)) if (texts := unmeasured(p, s, store))
+    }
     extra: dict[int, SweepResult] = {}
     if wanted:
         request, some = prepared[0].request, [prepared[n] for n in wanted]
         parts = [
-            Part(labs[n], strategies.ALL["exhaustive"](Space(()), 0), single(prepared[n]), first=_listed(texts))
+            Part(
+                labs[n],
+                strategies.ALL["exhaustive"](Space(()), 0),
+                single_version_command(prepared[n]),
+                first=_listed(texts),
+            )
             for n, texts in wanted.items()
         ]
         made = sweeps(
@@ -60,19 +67,19 @@ def measure(
     )
 
 
-def new(prepared: Prepared, searched: SweepResult, store: Store) -> list[str]:
+def unmeasured(prepared: PreparedRun, searched: SweepResult, store: Store) -> list[str]:
     """The guests of which nothing is known, or not as much as is wanted of them."""
     known = _rows(prepared, store)
     return [text for text in _texts(prepared) if not _stands(known.get(text), prepared, searched)]
 
 
-def _stands(row: Row | None, prepared: Prepared, searched: SweepResult) -> bool:
+def _stands(row: Row | None, prepared: PreparedRun, searched: SweepResult) -> bool:
     if row is None or isinstance(row.outcome, CutOff):
         return False
     return not prepared.request.fresh or row.sweep == searched.sweep
 
 
-def _texts(prepared: Prepared) -> list[str]:
+def _texts(prepared: PreparedRun) -> list[str]:
     return list(dict.fromkeys(s.result.directives for s in prepared.guests))
 
 
@@ -80,12 +87,12 @@ def _listed(texts: Sequence[str]) -> tuple[Configuration, ...]:
     return tuple(Configuration(tuple(text.splitlines())) for text in texts)
 
 
-def _rows(prepared: Prepared, store: Store) -> dict[str, Row]:
+def _rows(prepared: PreparedRun, store: Store) -> dict[str, Row]:
     """What the store has of each guest."""
     return _known(prepared, _texts(prepared), store)
 
 
-def _known(prepared: Prepared, texts: Collection[str], store: Store) -> dict[str, Row]:
+def _known(prepared: PreparedRun, texts: Collection[str], store: Store) -> dict[str, Row]:
     keys = {text: key(prepared.context, text) for text in texts}
     found = store.lookup(keys.values())
     return {text: found[k] for text, k in keys.items() if k in found}
@@ -107,12 +114,12 @@ def _joined(searched: SweepResult, rows: Collection[Row], extra: SweepResult | N
     )  # fmt: skip
 
 
-def _together(some: Spent, more: Spent) -> Spent:
-    sums = {f.name: getattr(some, f.name) + getattr(more, f.name) for f in fields(Spent) if f.name != "devices"}
-    return Spent(**sums, devices=max(some.devices, more.devices))
+def _together(some: TimeBreakdown, more: TimeBreakdown) -> TimeBreakdown:
+    sums = {f.name: getattr(some, f.name) + getattr(more, f.name) for f in fields(TimeBreakdown) if f.name != "devices"}
+    return TimeBreakdown(**sums, devices=max(some.devices, more.devices))
 
 
-def finalists(prepared: Prepared, searched: SweepResult, texts: Sequence[str]) -> tuple[str, ...]:
+def finalists(prepared: PreparedRun, searched: SweepResult, texts: Sequence[str]) -> tuple[str, ...]:
     """The guests that are to run beside ``texts``: those with a time, and with kernels that none of these makes."""
     rows = {row.directives: row for row in searched.timed}
     sources = {rows[text].emitted for text in texts if text in rows} - {""}
@@ -125,15 +132,15 @@ def finalists(prepared: Prepared, searched: SweepResult, texts: Sequence[str]) -
     return tuple(found)
 
 
-def judged(prepared: Prepared, found: Finals, best: str, store: Store) -> tuple[Guest, ...]:
+def compare_transfers(prepared: PreparedRun, found: Finals, best: str, store: Store) -> tuple[TransferResult, ...]:
     """What each came to beside the winner ``best``, or why there is nothing to say."""
     rows = _known(prepared, {*_texts(prepared), *found.us, *found.wrong}, store)
     made = []
     for study in prepared.guests:
         text = study.result.directives
         ran = _alike(text, found.us, rows)
-        over = None if ran is None else paired(found.us.get(best, ()), found.us[ran], 0)
-        made.append(Guest(study.place, text, over, "" if over is not None else _why(text, found, rows)))
+        over = None if ran is None else paired_speedup(found.us.get(best, ()), found.us[ran], 0)
+        made.append(TransferResult(study.place, text, over, "" if over is not None else _why(text, found, rows)))
     return tuple(made)
 
 

@@ -159,11 +159,11 @@ def _pack(choice: Choice, digits: Iterator[int]) -> int:
     return found
 
 
-def settled(axes: Sequence[Axis], wanted: Callable[[int], int]) -> Digits:
+def consistent_digits(axes: Sequence[Axis], wanted: Callable[[int], int]) -> Digits:
     """Digits that agree with one another: ``wanted(k)`` where axis k is active, else -1.
 
     >>> axes = (Axis("loop k", "k", ("", "unroll")), Axis("unroll(k)", "k", (2, 4), (0, 1)))
-    >>> settled(axes, lambda k: 1), settled(axes, lambda k: 0)
+    >>> consistent_digits(axes, lambda k: 1), consistent_digits(axes, lambda k: 0)
     ((1, 1), (0, -1))
     """
     digits: list[int] = []

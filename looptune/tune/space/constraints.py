@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from looptune.core.errors import ParseError
 from looptune.core.source import Span
-from looptune.frontend.directive_lines import Placed, inside
+from looptune.frontend.directive_lines import DirectiveLine, inside
 from looptune.ir.nodes import Arg
 from looptune.schedule import directives as transforms
 
@@ -79,11 +79,11 @@ def parse(text: str, span: Span) -> Constraint:
     return Constraint(text, span, tree, tuple(_names(tree)))
 
 
-def facts(directives: Iterable[Placed]) -> dict[tuple[str, str], Value]:
+def facts(directives: Iterable[DirectiveLine]) -> dict[tuple[str, str], Value]:
     """What ``directive(loop)`` is for each directive there is.
 
     >>> from looptune.ir.nodes import Directive
-    >>> facts([Placed("loop", "i", Directive("unroll", (Arg("", (4,)), Arg("jam"))))])
+    >>> facts([DirectiveLine("loop", "i", Directive("unroll", (Arg("", (4,)), Arg("jam"))))])
     {('unroll', 'i'): 4}
     """
     known: dict[tuple[str, str], Value] = {}

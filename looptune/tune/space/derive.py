@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations, product
 
-from looptune.ir.def_use import written
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.binding import called
-from looptune.tune.space.patterns import Patterns, Sum, outermost
+from looptune.schedule.binding import loop_label
+from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
 UNROLL = "unroll {2, 4, 8}, {contiguous, split}, {remainder, guarded}"
@@ -83,21 +83,21 @@ def derive(analysis: Analysis) -> str:
 
 
 def _all(loops: Iterable[Loop]) -> str:
-    return f"loop {', '.join(dict.fromkeys(called(f) for f in loops))}"
+    return f"loop {', '.join(dict.fromkeys(loop_label(f) for f in loops))}"
 
 
 def _products(found: Patterns) -> Iterator[str]:
     yield from _in_tiles(found.perfected)
     products = [s for s in found.sums if s.product]
     ordered = [(p, order) for p in products if (order := found.vector_order(p))]
-    turned = [f"loop {called(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
+    turned = [f"loop {loop_label(p.outer)}: permute {', '.join(order)}" for p, order in ordered]
     if turned and found.legal(turned):
         outer, sums = _all(p.outer for p, _ in ordered), _all(p.loop for p, _ in ordered)
         yield "\n".join(["for cpu", *turned, f"{outer}: {{ | unroll {{2, 4}}, jam }}",
                          f"{sums}: {{ | unroll {{2, 4, 8}}, jam }}"])  # fmt: skip
         yield "\n".join(["for cpu", *turned, f"{sums}: unroll {{3, 4, 8}}, remainder, jam"])
         for p, order in ordered[:1]:
-            tiles = f"loop {called(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
+            tiles = f"loop {loop_label(p.outer)}: tile {order[0]}:32, {order[1]}:{{32, 64}}, {order[2]}:{{256, 512}}"
             if found.legal([*turned, tiles]):
                 yield "\n".join(["for cpu", *turned, tiles])
     if found.apart is not None:
@@ -122,7 +122,9 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
                 parts = [*_staged(fit, outer, inner, "tile 16", read), f"{_all(p.loop for p in fit)}: split {{2, 4}}"]
                 if found.legal(parts):
                     yield "\n".join([*first, *parts, "codelet: grid blocksize {16x8, 16x16}", *packed])
-    halved = [p for p in products if found.legal([f"loop {called(p.outer)}: fold", *_staged([p], *HALVED, half=True)])]
+    halved = [
+        p for p in products if found.legal([f"loop {loop_label(p.outer)}: fold", *_staged([p], *HALVED, half=True)])
+    ]
     if halved:
         first = [*first, f"{_all(p.outer for p in halved)}: fold"]
         last = ["codelet: grid blocksize {16x8, 16x16}", PACK]
@@ -135,7 +137,7 @@ def _apart(found: Patterns) -> Iterator[str]:
     """Products of which the rest of their nests was taken away, several rows at a time; with sums along columns in
     strips of these, and what goes along rows and columns at once in squares."""
     fit = [p for p in found.sums if p.product and found.vector_order(p)]
-    turned = [f"loop {called(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
+    turned = [f"loop {loop_label(p.outer)}: permute {', '.join(found.vector_order(p))}" for p in fit]
     if not fit or not found.legal(turned):
         return
     lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
@@ -145,18 +147,20 @@ def _apart(found: Patterns) -> Iterator[str]:
         lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
     for p, q in found.transposes:
         square = f"tile {p.var}:16, {q.var}:16"
-        if found.legal([*turned, f"loop {called(p)}: {square}"]):
-            lines.append(f"loop {called(p)}: {{ | {square} }}")
+        if found.legal([*turned, f"loop {loop_label(p)}: {square}"]):
+            lines.append(f"loop {loop_label(p)}: {{ | {square} }}")
     yield "\n".join(["for cpu", *lines])
 
 
-def _factors(found: Patterns, products: Sequence[Sum]) -> list[str]:
+def _factors(found: Patterns, products: Sequence[ReductionPattern]) -> list[str]:
     """What terms are multiplied with alike, in them or with their sum."""
-    fit = [p.loop for p in products if found.legal([f"loop {called(p.loop)}: factor"])]
+    fit = [p.loop for p in products if found.legal([f"loop {loop_label(p.loop)}: factor"])]
     return [f"{_all(fit)}: {{ | factor }}"] if fit else []
 
 
-def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, read: str, *, half: bool = False) -> list[str]:
+def _staged(
+    products: Sequence[ReductionPattern], outer: str, inner: str, strip: str, read: str, *, half: bool = False
+) -> list[str]:
     """Register tiles, and what they read in shared memory, the next tiles on their way; ``read``: see ``_tiles``;
     ``half``: of a triangle."""
     triangles = [p for p in products if p.triangular or half]
@@ -166,11 +170,11 @@ def _staged(products: Sequence[Sum], outer: str, inner: str, strip: str, read: s
         f"{_all(p.outer for p in products)}: {outer}",
         f"{_all(p.inner for p in products)}: {inner}",
         f"{_all(p.loop for p in products)}: {strip}",
-        *(f"loop {called(p.loop)}: {_tiles(p, read)}" for p in products),
+        *(f"loop {loop_label(p.loop)}: {_tiles(p, read)}" for p in products),
     ]
 
 
-def _tiles(product: Sum, read: str) -> str:
+def _tiles(product: ReductionPattern, read: str) -> str:
     """``read``: by strips written ``out``, or these and what goes along rows ``turned`` in its tile, or neither."""
     words = [f"stage {', '.join(product.reused)}", "buffers 2"]
     if read == "turned" and product.across:
@@ -183,20 +187,20 @@ def _tiles(product: Sum, read: str) -> str:
 def _steps(found: Patterns) -> Iterator[str]:
     for loop in found.steps:
         for steps, blocks in STEPS.get(found.rank(loop), ()):
-            lines = [f"loop {called(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
+            lines = [f"loop {loop_label(loop)}: {steps}", f"codelet: grid blocksize {{{blocks}}}"]
             if found.legal(lines):
                 yield "\n".join(["for gpu", *lines])
-        if found.legal([f"loop {called(loop)}: overlap 2"]):
-            yield f"for cpu\nloop {called(loop)}: {AT_ONCE}"
+        if found.legal([f"loop {loop_label(loop)}: overlap 2"]):
+            yield f"for cpu\nloop {loop_label(loop)}: {AT_ONCE}"
 
 
-def _beside(found: Patterns, sums: Iterable[Sum]) -> list[str]:
+def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:
     """A team of threads for each sum: along a row for one that goes along it, else along the columns beside it."""
     lines: list[str] = []
     for s in sums:
-        whole = f"loop {called(s.loop)}: parallel"
+        whole = f"loop {loop_label(s.loop)}: parallel"
         upright = bool(s.around) and not s.along and not s.turned
-        grid = f"loop {called(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
+        grid = f"loop {loop_label(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
         line = next((x for x in (grid, whole) if x and found.legal([*lines, x])), None)
         lines += [line] if line is not None else []
     return lines
@@ -206,21 +210,21 @@ def _sums(found: Patterns) -> Iterator[str]:
     """The loops that teams of threads can reduce, all of them together; those along columns otherwise, too, with what
     stands beside them for the same threads."""
     lines: list[str] = []
-    teams: list[Sum] = []
+    teams: list[ReductionPattern] = []
     for s in found.sums:
-        line = f"loop {called(s.loop)}: parallel"
+        line = f"loop {loop_label(s.loop)}: parallel"
         if found.legal([*lines, line]):
             lines.append(line)
             teams.append(s)
     if lines:
         yield "\n".join([*lines, TEAMS])
-    wide = [f"loop {called(s.loop)}: vectorize 4" for s in teams if s.along]
+    wide = [f"loop {loop_label(s.loop)}: vectorize 4" for s in teams if s.along]
     if wide and found.legal([*lines, *wide]):
         yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.along)}: {VECTORS}", TEAMS])
     yield from _shared(found, teams, lines)
     if found.parted is not None:
         yield from _shared(found.parted, found.parted.sums, ())
-    dealt = [s for s in found.sums if found.legal([f"loop {called(s.loop)}: split 4"])]
+    dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: split 4"])]
     if dealt:
         yield "\n".join([*lines, f"{_all(s.loop for s in dealt)}: {PARTS}"])
     columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
@@ -230,17 +234,17 @@ def _sums(found: Patterns) -> Iterator[str]:
         yield "\n".join(["for gpu", *rows, *turned, f"{_all(s.loop for s, _ in columns)}: split {{16, 64}}", BESIDE])
 
 
-def _shared(found: Patterns, sums: Sequence[Sum], known: Sequence[str]) -> Iterator[str]:
+def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str]) -> Iterator[str]:
     """Teams that go along rows or columns as their sums do, with what stands beside these; nothing where that is what
     is ``known``. What goes along columns and adds up nothing has rows of its own."""
     beside = _beside(found, sums)
     shared = [(s, f) for s in sums for f in found.beside(s)]
-    alone = dict.fromkeys(called(f) for s, f in shared if not s.around)
+    alone = dict.fromkeys(loop_label(f) for s, f in shared if not s.around)
     rows = [band for band in found.stencils if len(band) == 2 and found.upright(band)] if found.lines else []
     if beside == [*known] and not alone and not rows:
         return
     together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
-    turned = [f"loop {called(p)}: permute {q.var}, {p.var}" for p, q in rows]
+    turned = [f"loop {loop_label(p)}: permute {q.var}, {p.var}" for p, q in rows]
     own = [s for s in sums if not s.around], [s for s in sums if s.around]
     loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
     more = [f"{_all(sorted(f, key=lambda f: (f.number, f.piece)))}: {{ | unroll 4 }}" for f in loops if f]
@@ -256,17 +260,17 @@ def _at_once(found: Patterns) -> Iterator[str]:
     columns = [s for s in found.sums if not s.along and len(s.around) == 1]
     for row, column in ((r, c) for r in rows for c in columns):
         inner, outer = column.around[0], column.loop
-        turn = [] if column.turned else [f"loop {called(inner)}: permute {outer.var}, {inner.var}"]
+        turn = [] if column.turned else [f"loop {loop_label(inner)}: permute {outer.var}, {inner.var}"]
         begun = found.before(row.around[0], outer if column.turned else inner)
-        joined = called(found.before(row.loop, inner))
-        apart = [f"loop {called(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
+        joined = loop_label(found.before(row.loop, inner))
+        apart = [f"loop {loop_label(row.loop)}: parallel"], "{ | unroll {2, 4}, jam }"
         at_once = [f"loop {joined}: fuse", f"loop {joined}: parallel"], "unroll {2, 4, 8}, jam"
         for (first, fuse), (lines, jam) in product(_joined(found, begun), (at_once, apart)):
             whole, split = [*turn, f"loop {first}: {fuse}", *lines], f"loop {first}: split {{128, 256, 512}}"
             if found.legal([*whole, split]):
                 blocks = "codelet: grid blocksize {32x8, 32x16, 32x32}"
                 yield "\n".join(["for gpu", *whole, f"loop {first}: {jam}", split, blocks])
-                reading = [joined] if lines is at_once[0] else [called(row.loop), called(inner)]
+                reading = [joined] if lines is at_once[0] else [loop_label(row.loop), loop_label(inner)]
                 for several in ([*_first_values(found, column), *reading], reading):
                     if found.legal([*whole, *(f"loop {f}: vectorize 4" for f in several), split]):
                         wide = [f"loop {first}: unroll {{2, 4}}, jam", f"loop {', '.join(several)}: {VECTORS}"]
@@ -280,21 +284,21 @@ def _joined(found: Patterns, begun: Loop) -> Iterator[tuple[str, str]]:
     """What makes one loop of this and the next: with the one before it as well, where that only begins it."""
     before = found.ahead(begun)
     if before is not None:
-        yield called(before), "fuse 3"
-    yield called(begun), "fuse"
+        yield loop_label(before), "fuse 3"
+    yield loop_label(begun), "fuse"
 
 
-def _first_values(found: Patterns, s: Sum) -> list[str]:
+def _first_values(found: Patterns, s: ReductionPattern) -> list[str]:
     """The loops by themselves that only assign what the sum is added to."""
     loops = (f for f in found.body if isinstance(f, Loop) and f is not s.loop)
     alone = (f for f in loops if not any(isinstance(n, Loop | While) for n in walk(f.body)))
-    return [called(f) for f in alone if written(f.body) <= written(s.loop.body)]
+    return [loop_label(f) for f in alone if written_names(f.body) <= written_names(s.loop.body)]
 
 
-def _upright(found: Patterns, s: Sum) -> list[str] | None:
+def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
     """What makes a sum along columns one that several blocks can share, with the columns beside each other; None where
     nothing does."""
-    loop = called(s.loop)
+    loop = loop_label(s.loop)
     turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
     fits = bool(s.around) and not s.along and found.legal([*turn, f"loop {loop}: split 4"])
     return turn if fits else None
@@ -312,7 +316,7 @@ def _stencils(found: Patterns) -> Iterator[str]:
                              f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
     deep = [band for band in bands if len(band) == 3]
     if deep:
-        grids = [f"loop {called(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
+        grids = [f"loop {loop_label(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
         inner, box = _all(band[2] for band in deep), f"box {WARP}"
         aligned = [f"{inner}: {{ | {box} | {VECTORS}, guarded }}"] if found.legal([f"{inner}: {box}"]) else []
         planes, rows = (_all(band[k] for band in deep) for k in range(2))
@@ -326,17 +330,17 @@ def _nests(found: Patterns) -> Iterator[str]:
     for outer in outermost(found.body):
         band = _band(outer)
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
-        inner = called(band[-1])
+        inner = loop_label(band[-1])
         lines = [f"loop {inner}: {{ | {UNROLL} | tile {band[-1].var}:{{2, 4, 8}} }}"]
         if len(orders) > 1:
-            lines.insert(0, f"loop {called(outer)}: permute {{{' | '.join(orders)}}}")
+            lines.insert(0, f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}")
         yield "\n".join(lines)
 
 
 def _loops(body: tuple[Stmt, ...]) -> Iterator[str]:
     for loop in (n for n in walk(body) if isinstance(n, Loop)):
         jam = "{noJam, jam}" if any(isinstance(n, (Loop, While)) for n in walk(loop.body)) else "noJam"
-        yield f"loop {called(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
+        yield f"loop {loop_label(loop)}: {{ {UNROLL}, {jam} | tile {loop.var}:{{2, 4, 8}} | noParallel }}"
 
 
 def _band(loop: Loop) -> list[Loop]:
@@ -350,5 +354,5 @@ def _band(loop: Loop) -> list[Loop]:
 def _legal(found: Patterns, band: list[Loop]) -> Iterator[str]:
     for order in permutations([f.var for f in band]):
         text = ", ".join(order)
-        if found.legal([f"loop {called(band[0])}: permute {text}"]):
+        if found.legal([f"loop {loop_label(band[0])}: permute {text}"]):
             yield text

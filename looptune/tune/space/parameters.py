@@ -56,7 +56,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ParameterTable:
     """``rows[k]`` are the values of configuration number k; no two rows are equal, nor joined by commas."""
 
     parameters: tuple[Parameter, ...]
@@ -87,7 +87,7 @@ class Sheet:
         return found
 
 
-def sheet(configurations: Sequence[Configuration]) -> Sheet:
+def sheet(configurations: Sequence[Configuration]) -> ParameterTable:
     """The parameters of these configurations, in the order in which they are met."""
     known = [coordinates(configuration)[0] for configuration in configurations]
     axes = list(dict.fromkeys(name for each in known for name in each))
@@ -107,7 +107,7 @@ def sheet(configurations: Sequence[Configuration]) -> Sheet:
         Parameter(name, axis, _ordered([row[k] for row in rows]))
         for k, (name, axis) in enumerate(zip(names, axes, strict=True))
     )
-    return Sheet(parameters, tuple(rows))
+    return ParameterTable(parameters, tuple(rows))
 
 
 def _filled(values: Sequence[Scalar | None]) -> list[Scalar]:

@@ -18,18 +18,18 @@ from itertools import pairwise
 
 from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.def_use import names_in, written
-from looptune.ir.intervals import linear
+from looptune.ir.def_use import names_in, written_names
+from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Array, Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import distributed, schedule
-from looptune.schedule.binding import Id, called, identity
+from looptune.schedule.apply import apply_distribution, schedule
+from looptune.schedule.binding import Id, identity, loop_label
 from looptune.tune.space.space import parse
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class ReductionPattern:
     """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
     stand around the last one. ``along``: it goes through neighbours in memory; ``reused``: the arrays of which several
     iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration of outer.
@@ -72,7 +72,7 @@ class Patterns:
 
     @cached_property
     def body(self) -> tuple[Stmt, ...]:
-        return distributed(self.analysis, parse_lines(self.lines)).body
+        return apply_distribution(self.analysis, parse_lines(self.lines)).body
 
     @cached_property
     def modes(self) -> dict[Id, str]:
@@ -93,12 +93,12 @@ class Patterns:
         return True
 
     @cached_property
-    def sums(self) -> tuple[Sum, ...]:
+    def sums(self) -> tuple[ReductionPattern, ...]:
         """Of loops without others inside, and of those around one such loop that tells sums apart."""
         found = (self._sum(around, loop) for around, loop in _nested(self.body))
         return tuple(s for s in found if s is not None)
 
-    def _sum(self, around: tuple[Loop, ...], loop: Loop) -> Sum | None:
+    def _sum(self, around: tuple[Loop, ...], loop: Loop) -> ReductionPattern | None:
         inner = [n for n in walk(loop.body) if isinstance(n, (Loop, While))]
         match loop.body, inner:
             case (Loop() as apart,), [_] if self.parallel(apart) and not self.parallel(loop):
@@ -115,16 +115,18 @@ class Patterns:
         largest = max(reads, key=lambda n: len(n.index), default=None)
         along = largest is not None and _strides(largest, loop.var)
         if len(mine) < 2:
-            return Sum(loop, mine, along, ())
+            return ReductionPattern(loop, mine, along, ())
         p, q = mine[-2:]
-        changed = written(p.body)
+        changed = written_names(p.body)
         reused = dict.fromkeys(
             n.array
             for n in reads
             if n.array not in changed and loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
         )
         across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
-        return Sum(loop, mine, along, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused))
+        return ReductionPattern(
+            loop, mine, along, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
+        )
 
     @cached_property
     def stencils(self) -> tuple[tuple[Loop, ...], ...]:
@@ -148,7 +150,7 @@ class Patterns:
         """Which of the two stands first."""
         return next(loop for _, loop in _nested(self.body) if loop is a or loop is b)
 
-    def beside(self, found: Sum) -> tuple[Loop, ...]:
+    def beside(self, found: ReductionPattern) -> tuple[Loop, ...]:
         """The parallel loops without others inside that stand in the same block."""
         block = next(b for b in _blocks(self.body) if any(s is found.loop for s in b))
         loops = (s for s in block if isinstance(s, Loop) and self.parallel(s))
@@ -163,12 +165,12 @@ class Patterns:
 
     def rank(self, loop: Loop) -> int:
         """How many dimensions the arrays that it writes have, 0 where they differ."""
-        changed = written(loop.body)
+        changed = written_names(loop.body)
         found = {len(v.shape) for v in (*self.analysis.codelet.params, *self.analysis.codelet.locals)
                  if isinstance(v, (Array, Local)) and v.shape and v.name in changed}  # fmt: skip
         return found.pop() if len(found) == 1 else 0
 
-    def vector_order(self, found: Sum) -> tuple[str, ...]:
+    def vector_order(self, found: ReductionPattern) -> tuple[str, ...]:
         """The product's loops, the one innermost whose iterations are neighbours in memory, or at one place, in all
         accesses; () where it is so as they stand, or nowhere."""
         p, q, k = found.outer, found.inner, found.loop
@@ -182,7 +184,7 @@ class Patterns:
         lines: list[str] = []
         for p in self.sums:
             follows = p.product and p.loop in p.inner.body and p.inner.body[-1] is not p.loop
-            line = f"loop {called(p.outer)}: distribute" if follows else ""
+            line = f"loop {loop_label(p.outer)}: distribute" if follows else ""
             if line and line not in lines and self.legal([*lines, line]):
                 lines.append(line)
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
@@ -193,8 +195,8 @@ class Patterns:
         be a grid's: cut before the inner one, or wherever that is legal where more follows on it."""
         lines: list[str] = []
         for p in (s for s in self.sums if s.product and len(s.outer.body) > 1):
-            cut = [f"loop {called(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
-            more = [f"loop {called(p.outer)}: distribute", *cut]
+            cut = [f"loop {loop_label(p.inner)}: cut"] if p.outer.body[-1] is p.inner else []
+            more = [f"loop {loop_label(p.outer)}: distribute", *cut]
             if not {*more} & {*lines} and self.legal([*lines, *more]):
                 lines += more
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else self
@@ -209,7 +211,7 @@ class Patterns:
             later = next((f for f in beside if f.number > s.loop.number), None)
             if later is None:
                 continue
-            more = [f"loop {called(s.around[-1])}: distribute", f"loop {called(later)}: cut"]
+            more = [f"loop {loop_label(s.around[-1])}: distribute", f"loop {loop_label(later)}: cut"]
             if not {*more} & {*lines} and self.legal([*lines, *more]):
                 lines += more
         return Patterns(self.analysis, (*self.lines, *lines)) if lines else None
@@ -274,7 +276,7 @@ def _adds(assign: Assign, loop: Loop) -> bool:
 def _strides(load: Load, var: str) -> bool:
     """Iterations of the loop are neighbours in memory."""
     *rows, last = load.index
-    terms, _ = linear(last)
+    terms, _ = affine_terms(last)
     return var not in names_in(tuple(rows)) and any(t == Var(var) and k in (1, -1) for t, k in terms.items())
 
 

@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 
 from looptune.core.errors import DirectiveError
-from looptune.frontend import Choices, Unit
-from looptune.frontend.directive_lines import Placed
+from looptune.frontend import PragmaChoices, Unit
+from looptune.frontend.directive_lines import DirectiveLine
 from looptune.ir.nodes import Codelet, Loop, While
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule import directives
-from looptune.schedule.binding import EXCLUSIVE, originals
+from looptune.schedule.binding import EXCLUSIVE, original_loops_at
 from looptune.tune.space import space, template
 from looptune.tune.space.space import Space
 
@@ -29,7 +29,7 @@ def written(unit: Unit) -> Space | None:
     return space.product((f"loop {c.loop}", c.text, c.span) for c in unit.choices)
 
 
-def decided(unit: Unit, placed: Sequence[Placed]) -> None:
+def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
     """DirectiveError for a choice that no directive of ``placed`` decides, with the one that takes its first."""
     for c in unit.choices:
         if not any(_decides(p, c, unit.codelet) for p in placed):
@@ -40,9 +40,9 @@ def decided(unit: Unit, placed: Sequence[Placed]) -> None:
             )
 
 
-def _decides(p: Placed, c: Choices, codelet: Codelet) -> bool:
+def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
     """The directive is for the loop of the choice, or covers it, and of a kind that the choice is among."""
-    addressed = tuple(originals(codelet, p.where, p.loop, p.directive.span))
+    addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
     inner = walk_stmts(addressed) if directives.find(p.directive).covers else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
     words = set(re.findall(r"[a-z]+", c.text.lower()))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from looptune.tune.space.axes import Axis, Digits, Scalar, axes_of, pack, settled, unpack
+from looptune.tune.space.axes import Axis, Digits, Scalar, axes_of, consistent_digits, pack, unpack
 from looptune.tune.space.space import Configuration, Line, Section, Space, slot
 from looptune.tune.space.table_view import Table
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 
 LISTED = 20_000
 """A space of up to so many numbers is listed: half a second, and 20 MB."""
@@ -22,10 +22,10 @@ NEAR = 200
 """Points two moves away that are offered as near."""
 
 
-def view_of(space: Space | View) -> View:
+def view_of(space: Space | SpaceView) -> SpaceView:
     """The space as a list where it is small, else as the product it is."""
     match space:
-        case View():
+        case SpaceView():
             return space
         case Space(size=size) if size <= LISTED:
             return Table({configuration.text: configuration for configuration in space}.values())
@@ -64,15 +64,15 @@ class _Part:
                 return digit
             return digits[k] if digits[k] >= 0 else _position(self.axes[k], kept)
 
-        return self.index(settled(self.axes, wanted))
+        return self.index(consistent_digits(self.axes, wanted))
 
     def carried(self, other: _Part, digits: Digits) -> int:
         """The point of this part that has what ``digits`` of the other part name."""
         kept = {a.name: a.values[d] for a, d in zip(other.axes, digits, strict=True) if d >= 0}
-        return self.index(settled(self.axes, lambda k: _position(self.axes[k], kept)))
+        return self.index(consistent_digits(self.axes, lambda k: _position(self.axes[k], kept)))
 
 
-class Product(View):
+class Product(SpaceView):
     def __init__(self, space: Space) -> None:
         self._space = space
         self._parts: list[_Part] = []
@@ -124,7 +124,7 @@ class Product(View):
 
     def nearest(self, index: int, digits: Sequence[int], taken: Container[int], rng: random.Random) -> int | None:
         part = self._part(index)
-        point = part.index(settled(part.axes, lambda k: max(digits[k], 0)))
+        point = part.index(consistent_digits(part.axes, lambda k: max(digits[k], 0)))
         if self._free(point, taken):
             return point
         return next((p for p in self.near(point, rng) if self._free(p, taken)), None)

@@ -20,7 +20,7 @@ import numpy as np
 
 from looptune.tune.space.axes import Axis, Digits, Scalar
 from looptune.tune.space.space import Configuration
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 
 Coordinates = dict[str, Scalar]
 """Axis to value; an axis that is missing has no value there."""
@@ -67,7 +67,7 @@ def _quantity(text: str, group: str) -> str:
     return word if group == "codelet" else f"{word}({group})"
 
 
-class Table(View):
+class Table(SpaceView):
     """``rows`` in the order that numbers them. Two with the same coordinates stay two; a move finds the first."""
 
     def __init__(self, rows: Iterable[Configuration]) -> None:

@@ -18,7 +18,7 @@ from looptune.tune.space.axes import Axis, Digits
 from looptune.tune.space.space import Configuration
 
 
-class View(ABC):
+class SpaceView(ABC):
     @property
     @abstractmethod
     def size(self) -> int:

@@ -30,7 +30,7 @@ class Conclusion:
     finished: float
 
 
-def conclude(store: Store, context: Context, sweep: str, record: Mapping[str, Any]) -> None:
+def save_conclusion(store: Store, context: Context, sweep: str, record: Mapping[str, Any]) -> None:
     """Keep ``record`` as what this context came to, in place of an earlier one."""
     with store.transaction() as db:
         db.execute(

@@ -27,7 +27,7 @@ _SECONDS = (("d", _DAY_S), ("w", 7 * _DAY_S), ("h", 3600.0), ("m", 60.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeCounts:
     """Numbers of rows: ``new``, ``replaced`` (here older or unfinished), ``kept`` (here as new or newer), ``running``
     (left out: somebody is running them, here or there)."""
 
@@ -38,7 +38,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PruneFilter:
     """Which rows to remove: those that meet all that is given. ``classes``: none means any; ``before``: begun earlier,
     in seconds since 1970."""
 
@@ -50,10 +50,10 @@ class Condition:
 
     @property
     def empty(self) -> bool:
-        return self == Condition()
+        return self == PruneFilter()
 
 
-def merge(store: Store, other: Store) -> Merged:
+def merge(store: Store, other: Store) -> MergeCounts:
     """Take the rows of ``other`` into ``store``."""
     if store.path.resolve() == other.path.resolve():
         raise UsageError(f"{other.path} cannot be merged into itself")
@@ -73,7 +73,7 @@ def merge(store: Store, other: Store) -> Merged:
                 db.execute(f"INSERT OR REPLACE INTO runs ({', '.join(theirs)}) VALUES ({marks})", theirs)
         db.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?)", sweeps)
         conclusions.take(db, other.connection)
-    return Merged(counts["new"], counts["replaced"], counts["kept"], counts["running"])
+    return MergeCounts(counts["new"], counts["replaced"], counts["kept"], counts["running"])
 
 
 def _taken(theirs: dict[str, object], ours: sqlite3.Row | None) -> str:
@@ -94,7 +94,7 @@ def _runs(status: object, token: object) -> bool:
     return status == "running" and owner.alive(str(token))
 
 
-def prune(store: Store, condition: Condition, *, dry_run: bool = False) -> dict[tuple[str, str], int]:
+def prune(store: Store, condition: PruneFilter, *, dry_run: bool = False) -> dict[tuple[str, str], int]:
     """Remove what meets the condition; how many rows of each kernel and class went, or would go with ``dry_run``."""
     assert not condition.empty, "a condition says what to remove"
     removed: Counter[tuple[str, str]] = Counter()
@@ -114,7 +114,7 @@ def prune(store: Store, condition: Condition, *, dry_run: bool = False) -> dict[
     return dict(removed)
 
 
-def _meeting(db: sqlite3.Connection, c: Condition) -> list[sqlite3.Row]:
+def _meeting(db: sqlite3.Connection, c: PruneFilter) -> list[sqlite3.Row]:
     equal = {"kernel": c.kernel, "device": c.device, "lowering": c.lowering}
     given = {name: value for name, value in equal.items() if value is not None}
     where = " AND ".join(
@@ -164,7 +164,7 @@ def size_bytes(path: Path) -> int:
     return sum(p.stat().st_size for p in (path, Path(f"{path}-wal")) if p.exists())
 
 
-def merge_all(store: Store, others: Sequence[Path]) -> list[tuple[Path, Merged]]:
+def merge_all(store: Store, others: Sequence[Path]) -> list[tuple[Path, MergeCounts]]:
     """``merge`` for each of ``others``, all of which are opened first: a mistake in one changes nothing."""
     opened = [Store.read(path) for path in others]
     try:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 
-def token() -> str:
+def process_token() -> str:
     """This process."""
     return _token(os.getpid())
 

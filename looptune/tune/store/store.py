@@ -135,7 +135,7 @@ class Store:
         self.warnings = warnings
         self.connection = connection
         self.schema = schema
-        self._owner = owner.token()
+        self._owner = owner.process_token()
         self._place = place
 
     @classmethod

@@ -42,7 +42,7 @@ def names() -> tuple[str, ...]:
 
 def named(name: str) -> type[Strategy]:
     """UsageError lists the names there are; PluginError where the package that brings it cannot be used."""
-    plugin = plugins.named("strategy", name, built_in=name in ALL)
+    plugin = plugins.find_plugin("strategy", name, built_in=name in ALL)
     if plugin is not None:
         return _brought(plugin)
     if name not in ALL:

@@ -25,7 +25,7 @@ from typing import ClassVar, TypeVar
 from looptune.core.errors import UsageError
 from looptune.tune.space.product_view import view_of
 from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 
 Wave = Sequence[int]
 """Points that are asked for at once, whatever they cost; what is sent for it means nothing."""
@@ -48,7 +48,7 @@ class Strategy(ABC):
     """A package of the extra ``search``."""
     trials: int | None = None
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         self.space = space
         self.seed = seed
 
@@ -73,7 +73,7 @@ class Sequential(Strategy):
     compiled at the same time, and known when it is asked for one by one.
     """
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
         self.window = 1
         self.view = view_of(space)

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from typing import ClassVar
 
 from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import scouted
 
@@ -23,7 +23,7 @@ class Exhaustive(Strategy):
     name: ClassVar[str] = "exhaustive"
     seeded: ClassVar[bool] = False
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
         scouts = tuple(scouted(space, 0))
         numbers = chain(scouts, (k for k in _in_turn(space) if k not in scouts))
@@ -36,7 +36,7 @@ class Exhaustive(Strategy):
         """The order is fixed: nothing to learn."""
 
 
-def _in_turn(space: Space | View) -> Iterator[int]:
+def _in_turn(space: Space | SpaceView) -> Iterator[int]:
     """All numbers, those of a section in the order written."""
     sizes = [section.size for section in space.sections] if isinstance(space, Space) else [space.size]
     starts = accumulate(sizes, initial=0)

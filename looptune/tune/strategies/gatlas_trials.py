@@ -15,7 +15,7 @@ from math import inf
 from typing import ClassVar
 
 from looptune.tune.space.space import Configuration, Space
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
 from looptune.tune.strategies.random import Random
 
@@ -28,7 +28,7 @@ class GatlasTrials(Strategy):
     name: ClassVar[str] = "gatlas-trials"
     window = 8
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
         self.trials = PROBE
         self._probes = Random(space, seed)

@@ -20,7 +20,7 @@ import numpy as np
 
 from looptune.tune.space.space import Configuration, Space
 from looptune.tune.space.table_view import Table
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies import gaussian_process
 from looptune.tune.strategies.base import Search, Sequential
 from looptune.tune.strategies.random import drawn, permuted
@@ -41,7 +41,7 @@ RECENT = 300
 class Model(Sequential):
     name: ClassVar[str] = "model"
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
         self._points: list[int] = []
         """The candidates: row number in the table to point."""

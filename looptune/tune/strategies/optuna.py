@@ -12,7 +12,7 @@ from functools import partial
 from math import inf, log
 from typing import Any, ClassVar
 
-from looptune.tune.space.axes import Axis, settled
+from looptune.tune.space.axes import Axis, consistent_digits
 from looptune.tune.strategies.base import Search, Sequential
 
 
@@ -34,7 +34,7 @@ class Optuna(Sequential):
             part = trial.suggest_categorical("part", range(len(starts))) if len(starts) > 1 else 0
             axes = self.view.axes(starts[part])
             names = [f"{part} {k} {axis.name}" for k, axis in enumerate(axes)]
-            digits = settled(axes, partial(_suggest, trial, names, axes))
+            digits = consistent_digits(axes, partial(_suggest, trial, names, axes))
             point = self.view.nearest(starts[part], digits, self.costs, self.rng)
             if point is None:
                 return

@@ -13,7 +13,7 @@ from functools import partial
 from math import ceil, inf
 from typing import Any, ClassVar
 
-from looptune.tune.space.axes import settled
+from looptune.tune.space.axes import consistent_digits
 from looptune.tune.strategies.base import Search, Sequential
 
 REPEATED = 20
@@ -51,7 +51,7 @@ class PyATF(Sequential):
     def _point(self, starts: Sequence[int], coordinates: Sequence[float], fresh: bool) -> int | None:
         start = starts[_digit(coordinates[0], len(starts))]
         axes = self.view.axes(start)
-        digits = settled(axes, lambda k: _digit(coordinates[k + 1], len(axes[k].values)))
+        digits = consistent_digits(axes, lambda k: _digit(coordinates[k + 1], len(axes[k].values)))
         return self.view.nearest(start, digits, self.costs if fresh else (), self.rng)
 
 

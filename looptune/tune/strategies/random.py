@@ -18,7 +18,7 @@ from math import isqrt
 from typing import ClassVar
 
 from looptune.tune.space.space import Configuration, Section, Space
-from looptune.tune.space.view import View
+from looptune.tune.space.view import SpaceView
 from looptune.tune.strategies.base import Strategy
 
 # Three rounds are indistinguishable from random to a handful of queries; six cost 10 us and leave no visible pattern.
@@ -33,7 +33,7 @@ OWN = 4
 class Random(Strategy):
     name: ClassVar[str] = "random"
 
-    def __init__(self, space: Space | View, seed: int = 0) -> None:
+    def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
         self._order = self._ordered()
 
@@ -50,7 +50,7 @@ class Random(Strategy):
         """Sampling without replacement: nothing to learn."""
 
 
-def scouted(space: Space | View, seed: int) -> Iterator[int]:
+def scouted(space: Space | SpaceView, seed: int) -> Iterator[int]:
     """Numbers of configurations of each section, the last section first; none where there is only one section."""
     sections = space.sections if isinstance(space, Space) else ()
     start = space.size
