@@ -23,10 +23,10 @@ MODULES = ("schedule/binding", "schedule/apply", "schedule/suggest", "schedule/p
            "schedule/reduction_clauses", "lower/mapping")  # fmt: skip
 
 ERRORS = ("ParseError", "UnsupportedError", "DirectiveError", "IllegalTransform", "UsageError", "ResourceError")
-NAMED = ("refuse", "Strange")
+NAMED = ("refuse", "Unsupported")
 """``refuse(what, instead, span)``: "{what} is not accepted in a codelet: write {instead} instead"."""
 AS_THEY_ARE = (*ERRORS, "error")
-UNKNOWN = ("Unknown",)
+UNKNOWN = ("Unanalysable",)
 """What "cannot be analysed"."""
 CLAUSES = ("_wrong",)
 """Functions that return a part of a message."""

@@ -72,8 +72,9 @@ def run(cache: Path, text: str = TEXT) -> None:
     code = (
         "import sys, numpy as np; from pathlib import Path; from looptune.deploy.compile import scheduled\n"
         "from looptune.backends.numba_cpu.backend import NumbaCpu; from looptune.frontend import load\n"
-        "from looptune.lower.mapping import plan\n"
-        "b = NumbaCpu(Path(sys.argv[1])); p = b.load(b.build(plan(scheduled(load(sys.argv[2]), None).codelet)))\n"
+        "from looptune.lower.mapping import lower_to_plan\n"
+        "b = NumbaCpu(Path(sys.argv[1])); planned = lower_to_plan(scheduled(load(sys.argv[2]), None).codelet)\n"
+        "p = b.load(b.build(planned))\n"
         "x = np.zeros(5, np.float32); p.run({'x': x}, {'n': 5}); assert (x == 1).all(), x\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(cache), text], capture_output=True, text=True, timeout=240)

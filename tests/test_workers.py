@@ -284,7 +284,7 @@ ORPHANS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_workers import *
-from looptune.tune.execution.process_cache import Spares
+from looptune.tune.execution.process_cache import ProcessCache
 pool = Pool(setup, 3, 60.0)
 pids = []
 for n in range(3):
@@ -293,7 +293,7 @@ while pool.load:
     wait(pool.workers)
 for n, worker in enumerate(pool.workers):
     pids.append(one(worker, "pid").value)
-spare = Worker(setup, 60.0, spares=Spares())
+spare = Worker(setup, 60.0, spares=ProcessCache())
 pids.append(one(spare, "pid").value)
 spare.close()
 pool.workers[1].submit(1, "sleep", 60)

@@ -111,7 +111,8 @@ print(", ".join(d.name.strip() for d, wrong in zip(devices, said) if not wrong) 
 _LOOKED_UP: Mapping[plugins.Kind, str] = MappingProxyType({
     "directive": "from looptune.schedule.directives import named\nnamed({name!r})",
     "strategy": "from looptune.tune.strategies import named\nnamed({name!r})",
-    "target": "from pathlib import Path\nfrom looptune.runtime.targets import brought\nbrought({name!r}, Path())",
+    "target": "from pathlib import Path\nfrom looptune.runtime.targets import plugin_target\n"
+              "plugin_target({name!r}, Path())",
 })  # fmt: skip
 """How the name of what a package brings is looked up."""
 
