@@ -249,7 +249,7 @@ def test_what_a_variable_of_the_function_hides_is_not_named(of_file: str, tmp_pa
     assert "+= w[(2 * i + 1) % 3];" in transform(file, ["loop 1: unroll 2"])
 
 
-def test_a_name_given_with_D_has_one_value(tmp_path: Path) -> None:
+def test_a_name_given_with_d_has_one_value(tmp_path: Path) -> None:
     """What the text says of it, again and after an ``#undef``, is left out; other names keep theirs."""
     file = tmp_path / "p.c"
     file.write_text("#define N 9\n#undef N\n#define N 8\n#define M N\nvoid f(int a[M]) {\n"
