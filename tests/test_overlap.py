@@ -12,6 +12,7 @@ import oracle
 import pytest
 from cases import Case, Sizes, planned, sized
 
+from looptune.backends.codegen.kernel import shared_bytes
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.errors import DirectiveError, ResourceError
@@ -261,7 +262,6 @@ def test_it_is_proved_and_compiles(name: str) -> None:
     tiled = [k for k in done.kernels if k.overlap is not None]
     assert len(tiled) in (2, 4)
     if oracle.CUDA and name in [*CASES][::3]:
-        from looptune.backends.codegen.kernel import shared_bytes
         from looptune.backends.numba_cuda.backend import NumbaCuda
 
         built = NumbaCuda().build(done)

@@ -10,6 +10,7 @@ import oracle
 import pytest
 from cases import Case, planned, sized
 
+from looptune.backends.codegen.kernel import shared_bytes
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
@@ -150,7 +151,6 @@ def test_it_is_proved_and_is_one_launch(name: str) -> None:
     assert whole.name in {k.name for k, _ in launches(done.steps, sizes)}
     assert len(split_persistent_launches(done).launched) == len(done.kernels)
     if oracle.CUDA:
-        from looptune.backends.codegen.kernel import shared_bytes
         from looptune.backends.numba_cuda.backend import NumbaCuda
 
         used = {r.kernel: r for r in NumbaCuda().build(done).resources}

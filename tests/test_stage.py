@@ -9,11 +9,13 @@ from pathlib import Path
 import oracle
 import pytest
 
+from looptune.backends.numba_cuda.backend import NumbaCuda
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
 from looptune.ir.specialize import specialize
 from looptune.lower.mapping import lower_to_plan
+from looptune.lower.passes.shared_memory import stage_tiles
 from looptune.lower.plan import Plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
@@ -185,8 +187,6 @@ def planned(case: Case, sizes: Mapping[str, int] | None = None) -> Plan:
 @simulator
 def test_what_the_loops_give(tmp_path: Path) -> None:
     """Of every case, for sizes that are constants and for sizes that are arguments."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-
     programs, wants = [], {}
     for name, case in CASES.items():
         codelet = load(case.text).codelet
@@ -204,9 +204,6 @@ def test_what_the_loops_give(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_tiles_are_what_a_block_reads(case: Case) -> None:
     """Shapes as worked out by hand; and machine code without local memory."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-    from looptune.lower.passes.shared_memory import stage_tiles
-
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
     assert tiles
@@ -235,9 +232,6 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
     lines: tuple[str, ...], turned: list[tuple[int, int, bool]], tmp_path: Path
 ) -> None:
     """The elements of a column lie side by side, padded to an odd number of 16 bytes, and are read together."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-    from looptune.lower.passes.shared_memory import stage_tiles
-
     case = Case(ITSELF, lines, sized((64, 12), (23, 7)), ())
     done = planned(case, case.sizes[0])
     tiles = [t for k in done.kernels if (s := stage_tiles(k, done)) is not None for t in s.tiles]
@@ -257,8 +251,6 @@ def test_rows_that_a_thread_reads_side_by_side_are_turned(
 )
 def test_so_many_iterations_are_written_out(asked: str, copies: int) -> None:
     """As many as are asked for and divide what there are; else as many as 16 bytes hold of the rows of A."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-
     lines = ("loop k: tile 12", f"loop k: stage A, B{asked}", SMALL)
     text = NumbaCuda().emit(planned(Case(PRODUCT, lines, (), ()), {"n": 8, "m": 8, "l": 48}))
     sums = [line for line in text.splitlines() if line.lstrip().startswith("C_r = C_r +")]
@@ -295,8 +287,6 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "lines", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], message: str) -> None:
     """With the loop's place, and what to do."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-
     done = lower_to_plan(schedule(Analysis(load(text).codelet), parse_lines(lines)).codelet)
     with pytest.raises(DirectiveError, match=message) as refusal:
         NumbaCuda().emit(done)
@@ -306,8 +296,6 @@ def test_what_cannot_be_staged_is_refused(text: str, lines: tuple[str, ...], mes
 @simulator
 def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
     """48 KiB for a block."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-
     case = Case(PRODUCT, ("loop k: tile 256", "loop k: stage A, B"), (), ())
     with pytest.raises(ResourceError, match="needs 81920 bytes of shared memory per block, the limit is 49152"):
         NumbaCuda().build(planned(case))
@@ -316,8 +304,6 @@ def test_a_tile_too_large_is_an_error_with_both_numbers() -> None:
 @simulator
 def test_older_devices_have_no_copies_ahead() -> None:
     """A tile filled ahead is an error that names both capabilities; one at a time is none."""
-    from looptune.backends.numba_cuda.backend import NumbaCuda
-
     with pytest.raises(ResourceError, match="needs sm_80, this is sm_75"):
         NumbaCuda("sm_75").build(planned(CASES["the next one ahead"], CASES["the next one ahead"].sizes[0]))
     assert NumbaCuda("sm_75").build(planned(CASES["product"], CASES["product"].sizes[0])).objects

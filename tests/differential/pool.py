@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +95,6 @@ def _start(work: Work) -> tuple[int, _Child]:
         (folder / "report.part").rename(folder / "report")
         status = 0
     except BaseException:
-        import traceback
-
         traceback.print_exc(limit=-6)
     finally:
         os._exit(status)
