@@ -89,6 +89,7 @@ def arguments_read(words: Sequence[str], folder: Path, config: pytest.Config) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(argparse.ArgumentParser, "parse_args", stop)
         patch.setattr(sys, "argv", list(words[1:]))
+        patch.syspath_prepend((ROOT / words[1]).parent)  # where Python looks for a script's neighbours
         try:
             runpy.run_path(str(ROOT / words[1]), run_name="__main__")
         except Reached:
@@ -114,6 +115,13 @@ def tests_named(words: Sequence[str], folder: Path, config: pytest.Config) -> Ra
         elif not word.isdecimal():
             assert (ROOT / word).exists(), word
     return Ran(0, "", "")
+
+
+def few_programs(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
+    """Two random programs, with the front end alone."""
+    words = [*words[1:], "--cases", "2", "--targets", "front"]
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def planned(words: Sequence[str], folder: Path, config: pytest.Config) -> Ran:
@@ -160,6 +168,7 @@ STOPS = (
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
     Stop("python examples/stereo.py judge", arguments_read, "what it judges is not measured; test_stereo does"),
     Stop("python -m pytest ", tests_named, "these tests are run anyway"),
+    Stop("python -m tests.differential ", few_programs, "thousands of programs take minutes; make test-wide runs some"),
     Stop("make ", planned, "they make an environment, and run this"),
     Stop("pip install -e examples/", brought, "installing builds a package; installed.py writes the metadata alone"),
     Stop("pip install ", extras_there, "it fetches packages"),
@@ -226,6 +235,10 @@ def unmeasured(text: str) -> str:
     for own, shown in ((facts.name, DEVICE), (facts.slug, slug(DEVICE))):
         text = text.replace(own, shown)
     text = re.sub(r"^time: .*", "time: PARTS", text, flags=re.MULTILINE)
+    # who wins, which other programs ran meanwhile, and so what the winner's sums rest on
+    text = re.sub(r"^slower than the sequential loops on one core: .*\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^disturbed while it was timed: .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"(?<=at these sizes); holds without reordering .*", "; SUMS", text)
     text = re.sub(r" in the space: .*", " in the space: OUTCOMES", text)
     text = re.sub(r"^  best .*", "  best DIRECTIVES", text, flags=re.MULTILINE)
     text = re.sub(r"^  \d+ timed\b.*", "  OUTCOMES", text, flags=re.MULTILINE)

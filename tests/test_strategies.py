@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 
 import pytest
@@ -334,3 +335,16 @@ def test_one_number_is_traded_for_another() -> None:
     for seed in range(5):
         found = searched(ALL["jiang-snir"](space, seed), cost, 9)
         assert min(c for _, c in found if c is not None) == best(space, cost) == 84.0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyatf") is None, reason="needs pyatf")
+def test_pyatf_leaves_interrupts_to_who_runs_it() -> None:
+    """It takes SIGINT as it is imported, which is in a process of its own here."""
+    code = (
+        "import signal\nbefore = signal.getsignal(signal.SIGINT)\n"
+        "from looptune.tune.strategies.pyatf import _interrupts_kept\n"
+        "with _interrupts_kept():\n    import pyatf.search_techniques.auc_bandit, sys\n"
+        "assert sys.modules['pyatf.tuner'].sigint_handler\n"
+        "assert signal.getsignal(signal.SIGINT) is before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

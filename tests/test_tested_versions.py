@@ -41,7 +41,8 @@ print(*(w.message for w in said if w.category is UserWarning), sep="\\n")
     ("installed", "named"),
     [
         ({"numba": "0.68.0", "numba-cuda": "0.30.4"}, ()),
-        ({"numba": "0.68.1", "numba-cuda": "0.30.0+cu13"}, ()),
+        ({"numba": "0.68.1", "numba-cuda": "0.30.4+cu13"}, ()),
+        ({"numba": "0.68.1", "numba-cuda": "0.30.3"}, ("numba-cuda 0.30.3",)),
         ({"numba": "0.69.0rc1", "numba-cuda": "0.30.4"}, ("numba 0.69.0rc1",)),
         ({"numba": "0.68.1", "numba-cuda": "0.29.0"}, ("numba-cuda 0.29.0",)),
         ({"numba": "1.0", "numba-cuda": "0.31"}, ("numba 1.0", "numba-cuda 0.31")),

@@ -86,7 +86,7 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
     if d is None:  # the last value of a counter at file scope
         name = p.name.removesuffix("_last")
         raise UsageError(f"other functions read {name} at file scope, which C that is built here does not count with: "
-                         f"write for (int {name} = …)")  # fmt: skip
+                         "declare the counter in the for statement")  # fmt: skip
     text = d.c[1].partition(" = ")[0]
     if isinstance(d.type, c_ast.Pointer):
         named = _typedef(text)

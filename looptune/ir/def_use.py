@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from looptune.ir.nodes import Array, Assign, Const, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir.nodes import Array, Assign, Const, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 
 
@@ -25,9 +25,14 @@ def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
     return found
 
 
+def target_name(target: Var | Load) -> str:
+    """The scalar or array that an assignment writes."""
+    return target.name if isinstance(target, Var) else target.array
+
+
 def written_names(stmts: Iterable[Stmt]) -> set[str]:
     """The scalars and arrays the statements assign."""
-    return {_target(n) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
+    return {target_name(n.target) for n in walk_stmts(tuple(stmts)) if isinstance(n, Assign)}
 
 
 def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
@@ -35,18 +40,26 @@ def share_conditions(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
 
     if (n > 0) x[0] = 1;  if (n > 0) x[1] = 1;     ==>     if (n > 0) { x[0] = 1; x[1] = 1; }
     """
-    out: list[Stmt] = []
+    groups: list[list[Stmt]] = []
     for stmt in stmts:
-        match stmt, out[-1:]:
-            case If(cond, then, ()), [If(before, first, ()) as one] if cond == before and _lasts(cond, first):
-                out[-1] = replace(one, then=share_conditions((*first, *then)))
-            case _:
-                out.append(stmt)
-    return tuple(out)
+        if groups and _share_a_condition(groups[-1][-1], stmt):
+            groups[-1].append(stmt)
+        else:
+            groups.append([stmt])
+    return tuple(group[0] if len(group) == 1 else _under_one_condition(group) for group in groups)
 
 
-def _lasts(cond: Expr, body: Sequence[Stmt]) -> bool:
-    return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
+def _share_a_condition(first: Stmt, then: Stmt) -> bool:
+    """Both stand under one condition on scalars that ``first`` does not assign."""
+    match first, then:
+        case If(cond, body, ()), If(same, _, ()) if cond == same:
+            return not any(isinstance(n, Load) for n in walk(cond)) and not names_in(cond) & written_names(body)
+    return False
+
+
+def _under_one_condition(group: Sequence[Stmt]) -> If:
+    ifs = [s for s in group if isinstance(s, If)]
+    return replace(ifs[0], then=share_conditions([s for one in ifs for s in one.then]))
 
 
 def assigned_targets(stmts: Iterable[Stmt]) -> set[Var | Load]:
@@ -78,10 +91,6 @@ def read_names(stmts: Iterable[Stmt]) -> set[str]:
 
 def names_in(expr: object) -> set[str]:
     return {n.name if isinstance(n, Var) else n.array for n in walk(expr) if isinstance(n, (Var, Load))}
-
-
-def _target(assign: Assign) -> str:
-    return assign.target.name if isinstance(assign.target, Var) else assign.target.array
 
 
 MOST_OWN_BYTES = 4096
@@ -142,7 +151,7 @@ def is_dead_store(assign: Assign, loop: Loop) -> bool:
     """
     changed = {loop.var} | written_names(loop.body)
     index = assign.target.index if isinstance(assign.target, Load) else ()
-    return not names_in(index) & changed and _target(assign) not in read_names(loop.body)
+    return not names_in(index) & changed and target_name(assign.target) not in read_names(loop.body)
 
 
 def is_defined_before_use(block: tuple[Stmt, ...], name: str) -> bool:
@@ -208,8 +217,3 @@ def _fits(users: list[Stmt], name: str) -> bool:
 def stride_parameters(array: Array | Local) -> set[str]:
     """The parameters that the strides of an array are computed from: every extent but the first."""
     return {n.name for n in walk(tuple(e for e in array.shape[1:] if e is not None)) if isinstance(n, Var)}
-
-
-def target_name(target: Var | Load) -> str:
-    """The scalar or array that an assignment writes."""
-    return target.name if isinstance(target, Var) else target.array

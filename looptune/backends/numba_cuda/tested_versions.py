@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-TESTED: Mapping[str, tuple[str, str]] = MappingProxyType({"numba": ("0.61", "0.69"), "numba-cuda": ("0.30", "0.31")})
-"""By package the first version, and the first that is too new."""
+TESTED: Mapping[str, tuple[str, str]] = MappingProxyType({"numba": ("0.61", "0.69"), "numba-cuda": ("0.30.4", "0.31")})
+"""By package the first version, and the first that is too new. The ends were tested: numba 0.61.2 and 0.68.1, each with
+numba-cuda 0.30.4."""
 
 
 @cache
@@ -50,7 +51,7 @@ def untested(installed: Mapping[str, str]) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:3])
 
 
 def _installed(name: str) -> str:

@@ -8,7 +8,9 @@ the nearest to the one it asked for.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from math import ceil, inf
 from typing import Any, ClassVar
@@ -25,10 +27,11 @@ class PyATF(Sequential):
 
     def search(self) -> Search:
         self.check()
-        from pyatf.search_techniques.auc_bandit import AUCBandit
-        from pyatf.search_techniques.pattern_search import PatternSearch
-        from pyatf.search_techniques.simulated_annealing import SimulatedAnnealing
-        from pyatf.search_techniques.torczon import Torczon
+        with _interrupts_kept():
+            from pyatf.search_techniques.auc_bandit import AUCBandit
+            from pyatf.search_techniques.pattern_search import PatternSearch
+            from pyatf.search_techniques.simulated_annealing import SimulatedAnnealing
+            from pyatf.search_techniques.torczon import Torczon
 
         starts = self.view.parts()
         if not starts:
@@ -53,6 +56,17 @@ class PyATF(Sequential):
         axes = self.view.axes(start)
         digits = consistent_digits(axes, lambda k: _digit(coordinates[k + 1], len(axes[k].values)))
         return self.view.nearest(start, digits, self.costs if fresh else (), self.rng)
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """pyATF takes SIGINT as it is imported; whoever runs the search handles it."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)
 
 
 class _Own:
