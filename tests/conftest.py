@@ -52,5 +52,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cases", type=int, default=0, help="random codelets tried")
+    parser.addoption("--cases", type=int, default=0, help="random codelets tried; tests of every marker run then")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Who asks for a number of cases names the tests: the markers that everyday runs leave out select none of them."""
+    if config.getoption("--cases"):
+        config.option.markexpr = ""

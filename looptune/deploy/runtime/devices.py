@@ -130,7 +130,8 @@ class Memory:
 @cache
 def own_place(context: int) -> int:
     """What ``place_of`` says of memory of the context, which is current."""
-    return place_of(Memory(1).pointer)
+    memory = Memory(1)  # it is freed with its last name, and what is freed has no place
+    return place_of(memory.pointer)
 
 
 def fetched(pointer: int, count: int, dtype: str) -> np.ndarray:
