@@ -11,6 +11,7 @@ import stores
 from built import imported
 from click.testing import CliRunner
 
+from looptune.backends.codegen.register_limits import launch_bounds
 from looptune.cli.main import cli
 from looptune.deploy import build
 from looptune.frontend import load
@@ -46,7 +47,7 @@ def covar(*lines: str) -> Plan:
 
 def told(*lines: str) -> list[tuple[int, ...]]:
     done = schedule(Analysis(load(TWO).codelet), parse_lines(lines)).codelet
-    return [k.launch_bounds for k in lower_to_plan(done).kernels]
+    return [launch_bounds(k) for k in lower_to_plan(done).kernels]
 
 
 @pytest.mark.sampled(3, "wide")
@@ -116,7 +117,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert re.findall(r"#pragma looptune launchbounds (\w+)", said.output) == ["2", "off"]
     again.write_text(said.output)
     kernels = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
-    assert [k.launch_bounds for k in kernels] == [(256, 2), ()]
+    assert [launch_bounds(k) for k in kernels] == [(256, 2), ()]
 
 
 @cuda

@@ -11,6 +11,7 @@ import pytest
 from cases import Case, planned, sized
 
 from looptune.backends.codegen.kernel import shared_bytes
+from looptune.backends.codegen.register_limits import launch_bounds
 from looptune.core.errors import DirectiveError
 from looptune.frontend import load
 from looptune.frontend.directive_lines import parse_lines
@@ -215,7 +216,7 @@ def test_blocks_of_several_sizes_where_nobody_waits() -> None:
 
 def test_launchbounds_do_not_say_how_many_blocks_there_are() -> None:
     done = planned(STEPS, ("loop 1: persistent 2", "codelet: launchbounds 4", SMALL))
-    assert [k.launch_bounds for k in done.launched] == [(32, 2)]
+    assert [launch_bounds(k) for k in done.launched] == [(32, 2)]
 
 
 def test_loops_of_one_name_are_told_apart() -> None:

@@ -13,6 +13,8 @@ import numpy as np
 
 from looptune.ir.def_use import locals_declared_in
 from looptune.ir.nodes import (
+    NO_ANNOTATIONS,
+    Annotations,
     Array,
     Assign,
     Binary,
@@ -159,9 +161,9 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int, int, bool, int, bool]
-"""What directives say of a loop and of those inside: the thread block, registers, launch bounds, vectors, the order of
-blocks, and whether idle ones are left out."""
+Covered = tuple[tuple[int, ...], int, bool, int, bool, Annotations]
+"""What directives say of a loop and of those inside: the thread block, launch bounds, vectors, the order of
+blocks, and whether idle ones are left out; and the annotations that are inherited."""
 
 
 def statements(
@@ -169,7 +171,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0, 0, False, 0, False),
+    around: Covered = ((), 0, False, 0, False, NO_ANNOTATIONS),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -189,9 +191,10 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, registers, bounds, vectors, raster, packs = around
-    given = stmt.block or block, stmt.registers or registers, stmt.bounds or bounds, stmt.vectors or vectors
-    return *given, stmt.raster or raster, stmt.packs or packs
+    block, bounds, vectors, raster, packs, annotations = around
+    given = stmt.block or block, stmt.bounds or bounds, stmt.vectors or vectors
+    mine = Annotations((*annotations, *(a for a in stmt.annotations if a.inherited)))
+    return *given, stmt.raster or raster, stmt.packs or packs, mine
 
 
 def _names(node: object) -> str:
@@ -243,15 +246,15 @@ def _statement(
             if pragmas and inside[0] != around[0]:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
+            for said in (a.pragma() for a in stmt.annotations if pragmas and a not in around[5]):
+                pragma += f"{indent}{said}\n" if said else ""
             if pragmas and inside[1] != around[1]:
-                pragma += f"{indent}#pragma looptune maxregs {stmt.registers}\n"
-            if pragmas and inside[2] != around[2]:
                 pragma += f"{indent}#pragma looptune launchbounds {stmt.bounds if stmt.bounds > 0 else 'off'}\n"
-            if pragmas and inside[3] and not around[3]:
+            if pragmas and inside[2] and not around[2]:
                 pragma += f"{indent}#pragma looptune vectorize\n"
-            if pragmas and inside[4] != around[4]:
+            if pragmas and inside[3] != around[3]:
                 pragma += f"{indent}#pragma looptune raster {stmt.raster}\n"
-            if pragmas and inside[5] and not around[5]:
+            if pragmas and inside[4] and not around[4]:
                 pragma += f"{indent}#pragma looptune pack\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""

@@ -16,8 +16,10 @@ Equality is structural and ignores spans, so ``before == after`` is a test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self, TypeVar
 
 from looptune.core.source import NOWHERE, Span
 
@@ -128,6 +130,62 @@ class Directive(Node):
     target: str | None = None
 
 
+class Annotation(ABC):
+    """What a directive says of a loop to the stages after ``schedule``: a frozen dataclass in the directive's own file.
+
+    Every rewriting of a loop keeps its annotations. Who acts on one asks a ``Loop`` or a kernel for it by its class.
+    """
+
+    __slots__ = ()
+    word: ClassVar[str]
+    """The directive's name, by which the annotations of a loop are ordered."""
+    inherited: ClassVar[bool] = False
+    """It is for the loops in its loop too, where they have none of their own, and so for the kernel that they make."""
+    compared: ClassVar[bool] = True
+    """Two loops that differ in it are not equal. False where it has no influence on what is run in which order."""
+
+    @abstractmethod
+    def pragma(self) -> str:
+        """The line that says the same in C; "" where C has none for it."""
+
+    def merge(self, other: Self) -> Self:
+        """What holds for a kernel that does the work of two, for which ``self`` and ``other`` were said."""
+        return self
+
+
+A = TypeVar("A", bound=Annotation)
+
+
+def find_annotation(annotations: Iterable[Annotation], kind: type[A]) -> A | None:
+    return next((a for a in annotations if isinstance(a, kind)), None)
+
+
+class Annotations(tuple[Annotation, ...]):
+    """The annotations of a loop, at most one of a class: first those for the loop alone, each by its word.
+
+    Equality looks at those that are ``compared``.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, several: Iterable[Annotation] = ()) -> Self:
+        """Of several of a class the last one stays."""
+        each = {type(a): a for a in several}
+        return super().__new__(cls, sorted(each.values(), key=lambda a: (a.inherited, a.word)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Annotations) and self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Annotation, ...]:
+        return tuple(a for a in self if a.compared)
+
+
+NO_ANNOTATIONS = Annotations()
+
+
 @dataclass(frozen=True, slots=True)
 class Assign(Node):
     """``target = value``; ``x op= e`` is ``x = x op e``.
@@ -158,10 +216,10 @@ class Loop(Node):
 
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``registers``: each of its
-    threads takes at most so many; 0: as many as the compiler likes. ``bounds``: what it is told of the block, see
-    ``plans.Kernel``. ``vectors``: they access neighbours at once. ``raster``: its blocks take strips of so many rows of
-    the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
+    ``annotations`` are what directives say of it to later stages.
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``bounds``: what its compiler is
+    told of the block, see ``plans.Kernel``. ``vectors``: its threads access neighbours at once. ``raster``: its blocks
+    take strips of so many rows of the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
 
@@ -193,7 +251,6 @@ class Loop(Node):
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
-    registers: int = field(default=0, kw_only=True, compare=False)
     bounds: int = field(default=0, kw_only=True, compare=False)
     vectors: bool = field(default=False, kw_only=True, compare=False)
     raster: int = field(default=0, kw_only=True, compare=False)
@@ -211,6 +268,20 @@ class Loop(Node):
     overlap: tuple[int, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)
     persistent: int = field(default=0, kw_only=True)
+    annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
+
+    def annotation(self, kind: type[A]) -> A | None:
+        """The annotation of this class, None where the loop has none."""
+        return find_annotation(self.annotations, kind)
+
+    def annotated(self, *said: Annotation) -> Loop:
+        """The loop with these annotations, each in place of one of its class."""
+        return replace(self, annotations=Annotations((*self.annotations, *said)))
+
+    def without(self, *kinds: type[Annotation]) -> Loop:
+        """The loop without its annotations of these classes."""
+        kept = Annotations(a for a in self.annotations if not isinstance(a, kinds))
+        return self if len(kept) == len(self.annotations) else replace(self, annotations=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ N = TypeVar("N", bound=Node)
 @cache
 def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
     """The fields of a node class that can hold nodes, and whether each is a tuple; spans and directives are kept."""
-    plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str")
+    plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str", "Annotations")
     held = (f for f in fields(cls) if f.name not in ("span", "directives") and not str(f.type).startswith(plain))
     return tuple((f.name, str(f.type).startswith("tuple")) for f in held)
 

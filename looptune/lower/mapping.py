@@ -40,6 +40,7 @@ from looptune.ir.def_use import (
 )
 from looptune.ir.nodes import (
     BLOCK,
+    Annotation,
     Array,
     Binary,
     Call,
@@ -431,8 +432,11 @@ def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> C
 
 
 def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
-    """How the kernel is to be compiled: of registers the first loop counts that says a number, from the outside."""
-    registers = next((f.registers for f in loops if f.registers), 0)
+    """How the kernel is to be compiled: of what is inherited, the outermost loop that says it counts."""
+    inherited: dict[type[Annotation], Annotation] = {}
+    for said in (a for f in loops for a in f.annotations if a.inherited):
+        inherited.setdefault(type(said), said)
     bounds = next((f.bounds for f in loops if f.bounds), 0)
     raster = next((f.raster for f in loops if f.raster), 0)
-    return {"registers": registers, "bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster}
+    return {"bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster,
+            "annotations": tuple(inherited.values())}  # fmt: skip

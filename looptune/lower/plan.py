@@ -12,6 +12,8 @@ from typing import Literal
 
 from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import (
+    A,
+    Annotation,
     Array,
     Binary,
     Cast,
@@ -26,6 +28,7 @@ from looptune.ir.nodes import (
     Stmt,
     Unary,
     Var,
+    find_annotation,
 )
 from looptune.ir.simplify import add, div, evaluate, sub
 from looptune.lower.passes.grid_compaction import CompactGrid
@@ -48,7 +51,7 @@ class Kernel:
     and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
-    ``sums``: what those of its locals stand for that hold sums. ``registers``: of a thread at most; 0: any number.
+    ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
     ``bounds``: so many blocks are to fit a multiprocessor at a time; 0: any number; -1: its compiler is not even told
     how many threads a block has. ``vectors``: its arrays begin at multiples of 16 bytes, and neighbours in them are
     accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
@@ -68,21 +71,17 @@ class Kernel:
     deep: Loop | None = None
     overlap: TemporalTile | None = None
     sums: tuple[SharedSum, ...] = ()
-    registers: int = 0
     bounds: int = 0
     vectors: bool = False
     steps: tuple[Step, ...] = ()
     raster: int = 0
     packing: CompactGrid | None = None
     products_apart: bool = False
+    annotations: tuple[Annotation, ...] = ()
 
-    @property
-    def launch_bounds(self) -> tuple[int, ...]:
-        """What its compiler is told: threads of a block at most, blocks of a multiprocessor at least. Of registers that
-        are counted it is told instead."""
-        if self.registers or self.bounds < 0:
-            return ()
-        return (self.block[0] * self.block[1], *((self.bounds,) if self.bounds else ()))
+    def annotation(self, kind: type[A]) -> A | None:
+        """The annotation of this class that its loops inherit, None where there is none."""
+        return find_annotation(self.annotations, kind)
 
     @property
     def sides(self) -> tuple[tuple[Dimension, Loop], ...]:
@@ -219,9 +218,18 @@ def fuse_persistent_launches(loop: HostLoop) -> Kernel:
         f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
         (max(x * y for x, y in (k.block for k in kernels)), 1), (),
         (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
-        registers=max(k.registers for k in kernels), bounds=loop.persistent,
-        vectors=any(k.vectors for k in kernels), steps=(loop,),
+        bounds=loop.persistent, vectors=any(k.vectors for k in kernels), steps=(loop,),
+        annotations=merge_annotations(kernels),
     )  # fmt: skip
+
+
+def merge_annotations(kernels: Iterable[Kernel]) -> tuple[Annotation, ...]:
+    """What holds for a kernel that does the work of several."""
+    merged: dict[type[Annotation], Annotation] = {}
+    for said in (a for k in kernels for a in k.annotations):
+        known = merged.get(type(said))
+        merged[type(said)] = said if known is None else known.merge(said)
+    return tuple(merged.values())
 
 
 def split_persistent_launches(plan: Plan) -> Plan:

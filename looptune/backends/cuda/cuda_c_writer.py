@@ -16,6 +16,7 @@ from looptune.backends.codegen.c_host import host_writer, steps
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, plain
 from looptune.backends.codegen.memory_ops import aligned
+from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.core.escape import comment
 from looptune.ir import c_printer
@@ -74,9 +75,9 @@ class CudaCWriter(CWriter):
         return super().value(e, level)
 
     def opening(self, kernel: Kernel) -> str:
-        limit = f" __maxnreg__({kernel.registers})" if kernel.registers else ""
-        if kernel.launch_bounds:
-            limit = f" __launch_bounds__({', '.join(map(str, kernel.launch_bounds))})"
+        limit = f" __maxnreg__({max_registers(kernel)})" if max_registers(kernel) else ""
+        if launch_bounds(kernel):
+            limit = f" __launch_bounds__({', '.join(map(str, launch_bounds(kernel)))})"
         return f'extern "C" __global__ void{limit}\n{kernel.name}'
 
     def array_parameter(self, dtype: str, name: str, constant: bool, restrict: bool) -> str:

@@ -24,6 +24,7 @@ from looptune.backends.codegen.kernel import check_capability, check_limits, ker
 from looptune.backends.codegen.memory_ops import ALIGNED, ALIGNED_TEXT, COPY, COPY_TEXT, aligned, unaligned
 from looptune.backends.codegen.persistent import persistent_lines
 from looptune.backends.codegen.python import HELPERS, LEVEL, ident, imported
+from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.codegen.signature import extent_names, scalar_type
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
@@ -157,7 +158,7 @@ class NumbaCuda(Backend):
         with patched_compiler(), readonly_apart():
             text, _ = cuda.compile_ptx(  # type: ignore[call-arg]  # numba-cuda's; the checker sees the older one in numba
                 module[entry].py_func, argument_types(plan, kernel), cc=(major, minor), fastmath=False,
-                launch_bounds=kernel.launch_bounds, opt=True,
+                launch_bounds=launch_bounds(kernel), opt=True,
             )  # fmt: skip
         return str(text)
 
@@ -166,7 +167,7 @@ class NumbaCuda(Backend):
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
         facts = (source, str(argument_types(plan, kernel)), self.arch, _toolchain())
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.cached(self.cache, facts, lambda: cubin.link(make(), self.arch, kernel.registers))
+        return cubin.cached(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)
@@ -213,9 +214,9 @@ def numba_stream(handle: Any) -> Any:
 
 
 def _kernel(plan: Plan, kernel: Kernel, writer: CudaWriter) -> Iterator[str]:
-    bounds = kernel.launch_bounds
+    bounds = launch_bounds(kernel)
     said = f"launch_bounds={bounds[0] if len(bounds) == 1 else bounds}" if bounds else ""
-    said = f"max_registers={kernel.registers}" if kernel.registers else said
+    said = f"max_registers={max_registers(kernel)}" if max_registers(kernel) else said
     yield f"@cuda.jit({said})" if said else "@cuda.jit"
     yield f"def {kernel.name}({', '.join(ident(n) for n in (*kernel.arrays, *kernel.scalars))}):"
     own = partial(kernel_lines, plan, writer=writer)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from looptune.core.errors import DirectiveError
 from looptune.core.source import Span
 from looptune.ir.def_use import names_in
-from looptune.ir.nodes import Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.nodes import Annotation, Arg, Assign, Const, Directive, Expr, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, div, mul, sub
 from looptune.poly.dependence_graph import Graph
@@ -244,11 +244,11 @@ def reject_arguments(directive: Directive) -> None:
         raise DirectiveError(f"{directive.name} takes no argument, got '{given}'", arg.span)
 
 
-def annotate_nest(site: DirectiveSite, **said: Any) -> Rewrite:
-    """The site's loop and those inside it, each with these fields."""
+def annotate_nest(site: DirectiveSite, *annotations: Annotation, **said: Any) -> Rewrite:
+    """The site's loop and those inside it, each with these annotations and fields."""
 
     def rule(n: Node) -> Node | None:
-        return replace(n, **said) if isinstance(n, Loop) else None
+        return replace(n, **said).annotated(*annotations) if isinstance(n, Loop) else None
 
     return Rewrite((rewrite(rule, site.loop),))
 

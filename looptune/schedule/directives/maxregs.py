@@ -14,11 +14,28 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Directive
+from looptune.ir.nodes import Annotation, Directive
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, annotate_nest, positive
 
 LEAST, MOST = 16, 255
 """The compiler refuses fewer, and a thread has no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRegisters(Annotation):
+    """A thread of the kernel takes at most so many registers."""
+
+    word: ClassVar = "maxregs"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+
+    max_registers: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune maxregs {self.max_registers}"
+
+    def merge(self, other: Self) -> Self:
+        return max(self, other, key=lambda a: a.max_registers)
 
 
 @dataclass(frozen=True)
@@ -41,7 +58,7 @@ class MaxRegs(Transform):
         return cls(registers, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, registers=self.registers)
+        return annotate_nest(site, MaxRegisters(self.registers))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

@@ -1,0 +1,23 @@
+"""What the compiler of a CUDA kernel is told of its registers and blocks, by which it shares the registers out."""
+
+from __future__ import annotations
+
+from looptune.lower.plan import Kernel
+from looptune.schedule.directives.maxregs import MaxRegisters
+
+
+def max_registers(kernel: Kernel) -> int:
+    """Return how many registers a thread takes at most, 0 where the compiler decides."""
+    limit = kernel.annotation(MaxRegisters)
+    return 0 if limit is None else limit.max_registers
+
+
+def launch_bounds(kernel: Kernel) -> tuple[int, ...]:
+    """Return the threads of a block at most and, where that is given, the blocks of a multiprocessor at least.
+
+    Empty where the compiler is told nothing: it does not take both these and a number of registers.
+    """
+    if max_registers(kernel) or kernel.bounds < 0:
+        return ()
+    threads = kernel.block[0] * kernel.block[1]
+    return (threads, kernel.bounds) if kernel.bounds else (threads,)
