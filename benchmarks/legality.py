@@ -47,8 +47,8 @@ class Watched(Analysis):
     def verdict(self, *given: Any) -> Any:
         return self._watched(super().verdict, *given)
 
-    def lag(self, *given: Any) -> Any:
-        return self._watched(super().lag, *given)
+    def fusion_shift(self, *given: Any) -> Any:
+        return self._watched(super().fusion_shift, *given)
 
     def graph(self, *given: Any) -> Any:
         return self._watched(super().graph, *given)

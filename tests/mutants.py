@@ -85,11 +85,11 @@ def _changed(stmt: Stmt) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
 
 def _moved(stmt: Assign) -> Iterator[tuple[str, tuple[Stmt, ...]]]:
     """The copy of the iteration one further, in each variable that says which it is."""
-    for var in sorted(names_in(stmt.at)):
+    for var in sorted(names_in(stmt.instance)):
         further = {var: add(Var(var), Const(1))}
         target, value = substitute((stmt.target, stmt.value), further)
-        at = substitute(stmt.at, further)
-        yield f"{_said(stmt)} of {var} + 1", (replace(stmt, target=target, value=value, at=at),)
+        at = substitute(stmt.instance, further)
+        yield f"{_said(stmt)} of {var} + 1", (replace(stmt, target=target, value=value, instance=at),)
 
 
 def _alone(e: Expr) -> Iterator[Expr]:

@@ -112,7 +112,7 @@ class _Reader:
         value = value if value.dtype == place.dtype else Cast(place.dtype, value)
         self.statements += 1
         at = tuple(Var(v) for v in around)
-        return Assign(place, value, name=f"S{self.statements - 1}", at=at, span=self.span(s))
+        return Assign(place, value, name=f"S{self.statements - 1}", instance=at, span=self.span(s))
 
     def binary(self, op: str, a: Expr, b: Expr, at: ast.AST) -> Expr:
         dtype = arithmetic_type(a.dtype, b.dtype)

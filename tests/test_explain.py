@@ -102,7 +102,7 @@ def test_a_loop_that_counts_down_is_shown_as_written() -> None:
     (loop,) = explained(text).loops
     assert loop.reason is not None
     w = loop.reason.dependence
-    assert (w.first, w.then, w.element, w.sizes) == ({"i": 1}, {"i": 0}, (1,), {"n": 2})
+    assert (w.source_iteration, w.sink_iteration, w.element, w.sizes) == ({"i": 1}, {"i": 0}, (1,), {"n": 2})
     assert (w.source_text, w.sink_text) == ("A[i]", "A[ i+1 ]")
     refused = explained(text, "loop i: parallel").directives[0].refusal
     assert "iteration (i=1) must run before (i=0) when n=2" in str(refused)
@@ -130,7 +130,7 @@ def test_a_dependence_under_a_condition_on_data_says_so() -> None:
     last = explained(HARD).loops[-1]
     assert last.reason is not None
     w = last.reason.dependence
-    assert (w.array, w.kind, w.first, w.then, w.element) == ("y", "flow", {"i": 1}, {"i": 2}, (1,))
+    assert (w.array, w.kind, w.source_iteration, w.sink_iteration, w.element) == ("y", "flow", {"i": 1}, {"i": 2}, (1,))
     assert "when n=3 and the condition y[i - 1] > 0 holds" in loops.text(explained(HARD))
 
 

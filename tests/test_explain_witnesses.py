@@ -120,7 +120,10 @@ def assert_true(codelet: Codelet, loop: LoopFacts) -> None:
     assert w.because is None
     sizes = {p: w.sizes.get(p, 3) for p in integers(codelet)}
     pairs = [p for p in carried(run(codelet, sizes), loop) if shows(w, p)]
-    assert any((p.first.iteration, p.then.iteration, p.first.element) == (w.first, w.then, w.element) for p in pairs)
+    assert any(
+        (p.first.iteration, p.then.iteration, p.first.element) == (w.source_iteration, w.sink_iteration, w.element)
+        for p in pairs
+    )
     smaller = itertools.product(*(range(1, sum(w.sizes.values()) + 1) for _ in w.sizes))
     for values in (v for v in smaller if sum(v) < sum(w.sizes.values())):
         at = {**sizes, **dict(zip(w.sizes, values, strict=True))}

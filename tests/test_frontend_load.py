@@ -269,7 +269,7 @@ def test_names_numbers_and_iterations() -> None:
     assigns = [n for n in walk(codelet.body) if isinstance(n, Assign)]
     assert [a.name for a in assigns] == [f"S{k}" for k in range(len(assigns))]
     inner = next(a for a in assigns if a.target == Load("x", (Var("j"),), "float64"))
-    assert inner.at == (Var("i"), Var("j"))
+    assert inner.instance == (Var("i"), Var("j"))
     assert {v.name for v in codelet.locals} == {"i_3", "i_4"}
 
 

@@ -29,7 +29,7 @@ def instances(codelet: Codelet, sizes: Mapping[str, int]) -> Iterator[tuple[Inst
         for stmt in body:
             machine.scalars.update(env)
             match stmt:
-                case Assign(name=statement, at=at):
+                case Assign(name=statement, instance=at):
                     yield (statement, tuple(machine.value(e) for e in at)), dict(env), stmt
                 case Loop(var, lo, hi, inner, step):
                     for i in range(machine.value(lo), machine.value(hi), step):
@@ -163,9 +163,9 @@ def test_judge_is_exact(data: st.DataObject) -> None:
             assert not reversed_
             assert not changed
         elif refused.array != "t":
-            pair = tuple((s, tuple(v.values())) for s, v in ((refused.first_statement, refused.first),
-                                                             (refused.then_statement, refused.then)))  # fmt: skip
-            assert pair in reversed_
+            first = refused.first_statement, tuple(refused.source_iteration.values())
+            then = refused.then_statement, tuple(refused.sink_iteration.values())
+            assert (first, then) in reversed_
         else:
             assert changed
 
@@ -205,7 +205,10 @@ def test_parallel_is_exact(code: str, depth: int) -> None:
             assert not carried
         else:
             w = found.witness
-            assert ((w.first_statement, tuple(w.first.values())), (w.then_statement, tuple(w.then.values()))) in carried
+            assert (
+                (w.first_statement, tuple(w.source_iteration.values())),
+                (w.then_statement, tuple(w.sink_iteration.values())),
+            ) in carried
         if "t" in found.private:
             whole = list(instances(codelet, {"n": n}))
             for (r, _), w in writers(codelet, whole).items():

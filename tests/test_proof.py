@@ -37,7 +37,7 @@ def made(code: str, *instances: str, locals_: str = "", threads: str = "") -> Co
             case Assign():
                 name, _, at = next(left).partition(" ")
                 parsed = ast.parse(f"({at},)" if at else "()", mode="eval").body
-                return replace(n, name=name, at=tuple(_Reader([], {}, set()).expr(e, loops) for e in parsed.elts))
+                return replace(n, name=name, instance=tuple(_Reader([], {}, set()).expr(e, loops) for e in parsed.elts))
             case Loop(var) if var in threads.split():
                 return replace(n, mode="parallel")
         return None

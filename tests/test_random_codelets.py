@@ -131,15 +131,15 @@ def scheduled(analysis: Analysis, lines: list[str]) -> ScheduleResult | Looptune
 
     def checked(space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]) -> bool:
         evident = known(space, d, first, then)
-        assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
+        assert not evident or d.map.intersect(space.later(d.source, d.sink, first, then)).is_empty()
         return evident
 
     def checked_at_once(
         space: Space, d: Dependence, first: tuple[SchedulePiece, ...], then: tuple[SchedulePiece, ...]
     ) -> bool:
         evident = simultaneous(space, d, first, then)
-        assert not evident or d.map.intersect(space.later(d.first, d.then, first, then)).is_empty()
-        assert not evident or d.map.intersect(space.later(d.then, d.first, then, first).reverse()).is_empty()
+        assert not evident or d.map.intersect(space.later(d.source, d.sink, first, then)).is_empty()
+        assert not evident or d.map.intersect(space.later(d.sink, d.source, then, first).reverse()).is_empty()
         return evident
 
     with pytest.MonkeyPatch.context() as patch:
@@ -199,8 +199,8 @@ def check_witness(analysis: Judging) -> str:
     if refused.because is not None or refused.array in analysis.model.stored or not counted:
         return "witness of a local, of what is not known, or of a loop that counts down: not run"
     sizes = {"n": 5, "m": 5, **refused.sizes}
-    first = refused.first_statement, tuple(refused.first.values())
-    then = refused.then_statement, tuple(refused.then.values())
+    first = refused.first_statement, tuple(refused.source_iteration.values())
+    then = refused.then_statement, tuple(refused.sink_iteration.values())
     assert time_at(analysis, old, first, sizes) < time_at(analysis, old, then, sizes)
     if new is not None:
         early, late = (time_at(analysis, new.order, i, sizes)[: new.cut] for i in (then, first))
@@ -212,7 +212,10 @@ def changes(analysis: Analysis, refused: Violation, sizes: Mapping[str, int]) ->
     """That the two instances leave another value the other way round, for some data; or why these two alone do not."""
     pair = [
         (analysis.model.statements[n], tuple(at.values()))
-        for n, at in ((refused.first_statement, refused.first), (refused.then_statement, refused.then))
+        for n, at in (
+            (refused.first_statement, refused.source_iteration),
+            (refused.then_statement, refused.sink_iteration),
+        )
     ]
     for seed in range(16):
         one, other = (run_both(analysis.codelet, order, sizes, seed) for order in (pair, pair[::-1]))

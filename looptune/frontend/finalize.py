@@ -136,7 +136,7 @@ class _Numberer:
         match stmt:
             case Assign():
                 self.statements += 1
-                return replace(stmt, name=f"S{self.statements - 1}", at=around)
+                return replace(stmt, name=f"S{self.statements - 1}", instance=around)
             case Loop(var, _, _, body):
                 self.loops += 1
                 number = self.loops

@@ -65,7 +65,7 @@ class Interpreter:
         match stmt:
             case Assign(target, value):
                 if self.trace is not None:
-                    self.trace(stmt.name, tuple(int(self.value(e)) for e in stmt.at))
+                    self.trace(stmt.name, tuple(int(self.value(e)) for e in stmt.instance))
                 self.store(target, self.value(value))
             case Loop(var, lo, hi, body, step):
                 for i in range(int(self.value(lo)), int(self.value(hi)), step):

@@ -17,8 +17,9 @@ Equality is structural and ignores spans, so ``before == after`` is a test.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import ClassVar, Literal, Self, TypeVar
 
 from looptune.core.source import NOWHERE, Span
@@ -31,6 +32,9 @@ COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
 
 BLOCK = (32, 8)
 """Threads of a block along x and y where no directive says otherwise: the paper's default."""
+
+ASIDE: Mapping[str, bool] = MappingProxyType({"aside": True})
+"""Metadata of a field that ``rewrite`` reaches and ``walk`` does not: it says something of the node, and is not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,12 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """``cond ? then : other``. ``smooth``: no NaN is compared, so that it may be computed as a minimum or a maximum."""
+    """``cond ? then : other``. ``no_nans``: no NaN is compared, so that it may be a minimum or a maximum."""
 
     cond: Expr
     then: Expr
     other: Expr
-    smooth: bool = field(default=False, kw_only=True, compare=False)
+    no_nans: bool = field(default=False, kw_only=True, compare=False)
 
     @property
     def dtype(self) -> str:
@@ -190,7 +194,7 @@ NO_ANNOTATIONS = Annotations()
 class Assign(Node):
     """``target = value``; ``x op= e`` is ``x = x op e``.
 
-    ``name`` is the original statement and ``at`` its original iteration vector as expressions of the
+    ``name`` is the original statement and ``instance`` its original iteration vector as expressions of the
     loop variables around it: rewriting substitutes into both, so any tree says which instance it runs.
     ``directives`` are the ``cut``s before it, as on an ``If``.
     """
@@ -198,7 +202,7 @@ class Assign(Node):
     target: Var | Load
     value: Expr
     name: str = field(default="", kw_only=True, compare=False)
-    at: tuple[Expr, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    instance: tuple[Expr, ...] = field(default=(), kw_only=True, compare=False, repr=False, metadata=ASIDE)
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
 
@@ -255,9 +259,9 @@ class Loop(Node):
     vectors: bool = field(default=False, kw_only=True, compare=False)
     raster: int = field(default=0, kw_only=True, compare=False)
     packs: bool = field(default=False, kw_only=True, compare=False)
-    shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False)
+    shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
     counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
-    reduces: tuple[Reduction, ...] = field(default=(), kw_only=True)
+    reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
     axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
     parts: int = field(default=1, kw_only=True)
     staged: tuple[str, ...] = field(default=(), kw_only=True)

@@ -8,7 +8,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from looptune.ir.nodes import Assign, Binary, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Unary, Var, While
+from looptune.ir.nodes import ASIDE, Assign, Binary, Cast, Const, Expr, If, Load, Loop, Node, Stmt, Unary, Var, While
 from looptune.ir.simplify import fold
 
 Rule = Callable[[Node], "Node | tuple[Node, ...] | None"]
@@ -132,8 +132,9 @@ def substitute(node: Any, env: Mapping[str, Expr]) -> Any:
 
 @cache
 def _parts(cls: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What ``walk`` goes through, the last field first: not ``at``, ``shown`` and ``reduces``."""
-    found = [name for name, _ in reversed(_children(cls)) if name not in ("at", "shown", "reduces")]
+    """What ``walk`` goes through, the last field first: not what is ``ASIDE``."""
+    aside = {f.name for f in fields(cls) if f.metadata == ASIDE}
+    found = [name for name, _ in reversed(_children(cls)) if name not in aside]
     if len(found) == 1:
         only = attrgetter(*found)
         return lambda node: (only(node),)

@@ -47,7 +47,7 @@ def _block(stmts: tuple[Stmt, ...], scope: dict[str, str], ranks: dict[str, tupl
         match stmt:
             case Assign(target, value):
                 assert target.dtype == value.dtype, f"{target} is assigned a {value.dtype}"
-                _exprs((target, value, *stmt.at), scope, ranks)
+                _exprs((target, value, *stmt.instance), scope, ranks)
             case Loop(var, lo, hi, body, step):
                 assert step >= 1, f"loop {var} has step {step}"
                 assert var not in scope, f"loop {var} rebinds a name bound around it"

@@ -22,7 +22,7 @@ from looptune.poly.reduction import Accumulation, accumulation
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``index`` is isl text per dimension, None where it may be anything. ``certain``: this very element, every time.
+    """``index`` is isl text per dimension, None where it may be anything. ``must``: this very element, every time.
 
     ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it, ``exact`` where any order of them gives the
     same value; ``subscripts`` is what stands in the code, with locals that stand for a value replaced by it.
@@ -32,7 +32,7 @@ class Access:
     array: str
     index: tuple[str | None, ...]
     write: bool
-    certain: bool
+    must: bool
     span: Span
     text: str
     unknown: Unanalysable | None

@@ -70,10 +70,10 @@ def explain_sequential(
 
 def _pairs(model: Scop, d: Dependence, carried: isl.Map, reassociate: bool) -> Iterator[_Pair]:
     flows = [f.map for f in model.flows(d.array, reassociate=reassociate).flows
-             if (f.write, f.read) == (d.first, d.then)]  # fmt: skip
+             if (f.write, f.read) == (d.source, d.sink)]  # fmt: skip
     seen: set[object] = set()
-    for a in (a for a in model.space.accesses[d.first] if a.array == d.array):
-        for c in (c for c in model.space.accesses[d.then] if c.array == d.array):
+    for a in (a for a in model.space.accesses[d.source] if a.array == d.array):
+        for c in (c for c in model.space.accesses[d.sink] if c.array == d.array):
             kind, once = kind_of(a, c), (a.write, a.index, c.write, c.index)
             sums = a.commutes(reassociate) and c.commutes(reassociate) and a.reduces == c.reduces
             if kind is None or once in seen or (sums and d.op is None):

@@ -32,4 +32,4 @@ def _anywhere(s: Statement, about: Unanalysable) -> Statement:
 
 
 def _anything(a: Access, about: Unanalysable) -> Access:
-    return replace(a, index=tuple(None for _ in a.index), certain=False, unknown=about)
+    return replace(a, index=tuple(None for _ in a.index), must=False, unknown=about)

@@ -57,7 +57,7 @@ def _asking(s: Statement, k: int, a: DataCondition) -> Statement:
     target = Var(condition_instance_name(s, k), a.cond.dtype)
     at: tuple[Expr, ...] = tuple(Var(f.var, f.dtype) for f in s.loops[: a.loops] if isinstance(f, Loop))
     span = a.cond.span if a.cond.span.line else s.assign.span
-    asked = Assign(target, a.cond, name=target.name, at=at, span=span)
+    asked = Assign(target, a.cond, name=target.name, instance=at, span=span)
     return Statement(
         target.name, s.loops[: a.loops], asked, s.dims[: a.loops], a.domain, time, k == 0, (),
         None if k == 0 else s.unknown, asked=s.asked[: k + 1], asks=s.name,

@@ -53,7 +53,7 @@ def flows(space: Space, codelet: Codelet, array: str, *, reassociate: bool) -> F
             touched = isl.UnionMap.from_map(space.touched(a))
             if not a.write:
                 reads = reads.union(touched)
-            elif a.certain and not a.commutes(reassociate):
+            elif a.must and not a.commutes(reassociate):
                 certain = certain.union(touched)
             else:
                 possible = possible.union(touched)
@@ -172,7 +172,7 @@ def _not_hidden(
 def must_execute_with(space: Space, write: Statement, other: Statement) -> isl.Map:
     """{ write[iteration] -> other[iteration] : the write surely runs if the other does, for the branches that the two
     stand in together are taken by both }"""
-    return space.remembered(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
+    return space.memoized(("runs with", write.name, other.name), lambda: _runs_with(space, write, other))
 
 
 def _runs_with(space: Space, write: Statement, other: Statement) -> isl.Map:
@@ -206,7 +206,7 @@ def _owners(
     ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
     inside counts as reading it too, and that comes before all that the block writes.
     """
-    if array not in space.remembered(("names", id(body)), lambda: referenced_names(body)):
+    if array not in space.memoized(("names", id(body)), lambda: referenced_names(body)):
         return
     if is_defined_before_use(body, array):
         inside = {n.name for n in walk(body) if isinstance(n, Assign)}

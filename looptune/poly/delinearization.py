@@ -95,7 +95,7 @@ def _rows_of(space: Space, mine: list[Access]) -> list[tuple[Access, Access]]:
 def _as_rows(space: Space, s: _Subscript) -> Access:
     statement = space.nest.statements[s.access.statement]
     return replace(
-        s.access, index=(_text(s.rest), *s.columns), certain=statement.exact, unknown=statement.unknown
+        s.access, index=(_text(s.rest), *s.columns), must=statement.exact, unknown=statement.unknown
     )  # fmt: skip
 
 

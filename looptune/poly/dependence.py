@@ -23,8 +23,8 @@ from looptune.poly.isl_objects import Space, union
 class Dependence:
     """``map``: { first[iteration] -> then[iteration] }. ``op`` where it is a reduction's, ``exact`` as for accesses."""
 
-    first: str
-    then: str
+    source: str
+    sink: str
     array: str
     op: str | None
     map: isl.Map

@@ -41,8 +41,8 @@ def graph(
     inside = LoopDependences(model, frozenset(names), length, order)
     edges: set[tuple[str, str]] = set()
     for d in (*model.constraints[reassociate], *_on_locals(model, private, reassociate)):
-        pair = (d.first, d.then)
-        known = d.first == d.then or pair in edges or not inside.inside.issuperset(pair)
+        pair = (d.source, d.sink)
+        known = d.source == d.sink or pair in edges or not inside.inside.issuperset(pair)
         if not known and not d.map.intersect(inside.together(*pair, length)).is_empty():
             edges.add(pair)
     flows = [f for local in private for f in model.flows(local, reassociate=reassociate).flows]
@@ -71,7 +71,7 @@ def max_lag(
     inside = LoopDependences(model, frozenset((*first, *then)), entry, order)
     stored = _on_locals(model, frozenset(), reassociate) if memory else []
     flows = [f for local in sorted(model.stored) for f in model.flows(local, reassociate=reassociate).flows]
-    pairs = [(d.first, d.then, d.map) for d in (*model.constraints[reassociate], *stored)]
+    pairs = [(d.source, d.sink, d.map) for d in (*model.constraints[reassociate], *stored)]
     most = 0
     for s, t, kept in (*pairs, *((f.write, f.read, f.map) for f in flows)):
         if s not in first or t not in then:

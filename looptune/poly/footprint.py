@@ -36,7 +36,7 @@ def elements(model: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
     for statement in (s for s in model.statements.values() if s.exact and not _overwritten(s)):
         lazy = any(_chooses(n) for n in walk(statement.assign.value))
         for access in space.accesses[statement.name]:
-            if access.array in arrays and access.certain and (access.write or not lazy):
+            if access.array in arrays and access.must and (access.write or not lazy):
                 found[access.array].append(access)
     return {array: _count(space, mine, sizes) for array, mine in found.items()}
 

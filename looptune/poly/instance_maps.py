@@ -179,7 +179,7 @@ def _at(before: Scop, after: Scop, copy: str, statement: str) -> isl.Map:
     s, c = before.statements[statement], after.statements[copy]
     if any(isinstance(f, While) for f in (*s.loops, *c.loops)):
         raise Unprovable("a while loop cannot be analysed")
-    at = [after.space.nest.affine(e, c.dims) for e in c.assign.at]
+    at = [after.space.nest.affine(e, c.dims) for e in c.assign.instance]
     if None in at or len(at) != len(s.dims):
         raise Unprovable(f"which iteration of {statement} a copy runs is not affine")
     everywhere = isl.Map(f"{after.space.prefix}{{ {after.space.instance(c)} -> {s.name}[{', '.join(map(str, at))}] }}")

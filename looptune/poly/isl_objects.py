@@ -47,7 +47,7 @@ class Space:
 
     def domain(self, name: str) -> isl.Set:
         """{ S[iteration] }: where S runs, or may run."""
-        return self.remembered(("domain", name), lambda: self._domain(self.nest.statements[name]))
+        return self.memoized(("domain", name), lambda: self._domain(self.nest.statements[name]))
 
     def _domain(self, s: Statement) -> isl.Set:
         return isl.Set(f"{self.prefix}{{ {self.instance(s)} : {s.domain or 'true'} }}").intersect_params(self.context())
@@ -55,11 +55,11 @@ class Space:
     def context(self) -> isl.Set:
         """{ : sizes that the codelet can be called with }"""
         condition = " and ".join(self.nest.context) or "true"
-        return self.remembered(("context",), lambda: isl.Set(f"{self.prefix}{{ : {condition} }}"))
+        return self.memoized(("context",), lambda: isl.Set(f"{self.prefix}{{ : {condition} }}"))
 
     def touched(self, access: Access) -> isl.Map:
         """{ S[iteration] -> [element] }"""
-        return self.remembered(("touched", access.statement, access.index), lambda: self._touched(access))
+        return self.memoized(("touched", access.statement, access.index), lambda: self._touched(access))
 
     def _touched(self, access: Access) -> isl.Map:
         s = self.nest.statements[access.statement]
@@ -69,7 +69,7 @@ class Space:
 
     def time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
         """{ S[iteration] -> [time] }, times padded with 0 to ``length``"""
-        return self.remembered(("time", name, pieces, length), lambda: self._time(name, pieces, length))
+        return self.memoized(("time", name, pieces, length), lambda: self._time(name, pieces, length))
 
     def _time(self, name: str, pieces: tuple[SchedulePiece, ...], length: int) -> isl.Map:
         at = self.instance(self.nest.statements[name])
@@ -80,7 +80,7 @@ class Space:
 
     def before(self, first: str, then: str) -> isl.Map:
         """{ S[iteration] -> T[iteration] : S's runs before T's in the original nest }"""
-        return self.remembered(("before", first, then), lambda: self._before(first, then))
+        return self.memoized(("before", first, then), lambda: self._before(first, then))
 
     def _before(self, first: str, then: str) -> isl.Map:
         s, t = self.nest.statements[first], self.nest.statements[then]
@@ -97,13 +97,13 @@ class Space:
         def compare() -> isl.Map:
             return self.time(first, at_first, length).lex_gt_map(self.time(then, at_then, length))
 
-        return self.remembered(("later", first, then, at_first, at_then), compare)
+        return self.memoized(("later", first, then, at_first, at_then), compare)
 
     def never(self, first: str, then: str) -> isl.Map:
         """{ S[iteration] -> T[iteration] : false }"""
-        return self.remembered(("never", first, then), lambda: isl.Map.empty(self.before(first, then).get_space()))
+        return self.memoized(("never", first, then), lambda: isl.Map.empty(self.before(first, then).get_space()))
 
-    def remembered(self, question: Any, answer: Callable[[], Any]) -> Any:
+    def memoized(self, question: Any, answer: Callable[[], Any]) -> Any:
         if question not in self._made:
             self._made[question] = answer()
         return self._made[question]

@@ -29,7 +29,7 @@ class ElementSets:
     touched: str
     changed: str
 
-    def meets(self, other: ElementSets) -> bool:
+    def may_alias(self, other: ElementSets) -> bool:
         """True also where isl gives up."""
         try:
             with isl_operation_limit(QUESTION):

@@ -42,7 +42,7 @@ def check_schedule(
     """
     change = ScheduleChange(model, new, old if old is not None else model.order(), reassociate)
     constraints = model.constraints[reassociate]
-    broken = [change.broken(d.first, d.then, bad) for d in constraints if (bad := change.reversed(d)) is not None]
+    broken = [change.broken(d.source, d.sink, bad) for d in constraints if (bad := change.reversed(d)) is not None]
     for array in sorted(change.locals()):
         broken += change.broken_local(array, array in expanded)
     return find_witness(model.space, model.sizes, broken) if broken else None
@@ -59,14 +59,14 @@ class ScheduleChange:
         """{ s -> t : the dependence is there, and new(s) > new(t) }, None where that is empty."""
         if self.is_kept(d):
             return None
-        bad = d.map.intersect(self.after(d.first, d.then))
+        bad = d.map.intersect(self.after(d.source, d.sink))
         return None if bad.is_empty() else bad
 
     def is_kept(self, d: Dependence) -> bool:
         """For a reason that its text shows; False says nothing."""
-        if d.first not in self.new or d.then not in self.new:
+        if d.source not in self.new or d.sink not in self.new:
             return True
-        return preserved_syntactically(self.model.space, d, self.new[d.first], self.new[d.then])
+        return preserved_syntactically(self.model.space, d, self.new[d.source], self.new[d.sink])
 
     def after(self, first: str, then: str) -> isl.Map:
         """{ s -> t : new(s) > new(t) }"""
@@ -100,7 +100,7 @@ class ScheduleChange:
         if not turned:
             return
         if foreign:
-            yield from (self.broken(d.first, d.then, bad, array) for d, bad in turned)
+            yield from (self.broken(d.source, d.sink, bad, array) for d, bad in turned)
             return
         for flow in flows.flows:
             if flow.write not in self.new or self.at_once(flow):
@@ -118,7 +118,7 @@ class ScheduleChange:
         """Write and read run at the same time, so whatever comes between them came between them before: an iteration of
         a loop that was reordered stays whole."""
         space = self.model.space
-        ends = space.remembered(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
+        ends = space.memoized(flow, lambda: Dependence(flow.write, flow.read, flow.array, None, flow.map))
         return simultaneous(space, ends, self.new[flow.write], self.new[flow.read])
 
     def late(self, flow: Flow) -> Iterator[ViolatedDependence]:
@@ -208,12 +208,12 @@ def parallel(
     if not left:
         return Verdict("parallel", None, (), private)
     broken = [
-        ViolatedDependence(d.first, d.then, bad, d.array, reductions=d.op is not None)
+        ViolatedDependence(d.source, d.sink, bad, d.array, reductions=d.op is not None)
         for d, bad in (plain if plain else left)
     ]
     witness = find_witness(model.space, model.sizes, broken)
     summed = [d for d, _ in left if d.commutes(reassociate)]
-    into = [(d.op, model.space.accesses[s][0]) for d in summed if d.op for s in (d.first, d.then)]
+    into = [(d.op, model.space.accesses[s][0]) for d in summed if d.op for s in (d.source, d.sink)]
     found = {Reduction(op, a.text, a.statement, None in a.index) for op, a in into}
     ordered = sorted(found, key=lambda r: (list(model.statements).index(r.statement), r.op))
     mixed = loop.mixed({r.statement for r in found})
@@ -237,11 +237,13 @@ class LoopDependences:
 
     def carried(self, d: Dependence) -> isl.Map | None:
         """{ s -> t : dependent, in one iteration of the loops around and different ones of this }; None where empty."""
-        if d.first not in self.inside or d.then not in self.inside:
+        if d.source not in self.inside or d.sink not in self.inside:
             return None
         # By times, not by instances: of these there are as many pieces as an unrolled loop has copies, and what is left
         # of a relation without a union of pairs of them has many more.
-        first, then = (self.model.space.time(n, self.cut(n, self.depth + 1), self.depth + 1) for n in (d.first, d.then))
+        first, then = (
+            self.model.space.time(n, self.cut(n, self.depth + 1), self.depth + 1) for n in (d.source, d.sink)
+        )
         met = d.map.apply_domain(first).apply_range(then)
         apart = met.intersect(_apart(met, self.depth))
         if apart.is_empty():
@@ -250,8 +252,8 @@ class LoopDependences:
 
     def mixed(self, reducing: Collection[str]) -> frozenset[str]:
         """What statements ``reducing`` accumulate into, and something inside touches in another way."""
-        plain = [d for d in self.model.dependences if d.op is None and {d.first, d.then} <= self.inside]
-        plain = [d for d in plain if d.first in reducing or d.then in reducing]
+        plain = [d for d in self.model.dependences if d.op is None and {d.source, d.sink} <= self.inside]
+        plain = [d for d in plain if d.source in reducing or d.sink in reducing]
         into = {self.model.space.accesses[s][0].array for s in reducing}
         near = [d for d in plain if d.array in into and not d.map.intersect(self.both(d)).is_empty()]
         asked = {self.model.space.accesses[s][0].array for s in reducing if self.reads_its_sum(s)}
@@ -266,7 +268,7 @@ class LoopDependences:
 
     def both(self, d: Dependence) -> isl.Map:
         """{ s -> t : in one iteration of the loops around }"""
-        return self.together(d.first, d.then, self.depth)
+        return self.together(d.source, d.sink, self.depth)
 
     def together(self, s: str, t: str, length: int) -> isl.Map:
         """{ s -> t : the first ``length`` entries of their times are equal }"""

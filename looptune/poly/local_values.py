@@ -41,10 +41,10 @@ def arrays(model: Scop) -> set[str]:
 
 def one_place(model: Scop, d: Dependence) -> isl.Map:
     """The dependence where both ends touch one array: that of one iteration of the innermost loop that owns it."""
-    s, t = model.statements[d.first], model.statements[d.then]
+    s, t = model.statements[d.source], model.statements[d.sink]
     depth = _owner(s, d.array)
     if depth != _owner(t, d.array) or any(a is not b for a, b in zip(s.loops[:depth], t.loops[:depth], strict=True)):
-        return model.space.never(d.first, d.then)
+        return model.space.never(d.source, d.sink)
     return d.map.intersect(_together(model, s, t, [f"{s.dims[k]} = {t.dims[k]}'" for k in range(depth)]))
 
 
@@ -199,8 +199,8 @@ def cross_thread_reads(copies: InstanceMaps, reassociate: bool, shared: frozense
                 return f"{array} is read at {_span(finished, flow.read)} by another thread than wrote it"
     for d in dependences(finished.space, shared | arrays(finished)):
         op = d.op if d.commutes(reassociate) else None
-        if not one_place(finished, d).is_subset(happens_before(finished, d.first, d.then, d.array, op)):
-            return f"{d.array} is used at {_span(finished, d.then)} by several threads at once"
+        if not one_place(finished, d).is_subset(happens_before(finished, d.source, d.sink, d.array, op)):
+            return f"{d.array} is used at {_span(finished, d.sink)} by several threads at once"
     return None
 
 

@@ -137,7 +137,7 @@ class _Within:
     def of(reach: LoopContext, loops: Sequence[Loop]) -> _Within:
         dims, given = reach.place
         variables = {name(v.name): v for v in reach.parameters}
-        variables |= {name(f.var): Var(f.var, f.dtype) for f in (*reach.around, *loops)}
+        variables |= {name(f.var): Var(f.var, f.dtype) for f in (*reach.enclosing_loops, *loops)}
         return _Within(reach.nest, (*dims, *(name(f.var) for f in loops)), len(dims), given, variables)
 
     def condition(self, e: Expr) -> str | None:

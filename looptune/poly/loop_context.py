@@ -19,11 +19,11 @@ from looptune.poly.isl_limits import QUESTION, TooInvolved, isl_operation_limit
 
 @dataclass(frozen=True, eq=False)
 class LoopContext:
-    """``around`` are the counted loops that the loop stands in, outermost first."""
+    """``enclosing_loops`` are the counted loops that the loop stands in, outermost first."""
 
     codelet: Codelet
     loop: Loop
-    around: tuple[Loop, ...]
+    enclosing_loops: tuple[Loop, ...]
 
     @cached_property
     def nest(self) -> IterationDomains:

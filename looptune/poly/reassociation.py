@@ -73,7 +73,7 @@ def _links(model: Scop) -> Iterator[tuple[str, str, isl.Map]]:
     """{ s -> t : two terms of one sum, in this order }, for a local those that follow each other."""
     for d in model.dependences:
         if d.array not in model.stored and d.commutes(True) and not d.commutes(False):
-            yield d.first, d.then, d.map
+            yield d.source, d.sink, d.map
     for array in sorted(model.stored):
         for flow in model.flows(array).flows:
             ends = [[a for a in model.space.accesses[n] if a.array == array] for n in (flow.write, flow.read)]

@@ -91,7 +91,7 @@ class Scop:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        return self.space.remembered(("dependences",), lambda: dependences(self.space))
+        return self.space.memoized(("dependences",), lambda: dependences(self.space))
 
     @cached_property
     def constraints(self) -> Mapping[bool, tuple[Dependence, ...]]:
@@ -102,7 +102,7 @@ class Scop:
         by_pair: dict[tuple[str, str], list[isl.Map]] = {}
         for d in self.dependences:
             if d.array not in self.stored and not d.commutes(reassociate):
-                by_pair.setdefault((d.first, d.then), []).append(d.map)
+                by_pair.setdefault((d.source, d.sink), []).append(d.map)
         return tuple(Dependence(s, t, "", None, union(maps)) for (s, t), maps in by_pair.items())
 
     def flows(self, array: str, *, reassociate: bool = False) -> Flows:
@@ -152,7 +152,7 @@ def settled(model: Scop, effort: Effort) -> Scop:
     while effort.left > 0:
         space = model.space
         try:
-            space.remembered(("dependences",), partial(dependences, space, effort=effort))
+            space.memoized(("dependences",), partial(dependences, space, effort=effort))
         except TooInvolved as reason:
             names = {n for n in reason.between if model.statements[n].domain}
             if not names:

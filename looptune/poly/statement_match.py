@@ -38,7 +38,7 @@ class StatementMatcher:
     @cached_property
     def env(self) -> Mapping[str, Expr]:
         """The original's loop variables in terms of the copy's."""
-        at = zip(self.original.loops, self.copy.assign.at, strict=True)
+        at = zip(self.original.loops, self.copy.assign.instance, strict=True)
         return {f.var: e for f, e in at if isinstance(f, Loop)}
 
     @cached_property

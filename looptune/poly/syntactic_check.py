@@ -52,11 +52,11 @@ def _other(p: SchedulePiece, q: SchedulePiece, whens: Collection[str], same: Cal
 
 def unequal_dims(space: Space, d: Dependence) -> frozenset[str]:
     """The loop variables that need not be the same at both ends of the dependence."""
-    return space.remembered(("differing", d), lambda: _differing(space, d))
+    return space.memoized(("differing", d), lambda: _differing(space, d))
 
 
 def _differing(space: Space, d: Dependence) -> frozenset[str]:
-    s, t = (space.nest.statements[n] for n in (d.first, d.then))
+    s, t = (space.nest.statements[n] for n in (d.source, d.sink))
     found = {*s.dims, *t.dims}
     for var in {*s.dims} & {*t.dims}:
         k, m = s.dims.index(var), t.dims.index(var)

@@ -183,8 +183,8 @@ def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
     """Dependences on arrays that the caller sees; "unknown" where all that are reversed are only assumed."""
     model, broken = copies.original, list[ViolatedDependence]()
     for d in (d for d in model.dependences if d.array not in model.stored):
-        for first in copies.named(d.first):
-            for then in copies.named(d.then):
+        for first in copies.named(d.source):
+            for then in copies.named(d.sink):
                 met = copies.between(first, d.map, then)
                 if met.is_empty():
                     continue
@@ -194,7 +194,7 @@ def _order(copies: InstanceMaps, reassociate: bool) -> Proof | None:
                     bad = bad.subtract(happens_before(copies.finished, then, first, *of).reverse())
                 if not bad.is_empty():
                     back = copies.back(first, bad, then)
-                    broken.append(ViolatedDependence(d.first, d.then, back, d.array, reductions=d.op is not None))
+                    broken.append(ViolatedDependence(d.source, d.sink, back, d.array, reductions=d.op is not None))
     if not broken:
         return None
     witness = find_witness(model.space, model.sizes, broken)
@@ -216,7 +216,7 @@ def _reduced(copies: InstanceMaps, reassociate: bool) -> Proof | None:
             return Proof("failed", f"loop {f.var} reduces {', '.join(kept)}, whose order counts")
         around = LoopDependences(model, frozenset(inside), 2 * d + 1, model.order())
         summed = [c for c, _ in around.carries()[0] if reduces(f, c.array, c.op)]
-        mixed = sorted(around.mixed({s for c in summed for s in (c.first, c.then)}))
+        mixed = sorted(around.mixed({s for c in summed for s in (c.source, c.sink)}))
         if mixed:
             return Proof("failed", f"loop {f.var} reduces {', '.join(mixed)} and uses it in another way as well")
     return None

@@ -45,8 +45,8 @@ class Violation:
     sink: Span
     source_text: str
     sink_text: str
-    first: Mapping[str, int]
-    then: Mapping[str, int]
+    source_iteration: Mapping[str, int]
+    sink_iteration: Mapping[str, int]
     sizes: Mapping[str, int]
     first_statement: str
     then_statement: str
@@ -63,12 +63,12 @@ class Violation:
 
     def told(self, *, lines: bool) -> str:
         """With the ``lines`` of both, or only where nothing else tells them apart."""
-        first, then = _at(self.first), _at(self.then)
+        first, then = _at(self.source_iteration), _at(self.sink_iteration)
         if (lines or first == then) and self.source.line != self.sink.line:
             first, then = (f"{at} of line {s.line}".strip() for at, s in ((first, self.source), (then, self.sink)))
-        subject = f"iteration {first}" if self.first else f"line {self.source.line}"
+        subject = f"iteration {first}" if self.source_iteration else f"line {self.source.line}"
         given = f" when {_listed(self.sizes)}" if self.sizes else ""
-        return f"{subject} must run before {then if self.then else f'line {self.sink.line}'}{given}"
+        return f"{subject} must run before {then if self.sink_iteration else f'line {self.sink.line}'}{given}"
 
     def ends(self, near: Span) -> str:
         """Both accesses, with their places: as ``line:col`` where they are in the file of ``near``.
@@ -77,7 +77,10 @@ class Violation:
         >>> Violation("A", "flow", a, b, "A[i]", "A[i - 1]", {"i": 1}, {"i": 2}, {"n": 3}, "S0", "S0").ends(a)
         'flow on A: (i=1) writes A[i] 7:5, (i=2) reads A[i - 1] 7:15'
         """
-        ends = ((self.first, self.source_text, self.source), (self.then, self.sink_text, self.sink))
+        ends = (
+            (self.source_iteration, self.source_text, self.source),
+            (self.sink_iteration, self.sink_text, self.sink),
+        )
         said = (
             f"{_at(at)} {does} {text} {location(span, near)}".strip()
             for does, (at, text, span) in zip(DOES[self.kind], ends, strict=True)
@@ -124,7 +127,7 @@ def find_witness(space: Space, names: Mapping[str, str], broken: list[ViolatedDe
 
 
 def _rank(r: Violation) -> tuple[object, ...]:
-    sizes, first, then = (tuple(d.values()) for d in (r.sizes, r.first, r.then))
+    sizes, first, then = (tuple(d.values()) for d in (r.sizes, r.source_iteration, r.sink_iteration))
     return r.because is not None, sum(sizes), sizes, first, then, r.first_statement, r.then_statement
 
 

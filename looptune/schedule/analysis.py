@@ -47,7 +47,7 @@ class Analysis:
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
     _runs: dict[int, bool] = field(init=False, default_factory=dict)
-    begun: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
+    prefix_cache: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ class Analysis:
         """Of a loop that is sequential in the order of the codelet."""
         return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
 
-    def loosely(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
+    def verdict_if_reassociated(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         """As ``verdict``, were reductions free to be reordered."""
         return (
             self.verdict(names, depth, order)
@@ -145,7 +145,9 @@ class Analysis:
             else self._asked(lambda model: parallel(model, names, depth, order=order, reassociate=True))
         )
 
-    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+    def fusion_shift(
+        self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool
+    ) -> int | None:
         key = (first, then, entry, memory, tuple((n, p) for n, p in order.items() if n in first | then))
         if key not in self._lags:
             self._lags[key] = self._asked(
@@ -183,6 +185,6 @@ class ScheduledTree:
     def verdict(self, loop: Loop) -> Verdict:
         return self.analysis.verdict(statement_names(loop.body), self.depth(loop), self.order)
 
-    def loosely(self, loop: Loop) -> Verdict:
+    def verdict_if_reassociated(self, loop: Loop) -> Verdict:
         """As ``verdict``, were reductions free to be reordered."""
-        return self.analysis.loosely(statement_names(loop.body), self.depth(loop), self.order)
+        return self.analysis.verdict_if_reassociated(statement_names(loop.body), self.depth(loop), self.order)

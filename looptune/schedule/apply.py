@@ -123,7 +123,7 @@ def schedule(
     if run.into:
         bound = rebind_fused([b for b in bound if b.transform.stage in ("mode", "loop")], run.into)
     loops = (b for b in bound if b.transform.stage == "loop")
-    run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.precedes)))
+    run.each(sorted(loops, key=lambda b: (-run.depth_of(b.loop), not b.transform.first_of_loop)))
     run.check_finished()
     return ScheduleResult(remove_dead_code(verify(run.codelet)), tuple(run.steps), nests)
 
@@ -181,7 +181,7 @@ class Scheduler:
         said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound
                      if b.transform.stage != "loop")  # fmt: skip
         key = (id(self.codelet), said, target, self.keep_going, self.sums, tuple(sorted(self.values.items())))
-        known = self.analysis.begun
+        known = self.analysis.prefix_cache
         if key not in known:
             known[key] = self._whole_nests(bound)
         done = known[key]
@@ -242,13 +242,13 @@ class Scheduler:
         proof, found = check_parallel(b, loop, self.now)
         new = b.transform.schedule(site)
         refused = None if new is None else self.analysis.judge(new, self.order)
-        regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regroups(loop))
+        regrouped = () if self.analysis.reassociate else self.analysis.sums(b.transform.regrouped_statements(loop))
         if regrouped:
             what = f"it reorders {list_reductions(regrouped)}, whose order --strict-float keeps"
             said = f"{directive_text(b.directive)} is illegal: {what}"
             raise IllegalTransform(said, b.directive.span)
         if refused is not None:
-            other = b.transform.at_fault(site, refused)
+            other = b.transform.directive_to_blame(site, refused)
             blamed = b.directive if other is None else other
             apart = b.transform.stage in ("split", "join")
             turned = () if self.analysis.reassociate or new is None else self.analysis.reordered(new, self.order)
@@ -258,17 +258,17 @@ class Scheduler:
                 said = f"{directive_text(blamed)} is illegal: {what}"
             raise IllegalTransform(said, blamed.span, (refused.ends(blamed.span),))
         change = _reducing(loop, _changed(b, site))
-        if new is not None and new.together and (loop.mode not in ("parallel", "thread") or loop.reduces):
+        if new is not None and new.interleaved and (loop.mode not in ("parallel", "thread") or loop.reduces):
             asked = {(s.number, s.piece) for s in self.steps if s.directive.name.lower() == "parallel"}
             change = replace(
                 change, body=serialize_carrying_loops(b, loop, new, change.body, self.now, self.entries, asked)
             )
         sums = self._reordered(b, loop, new) if self.sums else ()
-        body = _placed(self.codelet.body, site.around, loop, change)
+        body = _placed(self.codelet.body, site.enclosing_loops, loop, change)
         if b.transform.stage == "loop":
             check_privates(b, body, self.codelet.locals, self.analysis)
         if new is not None:
-            self.order |= {**new.order, **new.beside}
+            self.order |= {**new.order, **new.also_moved}
             self._pad()
         if b.transform.stage != "mode":
             proof = "proved"
@@ -276,7 +276,7 @@ class Scheduler:
         self.copies |= {new: self.copies.get(old, old) for new, old in change.copies.items()}
         if found:
             self._reduce(found)
-        for gone in change.merged:
+        for gone in change.fused_loops:
             self.into = {old: identity(loop) if new == identity(gone) else new for old, new in self.into.items()}
             self.into[identity(gone)] = identity(loop)
         said, assumes = directive_text(b.directive), b.transform.assumes
@@ -288,7 +288,7 @@ class Scheduler:
         """The sums that the directive reorders, by the order it makes, by its groups, or by what it hands to
         threads."""
         moved = () if new is None else self.analysis.reordered(new, self.order)
-        moved += self.analysis.sums(b.transform.regroups(loop))
+        moved += self.analysis.sums(b.transform.regrouped_statements(loop))
         threads = (parallel_reductions(self.analysis.model, self.now.verdict(f)) for f in b.transform.parallel(loop))
         return tuple(dict.fromkeys((*moved, *(s for mine in threads for s in mine))))
 

@@ -103,7 +103,7 @@ def _uncovered(given: Sequence[_Given]) -> list[_Given]:
     """Without those of the file on loops in one that a directive from outside is for, where it covers them."""
     over = {
         (identity(loop), replaced_kinds(g.directive))
-        for g in given if g.rank > 0 and directives.find(g.directive).covers
+        for g in given if g.rank > 0 and directives.find(g.directive).applies_to_nested
         for loop in walk_stmts((g.loop,)) if isinstance(loop, (Loop, While))
     }  # fmt: skip
     return [g for g in given if g.rank > 0 or (identity(g.loop), replaced_kinds(g.directive)) not in over]
@@ -115,7 +115,7 @@ def _taken_apart(given: Sequence[_Given]) -> list[BoundDirective]:
     lacking: dict[object, DirectiveError] = {}
     for g in given:
         cls = directives.find(g.directive)
-        for name, part in cls.spread(g.directive):
+        for name, part in cls.per_loop(g.directive):
             group = (id(g.directive), name)
             try:
                 inner = _inside(g.loop, name, part)
@@ -152,7 +152,7 @@ def _exclude(bound: Sequence[BoundDirective], loops: Sequence[Loop | While]) -> 
         if (b.loop, b.kinds) in seen and len(b.kinds) > 1:
             raise DirectiveError(f"one loop takes either {' or '.join(sorted(b.kinds))}, once", b.directive.span)
         seen.add((b.loop, b.kinds))
-    also = [(identity(f), b) for b in bound if b.loop in counted for f in b.transform.taken(counted[b.loop])]
+    also = [(identity(f), b) for b in bound if b.loop in counted for f in b.transform.claimed_loops(counted[b.loop])]
     twice = next((b for loop, b in also if (loop, b.kinds) in seen), None)
     if twice is not None:
         raise DirectiveError(f"one loop takes either {' or '.join(sorted(twice.kinds))}, once", twice.directive.span)

@@ -36,7 +36,7 @@ def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[s
             proof, found[identity(inner)] = "asserted", _shared(b, inner, verdict, now.analysis)
             continue
         raise _carried(b, inner, verdict.witness, now)
-    if b.transform.sums and proof == "proved" and not any(f.reduces for f in found.values()):
+    if b.transform.requires_reduction and proof == "proved" and not any(f.reduces for f in found.values()):
         raise DirectiveError(f"{directive_text(b.directive)}: loop {loop.var} reduces nothing", b.directive.span)
     clause = b.transform.reductions()
     if clause is not None and (proof == "proved" or any(f.named for f in found.values())):
@@ -61,7 +61,7 @@ def _carried(b: BoundDirective, loop: Loop, witness: Violation, now: ScheduledTr
     """Why a sequential loop cannot be parallel."""
     what = f"{directive_text(b.directive)} is illegal: loop {loop.var} carries "
     said = explain_refusal(f"{what}a dependence", witness)
-    loose = now.loosely(loop)
+    loose = now.verdict_if_reassociated(loop)
     if loose.kind == "reduction":
         of = ", ".join(sorted({f"{r.op} of {r.variable}" for r in loose.reductions}))
         said = f"{what}the reduction {of}, whose order --strict-float keeps"

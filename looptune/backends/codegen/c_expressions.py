@@ -91,7 +91,7 @@ class CValues(KernelWriter):
                 return f"({self.condition(arg)})"
             case Cast(dtype, arg):
                 return self.cast(dtype, self.value(arg, UNARY), level)
-            case Select(smooth=True) if (found := as_min_max(e)) is not None:
+            case Select(no_nans=True) if (found := as_min_max(e)) is not None:
                 op, *both = found
                 return self.call(f"f{op}", [self.value(one) for one in both], e.dtype, level)
             case Select(cond, then, other):

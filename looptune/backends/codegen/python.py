@@ -221,7 +221,7 @@ class Writer(ABC):
                 return f"boolean({self.condition(arg)})"
             case Cast(dtype, arg):
                 return f"{dtype}({self.value(arg)})"
-            case Select(smooth=True) if self.minima and (found := as_min_max(e)) is not None:
+            case Select(no_nans=True) if self.minima and (found := as_min_max(e)) is not None:
                 op, a, b = found
                 return f"{op}({self.value(a, True)}, {self.value(b, True)})"
             case Select(cond, then, other):

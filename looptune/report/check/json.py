@@ -63,8 +63,8 @@ def _loop(f: LoopFacts) -> Json:
 
 def _dependence(r: Reason) -> Json:
     d = r.dependence
-    ends = (("first", d.first, d.source_text, d.source, d.kind != "anti"),
-            ("then", d.then, d.sink_text, d.sink, d.kind != "flow"))  # fmt: skip
+    ends = (("first", d.source_iteration, d.source_text, d.source, d.kind != "anti"),
+            ("then", d.sink_iteration, d.sink_text, d.sink, d.kind != "flow"))  # fmt: skip
     return {
         "array": d.array,
         "kind": d.kind,

@@ -101,8 +101,8 @@ def _ends(d: Violation, loop: Span) -> Iterator[str]:
     done = DOES[d.kind]
     element = d.array + "".join(f"[{v}]" for v in (d.element if d.element is not None else ("?",)))
     rows = (
-        (f"({_listed(d.first)})", done[0], d.source_text, location(d.source, loop)),
-        (f"({_listed(d.then)})", done[1], d.sink_text, location(d.sink, loop)),
+        (f"({_listed(d.source_iteration)})", done[0], d.source_text, location(d.source, loop)),
+        (f"({_listed(d.sink_iteration)})", done[1], d.sink_text, location(d.sink, loop)),
     )
     at, verb, code = (max(len(row[k]) for row in rows) for k in range(3))
     for where, does, written, span in rows:

@@ -36,12 +36,12 @@ class SunkStatement:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """``loops``, outermost first. ``body`` is that of the perfect nest; ``surely`` are the loops that always run."""
+    """``loops``, outermost first; ``body`` is that of the perfect nest; ``never_empty`` loops always run."""
 
     site: DirectiveSite
     loops: tuple[Loop, ...]
     body: tuple[SunkStatement, ...]
-    surely: frozenset[str]
+    never_empty: frozenset[str]
 
     @staticmethod
     def of(site: DirectiveSite, names: Sequence[str]) -> Band:
@@ -55,7 +55,7 @@ class Band:
                 break
             at = next(k for k, s in enumerate(loop.body) if s is inner[0])
             level = len(loops) - 1
-            beside = _renamed(loop.body, frozenset(names), site.taken)
+            beside = _renamed(loop.body, frozenset(names), site.used_names)
             before += [SunkStatement(s, level, True) for s in beside[:at]]
             after = [SunkStatement(s, level, False) for s in beside[at + 1 :]] + after
             loop = inner[0]
@@ -77,13 +77,13 @@ class Band:
         return all(s.level == len(self.loops) - 1 for s in self.body)
 
     @property
-    def burdened(self) -> tuple[Loop, ...]:
+    def sink_targets(self) -> tuple[Loop, ...]:
         """The loops that statements are sunk into: they carry what those need, though they may not have before."""
         return self.loops[1 + min((s.level for s in self.body), default=len(self.loops)) :]
 
     @property
     def analysable(self) -> bool:
-        return can_be_bounded(self.site.reach, self.loops)
+        return can_be_bounded(self.site.loop_context, self.loops)
 
     def assigned(self) -> tuple[str, Loop] | None:
         """A variable that a sunk statement assigns, and the loop whose bounds need it."""
@@ -131,9 +131,9 @@ class Band:
     def _end(self, loop: Loop, first: bool) -> Expr:
         if first:
             return loop.lo
-        return _last(loop) if loop.var in self.surely else max_of(loop.lo, _last(loop))
+        return _last(loop) if loop.var in self.never_empty else max_of(loop.lo, _last(loop))
 
-    def asked(self, sunk: SunkStatement) -> tuple[Expr, ...]:
+    def guards(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """The conditions under which the statement runs in an iteration of the band."""
         own = tuple(c for f in self.loops[: sunk.level + 1] for c in inside(f))
         return (*own, *self._at_end(sunk))
@@ -146,20 +146,20 @@ class Band:
         """The nest with its loops in the order of ``names``; its bounds can be analysed."""
         named = {f.var: f for f in self.loops}
         if self.rectangular:
-            loops = [replace(self.extended(named[v]), own=self.own(named[v])) for v in names]
-            return self.around(loops, self.grouped())
-        found = bounded_nest(self.site.reach, [named[v] for v in names], self.groups())
-        body = self.grouped({(s.level, s.first): found.left(self.asked(s)) for s in self.body})
+            loops = [replace(self.at_least_one_iteration(named[v]), own=self.own(named[v])) for v in names]
+            return self.around(loops, self.guarded_body())
+        found = bounded_nest(self.site.loop_context, [named[v] for v in names], self.groups())
+        body = self.guarded_body({(s.level, s.first): found.left(self.guards(s)) for s in self.body})
         loops = [replace(f, body=named[f.var].body, own=self.own(named[f.var])) for f in found.loops]
         return self.around(loops, body)
 
     def groups(self) -> list[tuple[Expr, ...]]:
         """The conditions of all the iterations that anything runs in."""
-        return list({(s.level, s.first): self.asked(s) for s in self.body}.values())
+        return list({(s.level, s.first): self.guards(s) for s in self.body}.values())
 
-    def extended(self, loop: Loop) -> Loop:
+    def at_least_one_iteration(self, loop: Loop) -> Loop:
         """The loop with an iteration at least, where one may be needed for a sunk statement."""
-        if loop.var in self.surely:
+        if loop.var in self.never_empty:
             return loop
         return replace(loop, hi=max_of(loop.hi, add(loop.lo, Const(1, loop.dtype))))
 
@@ -174,7 +174,7 @@ class Band:
             body = (replace(loop, body=body),)
         return body[0]
 
-    def grouped(self, asked: Mapping[tuple[int, bool], tuple[Expr, ...]] | None = None) -> tuple[Stmt, ...]:
+    def guarded_body(self, asked: Mapping[tuple[int, bool], tuple[Expr, ...]] | None = None) -> tuple[Stmt, ...]:
         """The body, each statement under what has to be ``asked``; neighbours that ask the same share their ``if``."""
         out: list[tuple[tuple[Expr, ...], list[Stmt]]] = []
         for s in self.body:
@@ -187,7 +187,7 @@ class Band:
 
     def _extended_left(self, sunk: SunkStatement) -> tuple[Expr, ...]:
         """What is left to ask in loops that were only ``extended``."""
-        own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.surely)
+        own = (f for f in self.loops[: sunk.level + 1] if f.var not in self.never_empty)
         return (*(Binary("<", Var(f.var, f.dtype), f.hi) for f in own), *self._at_end(sunk))
 
 

@@ -65,7 +65,9 @@ class DependenceQueries(Protocol):
         """What must come before what where the first ``length`` entries of the times are equal."""
         ...
 
-    def lag(self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool) -> int | None:
+    def fusion_shift(
+        self, first: frozenset[str], then: frozenset[str], entry: int, order: Order, memory: bool
+    ) -> int | None:
         """How much greater ``entry`` is, at most, for one of ``first`` than for one of ``then`` that needs it."""
         ...
 
@@ -74,27 +76,27 @@ class DependenceQueries(Protocol):
 class DirectiveSite:
     """Where a directive stands: its loop in the tree as it is now, and the order of the statements in it.
 
-    ``depth`` is the place of the loop's dimension in the time tuples of ``order``; ``private`` are the locals each
-    iteration owns, ``own`` these and the copies that were made of them; ``taken`` the names a new loop or local must
-    not have; ``nonempty`` the numbers of the loops known to run; ``values`` the sizes known already. ``around`` are the
-    loops it stands in, outermost first, ``block`` the body of the last of them, or the codelet's. ``sizes`` are the
-    integer parameters; ``reach`` is what holds whenever the loop is reached.
+    ``depth`` is the place of the loop's dimension in the time tuples of ``order``. ``private`` are the locals each
+    iteration owns, ``locals`` these and the copies that were made of them. A new loop or local must not have one of the
+    ``used_names``. ``nonempty`` are the numbers of the loops known to run, ``values`` the sizes known already.
+    ``enclosing_loops`` are the loops around it, outermost first; ``block`` is the body of the last of them, or the
+    codelet's. ``sizes`` are the integer parameters; ``loop_context`` is what holds whenever the loop is reached.
     """
 
     loop: Loop
     order: Order
     depth: int
     private: frozenset[str]
-    own: tuple[Local, ...]
-    taken: frozenset[str]
+    locals: tuple[Local, ...]
+    used_names: frozenset[str]
     nonempty: Collection[int]
     values: Mapping[str, int | float]
     span: Span
-    around: tuple[Loop | While, ...]
+    enclosing_loops: tuple[Loop | While, ...]
     block: tuple[Stmt, ...]
     sizes: frozenset[str]
-    ask: DependenceQueries
-    reach: LoopContext
+    queries: DependenceQueries
+    loop_context: LoopContext
 
     def refuse(self, message: str) -> DirectiveError:
         return DirectiveError(message, self.span)
@@ -102,7 +104,7 @@ class DirectiveSite:
     @property
     def relative(self) -> bool:
         """The loop begins where a loop around it says."""
-        return bool(names_in(self.loop.lo) & {f.var for f in self.around if isinstance(f, Loop)})
+        return bool(names_in(self.loop.lo) & {f.var for f in self.enclosing_loops if isinstance(f, Loop)})
 
     def bound(self, e: Expr, piece: SchedulePiece, inner: Mapping[str, str] = MappingProxyType({})) -> str:
         """``e``, which is made of the loops around, as isl text over the iterations of the statement that is ``piece``.
@@ -113,7 +115,7 @@ class DirectiveSite:
         affine = to_isl(e)
         if affine is None:
             raise self.refuse(f"loop {self.loop.var} cannot be reordered: its bounds cannot be analysed")
-        entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.around) if isinstance(f, Loop)}
+        entry = {name(f.var): piece.time[2 * d + 1] for d, f in enumerate(self.enclosing_loops) if isinstance(f, Loop)}
         entry |= inner
         return re.sub(r"[A-Za-z_]\w*", lambda word: entry.get(word[0], word[0]), affine)
 
@@ -122,16 +124,16 @@ class DirectiveSite:
 class NewSchedule:
     """The new order of the statements under a loop. Beyond ``cut`` entries time is as before: only those are judged.
 
-    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave. ``beside``
-    is the order of statements that only make room: they run when they did, but are numbered anew. ``together``: several
-    iterations run in one iteration of the loops inside, which may carry then what the loop did.
+    ``expanded`` are the locals that ``apply`` gives every copy its own of, so that copies may interleave.
+    ``also_moved`` is the order of statements that only make room: they run when they did, but are numbered anew.
+    ``interleaved``: several iterations run in one iteration of the loops inside, which may carry what the loop did.
     """
 
     order: Order
     cut: int | None = None
     expanded: frozenset[str] = frozenset()
-    beside: Order = field(default_factory=dict)
-    together: bool = False
+    also_moved: Order = field(default_factory=dict)
+    interleaved: bool = False
 
     @property
     def judged(self) -> dict[str, tuple[SchedulePiece, ...]]:
@@ -141,17 +143,17 @@ class NewSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What takes the place of the loop and the ``width - 1`` statements after it, and the locals this needs.
+    """What takes the place of the loop and the statements after it, and the locals this needs.
 
-    ``copies``: the locals that stand for another one in a copy of the body, with that one. ``merged`` are other loops
-    that have become part of the loop.
+    The loop and what follows it are ``replaced_statements``, a number of at least 1. ``copies``: the locals that stand
+    for another one in a copy of the body, with that one. ``fused_loops`` are other loops that are part of the loop now.
     """
 
     body: tuple[Stmt, ...]
     locals: tuple[Local, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
-    width: int = 1
-    merged: tuple[Loop, ...] = ()
+    replaced_statements: int = 1
+    fused_loops: tuple[Loop, ...] = ()
 
 
 Stage = Literal["split", "nest", "join", "mode", "loop"]
@@ -167,11 +169,11 @@ class Transform(ABC):
     syntax: ClassVar[str]
     stage: ClassVar[Stage]
     examples: ClassVar[Mapping[str, Example]]
-    sums: ClassVar[bool] = False
+    requires_reduction: ClassVar[bool] = False
     """It is for a loop that reduces."""
-    precedes: ClassVar[bool] = False
+    first_of_loop: ClassVar[bool] = False
     """Of several directives for one loop it is the first, whichever line stands first."""
-    covers: ClassVar[bool] = False
+    applies_to_nested: ClassVar[bool] = False
     """It is for the loops in its loop too, where they have none of their own."""
     assumes: ClassVar[str] = ""
     """What it takes the user's word for, about the data."""
@@ -182,7 +184,7 @@ class Transform(ABC):
     def parse(cls, directive: Directive) -> Self: ...
 
     @classmethod
-    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+    def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """One directive for several loops as one for each, by the loop's name; "" is the loop it stands before."""
         return (("", directive),)
 
@@ -194,11 +196,11 @@ class Transform(ABC):
         """The loops, at or in ``loop``, that this directive lets threads run: no dependence may be carried by them."""
         return ()
 
-    def taken(self, loop: Loop) -> tuple[Loop, ...]:
+    def claimed_loops(self, loop: Loop) -> tuple[Loop, ...]:
         """The loops in ``loop`` that this directive is for besides: they take no other of its kind."""
         return ()
 
-    def regroups(self, loop: Loop) -> frozenset[str]:
+    def regrouped_statements(self, loop: Loop) -> frozenset[str]:
         """The statements whose sums have their terms in other groups afterwards, in whatever order."""
         return frozenset()
 
@@ -206,7 +208,7 @@ class Transform(ABC):
         """The clause ``reduce(OP:VARIABLE, ...)``, where the directive has one."""
         return None
 
-    def at_fault(self, site: DirectiveSite, refused: Violation) -> Directive | None:
+    def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """The directive to blame for an order that is refused, where it is another than this one."""
         return None
 
@@ -329,5 +331,5 @@ def splice(body: tuple[Stmt, ...], loop: Loop | While, change: Rewrite) -> tuple
     """``body`` with the change in place of the loop and the statements after it that it takes in."""
     k = next((k for k, s in enumerate(body) if s is loop), None)
     if k is not None:
-        return (*body[:k], *change.body, *body[k + change.width :])
+        return (*body[:k], *change.body, *body[k + change.replaced_statements :])
     return tuple(map_blocks(lambda block: splice(block, loop, change), s) for s in body)

@@ -29,7 +29,7 @@ class Box(Transform):
     name: ClassVar = "box"
     syntax: ClassVar = "box [MULTIPLE]"
     stage: ClassVar = "loop"
-    precedes: ClassVar = True
+    first_of_loop: ClassVar = True
 
     multiple: int = 1
 
@@ -46,7 +46,7 @@ class Box(Transform):
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        found = bounds(loop, [f for f in site.around if isinstance(f, Loop)])
+        found = bounds(loop, [f for f in site.enclosing_loops if isinstance(f, Loop)])
         if found is None:
             raise site.refuse(f"box: how far loop {loop.var} goes in all iterations of the loops around is not known")
         lo, hi = found

@@ -79,9 +79,9 @@ class Distribute(Transform):
         place = {name: k for k, piece in enumerate(pieces) for name in piece}
         moved = _shifted(restrict_schedule(site.order, place), site.depth - 1, place)
         rest = dict.fromkeys(_later(site), len(pieces) - 1)
-        return NewSchedule(moved, beside=_shifted(restrict_schedule(site.order, rest), site.depth - 1, rest))
+        return NewSchedule(moved, also_moved=_shifted(restrict_schedule(site.order, rest), site.depth - 1, rest))
 
-    def at_fault(self, site: DirectiveSite, refused: Violation) -> Directive | None:
+    def directive_to_blame(self, site: DirectiveSite, refused: Violation) -> Directive | None:
         """The first cut between the two statements that would change places."""
         after = _cut_before(site.loop)
         places = [k for k, (name, _) in enumerate(after) if name in (refused.first_statement, refused.then_statement)]
@@ -94,7 +94,7 @@ class Distribute(Transform):
 
     def _pieces(self, site: DirectiveSite) -> Pieces:
         names = statement_names(site.loop)
-        graph = site.ask.graph(names, site.depth, site.order, site.private)
+        graph = site.queries.graph(names, site.depth, site.order, site.private)
         after = _cut_before(site.loop)
         if any(cut is not None for _, cut in after):
             return _at_cuts(site.loop, after, graph)

@@ -38,12 +38,12 @@ class Factor(Transform):
         reject_arguments(directive)
         return cls(span=directive.span)
 
-    def regroups(self, loop: Loop) -> frozenset[str]:
+    def regrouped_statements(self, loop: Loop) -> frozenset[str]:
         return statement_names(loop.body)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
         loop = site.loop
-        if not simplify_reductions((loop,), statement_names(loop.body), site.taken)[2]:
+        if not simplify_reductions((loop,), statement_names(loop.body), site.used_names)[2]:
             raise site.refuse(f"factor: no sum in loop {loop.var} has a factor that the loop does not change")
         return Rewrite((replace(loop, regroups=True),))
 

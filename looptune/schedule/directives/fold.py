@@ -63,7 +63,7 @@ class Fold(Transform):
         order = restrict_schedule(site.order, statement_names(site.loop.body))
         return NewSchedule({name: tuple(q for piece in mine for q in pieces(piece)) for name, mine in order.items()})
 
-    def regroups(self, loop: Loop) -> frozenset[str]:
+    def regrouped_statements(self, loop: Loop) -> frozenset[str]:
         return statement_names(loop.body)
 
     def apply(self, site: DirectiveSite) -> Rewrite:

@@ -71,7 +71,7 @@ class FullUnroll(Transform):
 
 
 def _unknown(site: DirectiveSite, n: Expr) -> str:
-    outer = [f.var for f in site.around if isinstance(f, Loop) and f.var in names_in(n)]
+    outer = [f.var for f in site.enclosing_loops if isinstance(f, Loop) and f.var in names_in(n)]
     what = f"fullunroll: how often loop {site.loop.var} runs"
     if outer:
         return f"{what} depends on loop {outer[-1]}; `unroll U` makes U copies"

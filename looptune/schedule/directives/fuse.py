@@ -105,7 +105,11 @@ class Fuse(Transform):
         hi = _end([m.hi for m in members], site, first=False)
         body = _merged([(_condition(m, lo, hi, site), _body(m, site)) for m in members])
         fused = replace(site.loop, lo=lo, hi=hi, body=body)
-        return Rewrite((*run.before, fused, *run.after), width=run.width, merged=tuple(m.loop for m in members[1:]))
+        return Rewrite(
+            (*run.before, fused, *run.after),
+            replaced_statements=run.width,
+            fused_loops=tuple(m.loop for m in members[1:]),
+        )
 
     def _run(self, site: DirectiveSite) -> _Run:
         """With the smallest shifts that are legal; without, where none is, for the refusal."""
@@ -133,7 +137,7 @@ class Fuse(Transform):
 
         IllegalTransform at a statement that can go to neither side.
         """
-        edges = site.ask.graph(_names(block), site.depth - 1, site.order, frozenset()).before
+        edges = site.queries.graph(_names(block), site.depth - 1, site.order, frozenset()).before
 
         def needs(s: Stmt, t: Stmt) -> bool:
             return any((a, b) in edges for a in statement_names(s) for b in statement_names(t))
@@ -198,19 +202,19 @@ def _aligned(site: DirectiveSite, loop: Loop) -> _Member:
     """Trip by trip where there are equally many, or where equal values would fall between each other's steps."""
     first, none = site.loop, Const(0, loop.dtype)
     apart = sub(first.lo, loop.lo)
-    equal = site.reach.holds(sub(loop.hi, loop.lo), "=", sub(first.hi, first.lo))
+    equal = site.loop_context.holds(sub(loop.hi, loop.lo), "=", sub(first.hi, first.lo))
     in_step = loop.step == 1 or (isinstance(apart, Const) and int(apart.value) % loop.step == 0)
     return _Member(loop, apart if equal or not in_step else none)
 
 
 def _shifted(site: DirectiveSite, run: _Run, k: int) -> _Run | None:
     """The run with member ``k`` shifted as little as is legal after those before it; None where nothing is."""
-    if site.ask.judge(_reorder(site, run, k + 1), site.order) is None:
+    if site.queries.judge(_reorder(site, run, k + 1), site.order) is None:
         return run
     first = frozenset(n for m in run.members[:k] for n in statement_names(m.loop))
     then = statement_names(run.members[k].loop)
     order = _reorder(site, run, k + 1).order
-    least, most = (site.ask.lag(first, then, site.depth, order, memory) for memory in (False, True))
+    least, most = (site.queries.fusion_shift(first, then, site.depth, order, memory) for memory in (False, True))
     if least is None:
         return None
     step = site.loop.step
@@ -219,7 +223,7 @@ def _shifted(site: DirectiveSite, run: _Run, k: int) -> _Run | None:
     for shift in range(least, last + 1, step):
         members = (*run.members[:k], replace(run.members[k], shift=shift), *run.members[k + 1 :])
         found = replace(run, members=members)
-        if site.ask.judge(_reorder(site, found, k + 1), site.order) is None:
+        if site.queries.judge(_reorder(site, found, k + 1), site.order) is None:
             return found
     return None
 
@@ -276,7 +280,7 @@ def _fused(piece: SchedulePiece, site: DirectiveSite, member: _Member, place: in
 
 def _end(ends: Sequence[Expr], site: DirectiveSite, *, first: bool) -> Expr:
     """The least (or greatest) of the bounds: one of them where that is known to be it."""
-    best = (e for e in ends if all(site.reach.holds(e, "<=" if first else ">=", other) for other in ends))
+    best = (e for e in ends if all(site.loop_context.holds(e, "<=" if first else ">=", other) for other in ends))
     known = next(best, None)
     return reduce(min_of if first else max_of, ends) if known is None else known
 
@@ -285,9 +289,9 @@ def _condition(member: _Member, lo: Expr, hi: Expr, site: DirectiveSite) -> Expr
     """When the member runs, where the fused loop has other values too."""
     var = Var(site.loop.var, site.loop.dtype)
     found: list[Expr] = []
-    if not site.reach.holds(member.lo, "=", lo):
+    if not site.loop_context.holds(member.lo, "=", lo):
         found.append(Binary(">=", var, member.lo))
-    if not site.reach.holds(member.hi, "=", hi):
+    if not site.loop_context.holds(member.hi, "=", hi):
         found.append(Binary("<", var, member.hi))
     return reduce(lambda a, b: Binary("&&", a, b), found) if found else None
 
@@ -321,7 +325,7 @@ def _body(member: _Member, site: DirectiveSite) -> tuple[Stmt, ...]:
         return body
     if all(f.var != var for f in walk(body) if isinstance(f, Loop)):
         return substitute(body, {own: value})
-    aside = fresh_name(var, site.taken)
+    aside = fresh_name(var, site.used_names)
     body = substitute(_renamed(body, var, aside), {own: value})
     return _renamed(body, aside, own)
 

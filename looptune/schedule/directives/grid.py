@@ -48,7 +48,7 @@ class Grid(Transform):
     name: ClassVar = "grid"
     syntax: ClassVar = "grid blocksize XxY"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     block: tuple[int, ...]
 

@@ -29,7 +29,7 @@ class LaunchBounds(Transform):
     name: ClassVar = "launchbounds"
     syntax: ClassVar = "launchbounds BLOCKS | off"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     blocks: int
 

@@ -43,7 +43,7 @@ class MaxRegs(Transform):
     name: ClassVar = "maxregs"
     syntax: ClassVar = "maxregs NUMBER"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     registers: int
 

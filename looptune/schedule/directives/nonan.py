@@ -37,7 +37,7 @@ class NoNaN(Transform):
         def rule(n: Node) -> Node | None:
             match n:
                 case Select() if as_min_max(n) is not None:
-                    return replace(n, smooth=True)
+                    return replace(n, no_nans=True)
             return None
 
         chosen = rewrite(rule, site.loop)

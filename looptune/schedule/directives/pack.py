@@ -36,7 +36,7 @@ class Pack(Transform):
     name: ClassVar = "pack"
     syntax: ClassVar = "pack"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:

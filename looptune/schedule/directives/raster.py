@@ -39,7 +39,7 @@ class Raster(Transform):
     name: ClassVar = "raster"
     syntax: ClassVar = "raster ROWS"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     rows: int
 

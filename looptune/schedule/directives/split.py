@@ -31,7 +31,7 @@ class Split(Transform):
     name: ClassVar = "split"
     syntax: ClassVar = "split [LOOP:]PARTS"
     stage: ClassVar = "mode"
-    sums: ClassVar = True
+    requires_reduction: ClassVar = True
 
     parts: int
 
@@ -46,7 +46,7 @@ class Split(Transform):
         return cls(parts, span=directive.span)
 
     @classmethod
-    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+    def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """``split k:8`` is for loop k of the nest."""
         named = [a for a in directive.args if a.key and a.values]
         return tuple((a.key, replace(directive, args=(replace(a, key=""),))) for a in named) or (("", directive),)

@@ -118,7 +118,7 @@ class Tile(Transform):
         assigned = band.assigned()
         if assigned is not None:
             raise site.refuse(f"tile: a statement before loop {assigned[1].var} assigns {assigned[0]}, which bounds it")
-        parted = next((f for f in band.burdened if f.parts > 1), None)
+        parted = next((f for f in band.sink_targets if f.parts > 1), None)
         if parted is not None:
             raise site.refuse(
                 f"tile: loop {parted.var} is split into parts, and a statement beside it would run in one"
@@ -127,7 +127,7 @@ class Tile(Transform):
             raise site.refuse(f"tile: {depending(band.loops)} in a way that cannot be analysed")
         return band
 
-    def taken(self, loop: Loop) -> tuple[Loop, ...]:
+    def claimed_loops(self, loop: Loop) -> tuple[Loop, ...]:
         named = {name for name, _ in self.sizes[1:]}
         return tuple(f for f in walk(loop.body) if isinstance(f, Loop) and f.var in named)
 
@@ -135,13 +135,13 @@ class Tile(Transform):
         if len(self.sizes) == 1:
             return Rewrite((_one(site, site.loop, self.sizes[0][1]),))
         band = self._band(site)
-        taken = set(site.taken)
+        taken = set(site.used_names)
         outer: list[str] = []
         for loop in band.loops:
             outer.append(fresh_name(f"outer_{loop.var}", taken))
             taken.add(outer[-1])
         blocks = [_Block(f, var, size, band) for (f, (_, size)), var in zip(self._sized(band), outer, strict=True)]
-        return Rewrite((band.around([*_strips(blocks, band), *(b.points() for b in blocks)], band.grouped()),))
+        return Rewrite((band.around([*_strips(blocks, band), *(b.points() for b in blocks)], band.guarded_body()),))
 
 
 def _origin(loop: Loop, band: Band) -> Expr:
@@ -169,7 +169,7 @@ class _Block:
 
     def strip(self, mode: Mode) -> Loop:
         """Over the blocks, where the loop's bounds do not depend on the band."""
-        loop = self.band.extended(self.loop)
+        loop = self.band.at_least_one_iteration(self.loop)
         count = div(add(sub(loop.hi, loop.lo), sub(self.width, Const(1, loop.dtype))), self.width)
         reduces = loop.reduces if mode == "parallel" or loop.parts > 1 else ()
         return replace(loop, var=self.outer, lo=Const(0, loop.dtype), hi=count, step=1, mode=mode, number=0,
@@ -177,7 +177,7 @@ class _Block:
 
     def points(self) -> Loop:
         """The part of the loop that is in the block."""
-        loop, start = self.band.extended(self.loop), self.start
+        loop, start = self.band.at_least_one_iteration(self.loop), self.start
         mode: Mode = "thread" if self._free else "sequential" if loop.mode == "parallel" else loop.mode
         lo = start
         if not self.from_the_first:
@@ -192,11 +192,11 @@ class _Block:
 
     @property
     def _free(self) -> bool:
-        return self.loop.mode == "parallel" and not self.loop.reduces and self.loop not in self.band.burdened
+        return self.loop.mode == "parallel" and not self.loop.reduces and self.loop not in self.band.sink_targets
 
     def mode(self) -> Mode:
         """Of the loop over the blocks: they may run at once where all the loops may, the outermost's where it may."""
-        everywhere = all(f.mode == "parallel" and not f.reduces for f in self.band.loops) and not self.band.burdened
+        everywhere = all(f.mode == "parallel" and not f.reduces for f in self.band.loops) and not self.band.sink_targets
         free = everywhere or (self.loop is self.band.loops[0] and self.loop.mode == "parallel")
         return self.loop.mode if free or self.loop.mode == "auto" else "sequential"
 
@@ -211,7 +211,7 @@ def _strips(blocks: Sequence[_Block], band: Band) -> list[Loop]:
         return strips
     within = tuple(c for b in blocks for c in b.inside())
     asked = [(*conditions, *within) for conditions in band.groups()]
-    found = bounded_nest(band.site.reach, (*strips, *band.loops), asked, len(strips)).loops
+    found = bounded_nest(band.site.loop_context, (*strips, *band.loops), asked, len(strips)).loops
     return [replace(f, lo=_no_less(f.lo)) if b.from_the_first else f for f, b in zip(found, blocks, strict=True)]
 
 
@@ -226,7 +226,7 @@ def _no_less(lo: Expr) -> Expr:
 
 def _one(site: DirectiveSite, loop: Loop, size: int) -> Loop:
     """The loop in strips."""
-    outer = fresh_name(f"outer_{loop.var}", site.taken)
+    outer = fresh_name(f"outer_{loop.var}", site.used_names)
     block = _Block(loop, outer, size, Band(site, (loop,), (), frozenset({loop.var})))
     points = block.points()
     return replace(block.strip(block.mode()), body=(replace(points, body=loop.body),))

@@ -109,7 +109,7 @@ class Unroll(Transform):
         return replace(self, runs=runs)
 
     @classmethod
-    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+    def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """``unroll jj:3, ii:2, guarded`` unrolls both loops."""
         given = [a for a in directive.args if a.values]
         runs = [a for a in given if a.key == "runs" and len(given) > 1]
@@ -129,7 +129,7 @@ class Unroll(Transform):
         new = {
             name: tuple(q for piece in pieces for q in self._pieces(piece, site, jam)) for name, pieces in order.items()
         }
-        return NewSchedule(new, None if jam else p + 3, site.private if jam else frozenset(), together=jam)
+        return NewSchedule(new, None if jam else p + 3, site.private if jam else frozenset(), interleaved=jam)
 
     def _pieces(self, piece: SchedulePiece, site: DirectiveSite, jam: bool) -> tuple[SchedulePiece, ...]:
         """Main loop, copy by copy where ``split``, then the rest: ``(0, trip, copy)`` before ``(1, iteration, 0)``."""
@@ -215,10 +215,10 @@ def _own_locals(
     bodies: Sequence[tuple[Stmt, ...]], site: DirectiveSite
 ) -> tuple[list[tuple[Stmt, ...]], tuple[Local, ...], dict[str, str]]:
     """Each copy but the first with its own name for the locals an iteration owns, so that copies can interleave."""
-    out, made, taken = [bodies[0]], list[Local](), set(site.taken)
+    out, made, taken = [bodies[0]], list[Local](), set(site.used_names)
     copies: dict[str, str] = {}
     used = referenced_names(bodies[0])
-    mine = sorted((v for v in site.own if v.name in used), key=lambda v: v.name)
+    mine = sorted((v for v in site.locals if v.name in used), key=lambda v: v.name)
     for c, body in enumerate(bodies[1:], 1):
         own: dict[str, str] = {}
         for v in mine:

@@ -38,7 +38,7 @@ class Vectorize(Transform):
     name: ClassVar = "vectorize"
     syntax: ClassVar = "vectorize [[LOOP:]NEIGHBOURS [, remainder | guarded | noremainder]]"
     stage: ClassVar = "mode"
-    covers: ClassVar = True
+    applies_to_nested: ClassVar = True
 
     @classmethod
     def parse(cls, directive: Directive) -> Self:
@@ -46,7 +46,7 @@ class Vectorize(Transform):
         return cls(span=directive.span)
 
     @classmethod
-    def spread(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
+    def per_loop(cls, directive: Directive) -> tuple[tuple[str, Directive], ...]:
         """``vectorize j:4`` is ``unroll 4, jam`` for loop j, and ``vectorize``."""
         if not directive.args:
             return (("", directive),)

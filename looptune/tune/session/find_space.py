@@ -45,7 +45,7 @@ def _check(space: Space, codelet: Codelet) -> None:
                 continue
             said = directive_parser.parse(text, line.span)
             try:
-                for _, one in directives.find(said).spread(said):
+                for _, one in directives.find(said).per_loop(said):
                     directives.find(one).parse(one)
             except DirectiveError as error:
                 raise DirectiveError(error.message, line.span) from error

@@ -43,7 +43,7 @@ def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
 def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
     """The directive is for the loop of the choice, or covers it, and of a kind that the choice is among."""
     addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
-    inner = walk_stmts(addressed) if directives.find(p.directive).covers else addressed
+    inner = walk_stmts(addressed) if directives.find(p.directive).applies_to_nested else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
     words = set(re.findall(r"[a-z]+", c.text.lower()))
     kinds = next((kinds for kinds in EXCLUSIVE if p.directive.name in kinds), {p.directive.name})
