@@ -436,7 +436,6 @@ def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
     inherited: dict[type[Annotation], Annotation] = {}
     for said in (a for f in loops for a in f.annotations if a.inherited):
         inherited.setdefault(type(said), said)
-    bounds = next((f.bounds for f in loops if f.bounds), 0)
     raster = next((f.raster for f in loops if f.raster), 0)
-    return {"bounds": bounds, "vectors": any(f.vectors for f in loops), "raster": raster,
+    return {"vectors": any(f.vectors for f in loops), "raster": raster,
             "annotations": tuple(inherited.values())}  # fmt: skip

@@ -130,7 +130,7 @@ def check_limits(plan: Plan) -> None:
     check_elements(plan)
     for k in plan.launched:
         _check(k.name, k.block[0] * k.block[1], "threads", MAX_THREADS)
-        if k.steps and k.bounds * k.block[0] > MAX_THREADS_AT_ONCE:
+        if k.steps and k.blocks_per_sm * k.block[0] > MAX_THREADS_AT_ONCE:
             most = MAX_THREADS_AT_ONCE // k.block[0]
             raise ResourceError(f"{k.name} has {k.block[0]} threads per block: persistent {most} at most, for a "
                                 f"multiprocessor runs {MAX_THREADS_AT_ONCE}")  # fmt: skip

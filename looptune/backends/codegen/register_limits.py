@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from looptune.lower.plan import Kernel
+from looptune.schedule.directives.launchbounds import OFF, MinBlocks
 from looptune.schedule.directives.maxregs import MaxRegisters
 
 
@@ -17,7 +18,9 @@ def launch_bounds(kernel: Kernel) -> tuple[int, ...]:
 
     Empty where the compiler is told nothing: it does not take both these and a number of registers.
     """
-    if max_registers(kernel) or kernel.bounds < 0:
+    said = kernel.annotation(MinBlocks)
+    blocks = kernel.blocks_per_sm or (0 if said is None else said.min_blocks_per_sm)
+    if max_registers(kernel) or blocks == OFF:
         return ()
     threads = kernel.block[0] * kernel.block[1]
-    return (threads, kernel.bounds) if kernel.bounds else (threads,)
+    return (threads, blocks) if blocks else (threads,)

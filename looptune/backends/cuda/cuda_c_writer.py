@@ -209,7 +209,7 @@ def _launched(kernel: Kernel, plan: Plan, blocks: Sequence[str], writer: CWriter
 
     args = [*map(writer.name, kernel.arrays), *map(passed, kernel.scalars)]
     if kernel.steps:
-        return f"{TOGETHER}({kernel.bounds}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
+        return f"{TOGETHER}({kernel.blocks_per_sm}, {kernel.block[0]}, stream, {', '.join([kernel.name, *args])});"
     grid = ", ".join(b if b == "1" else f"(unsigned int){b}" for b in blocks)
     block = ", ".join(str(n) for n in kernel.block)
     return f"{kernel.name}<<<dim3({grid}), dim3({block}), 0, stream>>>({', '.join(args)});"

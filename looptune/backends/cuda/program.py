@@ -242,10 +242,11 @@ def _entry(cubin: bytes, name: str) -> str:
 
 def _fitting(kernel: Kernel, entry: Any) -> int:
     """How many blocks of a persistent kernel are launched: all run at one time. ResourceError where they cannot."""
-    blocks, fit = all_at_once(entry, kernel.block[0], kernel.bounds)
-    if fit < kernel.bounds:
+    blocks, fit = all_at_once(entry, kernel.block[0], kernel.blocks_per_sm)
+    if fit < kernel.blocks_per_sm:
         raise ResourceError(
-            f"{kernel.name}: persistent {kernel.bounds} needs {kernel.bounds} blocks at a time on a multiprocessor, "
+            f"{kernel.name}: persistent {kernel.blocks_per_sm} needs {kernel.blocks_per_sm} blocks at a time on a "
+            "multiprocessor, "
             f"and {fit} fit: ask for {fit}"
             if fit
             else f"{kernel.name}: not one of its blocks fits a multiprocessor"

@@ -269,7 +269,7 @@ def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Sp
                 yield from _launch(kernel, writer, indent, spelled)
             case HostLoop() if step.persistent:
                 kernel = fuse_persistent_launches(step)
-                yield f"{indent}{spelled(kernel, str(kernel.bounds), kernel.block[:1])}"
+                yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), kernel.block[:1])}"
             case HostLoop(var, lo, hi, stride, body):
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
                 yield from _steps(body, writer, indent + "    ", spelled)

@@ -16,12 +16,26 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Directive
+from looptune.ir.nodes import Annotation, Directive
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, annotate_nest, positive
 
 MOST = 32
 """A multiprocessor has no more blocks at a time."""
 OFF = -1
+
+
+@dataclass(frozen=True, slots=True)
+class MinBlocks(Annotation):
+    """The compiler is told that so many blocks are to fit a multiprocessor, or with OFF not even how large they are."""
+
+    word: ClassVar = "launchbounds"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+
+    min_blocks_per_sm: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune launchbounds {'off' if self.min_blocks_per_sm == OFF else self.min_blocks_per_sm}"
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class LaunchBounds(Transform):
         return cls(blocks, span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, bounds=self.blocks)
+        return annotate_nest(site, MinBlocks(self.blocks))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
