@@ -11,7 +11,7 @@ import stores
 from built import imported
 from click.testing import CliRunner
 
-from looptune.backends.codegen.memory_ops import aligned
+from looptune.backends.codegen.memory_ops import aligned, is_vectorized
 from looptune.cli.main import cli
 from looptune.core.errors import DirectiveError
 from looptune.deploy import build
@@ -125,7 +125,7 @@ def test_it_is_written_back(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     again.write_text(said.stdout)
     first, *_, last = lower_to_plan(schedule(Analysis(load(again).codelet), ()).codelet).kernels
-    assert (first.vectors, last.vectors) == (True, False)
+    assert (is_vectorized(first), is_vectorized(last)) == (True, False)
 
 
 @cuda

@@ -148,6 +148,9 @@ class Annotation(ABC):
     compared: ClassVar[bool] = True
     """Two loops that differ in it are not equal. False where it has no influence on what is run in which order."""
 
+    of_join: ClassVar[bool] = False
+    """It is also for the kernel that joins the parts which several blocks made of a sum."""
+
     @abstractmethod
     def pragma(self) -> str:
         """The line that says the same in C; "" where C has none for it."""
@@ -221,9 +224,8 @@ class Loop(Node):
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
     ``annotations`` are what directives say of it to later stages.
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``vectors``: its threads access
-    neighbours at once. ``raster``: its blocks take strips of so many rows of the grid; 0: row after row. ``packs``:
-    blocks with nothing to do are not launched.
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``raster``: its blocks
+    take strips of so many rows of the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
 
@@ -255,7 +257,6 @@ class Loop(Node):
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
-    vectors: bool = field(default=False, kw_only=True, compare=False)
     raster: int = field(default=0, kw_only=True, compare=False)
     packs: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)

@@ -437,5 +437,5 @@ def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
     for said in (a for f in loops for a in f.annotations if a.inherited):
         inherited.setdefault(type(said), said)
     raster = next((f.raster for f in loops if f.raster), 0)
-    return {"vectors": any(f.vectors for f in loops), "raster": raster,
+    return {"raster": raster,
             "annotations": tuple(inherited.values())}  # fmt: skip

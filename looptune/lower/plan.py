@@ -52,9 +52,8 @@ class Kernel:
     iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
-    ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``vectors``: its arrays
-    begin at multiples of 16 bytes, and neighbours in them are accessed at once. ``steps``: what the blocks of a persistent kernel do, which has no body: all launches in them, and
-    they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
+    ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``steps``: what
+    the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
     ``backends.codegen.block_swizzle``. ``packing``: the grid as it is launched where that leaves out idle blocks.
     ``products_apart``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
     """
@@ -71,7 +70,6 @@ class Kernel:
     overlap: TemporalTile | None = None
     sums: tuple[SharedSum, ...] = ()
     blocks_per_sm: int = 0
-    vectors: bool = False
     steps: tuple[Step, ...] = ()
     raster: int = 0
     packing: CompactGrid | None = None
@@ -217,7 +215,7 @@ def fuse_persistent_launches(loop: HostLoop) -> Kernel:
         f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
         (max(x * y for x, y in (k.block for k in kernels)), 1), (),
         (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
-        blocks_per_sm=loop.persistent, vectors=any(k.vectors for k in kernels), steps=(loop,),
+        blocks_per_sm=loop.persistent, steps=(loop,),
         annotations=merge_annotations(kernels),
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
         0,
         frozenset({*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}),
     )
-    if kernel.vectors:
+    if memory_ops.is_vectorized(kernel):
         yield from (f"    {line}" for line in writer.aligned(kernel.arrays))
     for v in (v for v in kernel.locals if v.shape):
         yield f"    {writer.owned(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from looptune.lower.passes.shared_memory import WIDE, vector_copied_arrays
-from looptune.lower.plan import Plan
+from looptune.lower.plan import Kernel, Plan
+from looptune.schedule.directives.vectorize import VectorAccess
 
 LEAST_CAPABILITY = 80
 """Of devices that copy to shared memory while they compute."""
@@ -126,10 +127,20 @@ def {ALIGNED}(typingctx):
 '''
 
 
+def is_vectorized(kernel: Kernel) -> bool:
+    """Its arrays begin at multiples of 16 bytes, and it accesses neighbours in them at once."""
+    return kernel.annotation(VectorAccess) is not None
+
+
 def aligned(plan: Plan) -> tuple[str, ...]:
     """The arrays that tiles are filled from 16 bytes at a time, and those of kernels that access neighbours at once."""
     return tuple(
-        sorted({*vector_copied_arrays(plan), *(a for kernel in plan.kernels if kernel.vectors for a in kernel.arrays)})
+        sorted(
+            {
+                *vector_copied_arrays(plan),
+                *(a for kernel in plan.kernels if is_vectorized(kernel) for a in kernel.arrays),
+            }
+        )
     )
 
 

@@ -47,6 +47,7 @@ from looptune.ir.def_use import (
 )
 from looptune.ir.intervals import harmless, has_iteration, never_equal
 from looptune.ir.nodes import (
+    Annotations,
     Array,
     Assign,
     Binary,
@@ -491,7 +492,8 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
         if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written_names(loops))):
             raise not_separable(loops[0], f)
         if mine:
-            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block, vectors=f.vectors)
+            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block,
+                        annotations=Annotations(a for a in f.annotations if a.of_join))  # fmt: skip
             found.setdefault(each, {}).update(dict.fromkeys(mine))
     told = [r for mine in found.values() for r in mine]
     twice = next((r for r in told if told.count(r) > 1), None)

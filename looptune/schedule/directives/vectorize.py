@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Arg, Directive
+from looptune.ir.nodes import Annotation, Arg, Directive
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -31,6 +31,19 @@ from looptune.schedule.directives.base import (
 )
 
 _REST = ("remainder", "guarded", "noremainder")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorAccess(Annotation):
+    """The kernel's arrays begin at multiples of 16 bytes, and it accesses neighbours in them at once."""
+
+    word: ClassVar = "vectorize"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+    of_join: ClassVar = True
+
+    def pragma(self) -> str:
+        return "#pragma looptune vectorize"
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,7 @@ class Vectorize(Transform):
         return (arg.key, side_by_side), (arg.key, replace(directive, args=()))
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, vectors=True)
+        return annotate_nest(site, VectorAccess())
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

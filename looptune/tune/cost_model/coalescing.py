@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from looptune.backends.codegen.memory_ops import is_vectorized
 from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Assign, Const, Expr, Load, Local, Loop, Var
 from looptune.ir.rewrite import walk
@@ -47,7 +48,7 @@ class Memory:
         whole = {n: prod(s) * itemsize[n] for n, s in shapes.items() if s and s[0]}
         pitch |= {t.name: (1,) for t in tiles}
         itemsize |= {t.name: np.dtype(t.dtype).itemsize for t in tiles}
-        return cls(pitch, itemsize, whole, {t.name: t for t in tiles}, kernel.vectors)
+        return cls(pitch, itemsize, whole, {t.name: t for t in tiles}, is_vectorized(kernel))
 
     @property
     def arrays(self) -> Collection[str]:
