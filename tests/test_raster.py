@@ -16,6 +16,7 @@ from cases import Case
 from looptune.backends.codegen.block_swizzle import is_swizzled
 from looptune.lower.plan import Plan
 from looptune.runtime import targets
+from looptune.schedule.directives.raster import BlockSwizzle
 
 COUNTED = """void f(int n, int m, int A[n][m], int s[n])
 {
@@ -94,7 +95,7 @@ def test_it_compiles(name: str) -> None:
 def test_neighbours_run_at_a_time(rows: int, firsts: list[tuple[int, int]]) -> None:
     """By hand: of a grid of 3 rows of 4 blocks those launched first, as the docstring of the directive shows them."""
     kernel = planned("strips of 4", {"n": 6, "m": 16}).kernels[0]
-    places = blocks_places.taken(replace(kernel, raster=rows), (4, 3))
+    places = blocks_places.taken(replace(kernel, annotations=(BlockSwizzle(rows),)), (4, 3))
     assert [(y, x) for x, y in places[: len(firsts)]] == firsts
     assert sorted(places) == [(x, y) for x in range(4) for y in range(3)]
 

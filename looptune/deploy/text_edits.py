@@ -106,7 +106,7 @@ def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
 
 def _annotations(n: Loop) -> tuple[object, ...]:
     return (n.mode, n.axis, n.parts, n.staged, n.buffers, n.turned, n.copies, n.overlap, n.persistent, n.block,
-            n.raster, n.packs, *(a.pragma() for a in n.annotations))  # fmt: skip
+            *(a.pragma() for a in n.annotations))  # fmt: skip
 
 
 def _same(a: tuple[Stmt, ...], b: tuple[Stmt, ...], usual: Annotations) -> bool:

@@ -161,9 +161,9 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], int, bool, Annotations]
-"""What directives say of a loop and of those inside: the thread block, the order of
-blocks, and whether idle ones are left out; and the annotations that are inherited."""
+Covered = tuple[tuple[int, ...], Annotations]
+"""What directives say of a loop and of those inside: the thread block, and the annotations that are
+inherited."""
 
 
 def statements(
@@ -171,7 +171,7 @@ def statements(
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), 0, False, NO_ANNOTATIONS),
+    around: Covered = ((), NO_ANNOTATIONS),
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
@@ -191,9 +191,9 @@ def statements(
 def _covered(stmt: Stmt, around: Covered) -> Covered:
     if not isinstance(stmt, Loop):
         return around
-    block, raster, packs, annotations = around
+    block, annotations = around
     mine = Annotations((*annotations, *(a for a in stmt.annotations if a.inherited)))
-    return stmt.block or block, stmt.raster or raster, stmt.packs or packs, mine
+    return stmt.block or block, mine
 
 
 def _names(node: object) -> str:
@@ -245,12 +245,8 @@ def _statement(
             if pragmas and inside[0] != around[0]:
                 size = "x".join(str(n) for n in stmt.block)
                 pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
-            for said in (a.pragma() for a in stmt.annotations if pragmas and a not in around[3]):
+            for said in (a.pragma() for a in stmt.annotations if pragmas and a not in around[1]):
                 pragma += f"{indent}{said}\n" if said else ""
-            if pragmas and inside[1] != around[1]:
-                pragma += f"{indent}#pragma looptune raster {stmt.raster}\n"
-            if pragmas and inside[2] and not around[2]:
-                pragma += f"{indent}#pragma looptune pack\n"
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             start = f"{C_TYPES[stmt.dtype]} {var} = {expression_text(lo)}"

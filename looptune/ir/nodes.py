@@ -224,8 +224,7 @@ class Loop(Node):
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
     ``annotations`` are what directives say of it to later stages.
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK. ``raster``: its blocks
-    take strips of so many rows of the grid; 0: row after row. ``packs``: blocks with nothing to do are not launched.
+    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
 
@@ -257,8 +256,6 @@ class Loop(Node):
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
     block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
-    raster: int = field(default=0, kw_only=True, compare=False)
-    packs: bool = field(default=False, kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
     counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from looptune.core.errors import DirectiveError, InfeasibleDirective, UnsupportedError
 from looptune.ir.bounding_box import rectangular_hull
@@ -61,7 +60,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
-from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid
+from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid, is_asked_to_compact
 from looptune.lower.passes.scalar_replacement import replace_team_scalars
 from looptune.lower.passes.split_reduction import expand_split_reductions
 from looptune.lower.passes.temporal_tiling import TemporalTile, block, overlap, with_ping_pong_arrays
@@ -419,23 +418,21 @@ def _complete(
     loops = [f for f in (*kernel.loops, *walk_stmts(whole)) if isinstance(f, Loop)]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles, sums=sums, packing=_packing(kernel, body, loops), **_asked(loops),
+        team=team, overlap=tiles, sums=sums, packing=_packing(kernel, body, loops), annotations=_inherited(loops),
     )  # fmt: skip
 
 
 def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> CompactGrid | None:
     """Of a kernel whose threads are on their own, or share tiles."""
-    if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not any(f.packs for f in loops):
+    if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not is_asked_to_compact(loops):
         return None
     y, x = kernel.axes
     return compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), body)
 
 
-def _asked(loops: Sequence[Loop]) -> dict[str, Any]:
-    """How the kernel is to be compiled: of what is inherited, the outermost loop that says it counts."""
+def _inherited(loops: Sequence[Loop]) -> tuple[Annotation, ...]:
+    """What the kernel inherits: of each class the annotation of the outermost loop that has one."""
     inherited: dict[type[Annotation], Annotation] = {}
     for said in (a for f in loops for a in f.annotations if a.inherited):
         inherited.setdefault(type(said), said)
-    raster = next((f.raster for f in loops if f.raster), 0)
-    return {"raster": raster,
-            "annotations": tuple(inherited.values())}  # fmt: skip
+    return tuple(inherited.values())

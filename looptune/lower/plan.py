@@ -53,8 +53,8 @@ class Kernel:
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
     ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``steps``: what
-    the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after each. ``raster``: blocks take strips of so many rows of the grid, see
-    ``backends.codegen.block_swizzle``. ``packing``: the grid as it is launched where that leaves out idle blocks.
+    the blocks of a persistent kernel do, which has no body: all launches in them, and they wait for each other after
+    each. ``packing``: the grid as it is launched where that leaves out idle blocks.
     ``products_apart``: its compiler must not contract products of floats with sums, see ``lower.fp_contraction``.
     """
 
@@ -71,7 +71,6 @@ class Kernel:
     sums: tuple[SharedSum, ...] = ()
     blocks_per_sm: int = 0
     steps: tuple[Step, ...] = ()
-    raster: int = 0
     packing: CompactGrid | None = None
     products_apart: bool = False
     annotations: tuple[Annotation, ...] = ()

@@ -22,6 +22,7 @@ from looptune.ir.nodes import Const, Expr, Loop, Var
 from looptune.ir.simplify import add, div, max_of, min_of, mul, sub
 from looptune.lower.passes.grid_compaction import CompactGrid
 from looptune.lower.plan import Kernel, launched_grid
+from looptune.schedule.directives.raster import BlockSwizzle
 
 COLUMNS, ALL = "columns__raster", "all__raster"
 NUMBER, STRIP, ROWS = "number__raster", "strip__raster", "rows__raster"
@@ -30,8 +31,9 @@ ALONG, DOWN, MINE = "along__pack", "down__pack", "mine__pack"
 
 def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
     """The numbers of the block; the writer's ``own`` say what they are from then on."""
-    if is_swizzled(kernel):
-        yield from _raster(kernel, writer, indent)
+    swizzle = kernel.annotation(BlockSwizzle)
+    if swizzle is not None and is_swizzled(kernel):
+        yield from _swizzle(kernel, swizzle, writer, indent)
         writer.own = {**writer.own, "block x": "x__raster", "block y": "y__raster"}
     if kernel.packing is not None:
         yield from _pack(kernel.packing, writer, indent)
@@ -40,12 +42,12 @@ def emit_block_index(kernel: Kernel, writer: KernelWriter, indent: str) -> Itera
 
 def is_swizzled(kernel: Kernel) -> bool:
     """Its grid has two dimensions, and blocks take strips of it."""
-    return kernel.raster > 0 and {"x", "y"} <= {dim for dim, _ in kernel.sides}
+    return kernel.annotation(BlockSwizzle) is not None and {"x", "y"} <= {dim for dim, _ in kernel.sides}
 
 
-def _raster(kernel: Kernel, writer: KernelWriter, indent: str) -> Iterator[str]:
+def _swizzle(kernel: Kernel, swizzle: BlockSwizzle, writer: KernelWriter, indent: str) -> Iterator[str]:
     along = {dim: whole(count, writer) for (dim, _), count in zip(kernel.sides, launched_grid(kernel), strict=True)}
-    most = writer.unsigned(str(kernel.raster))
+    most = writer.unsigned(str(swizzle.swizzle_rows))
     yield indent + writer.new("uint32", COLUMNS, along["x"])
     yield indent + writer.new("uint32", ALL, along["y"])
     at = f"{writer.block_number('y', 'uint32')} * {COLUMNS} + {writer.block_number('x', 'uint32')}"

@@ -134,14 +134,8 @@ def is_vectorized(kernel: Kernel) -> bool:
 
 def aligned(plan: Plan) -> tuple[str, ...]:
     """The arrays that tiles are filled from 16 bytes at a time, and those of kernels that access neighbours at once."""
-    return tuple(
-        sorted(
-            {
-                *vector_copied_arrays(plan),
-                *(a for kernel in plan.kernels if is_vectorized(kernel) for a in kernel.arrays),
-            }
-        )
-    )
+    vectorized = (a for kernel in plan.kernels if is_vectorized(kernel) for a in kernel.arrays)
+    return tuple(sorted({*vector_copied_arrays(plan), *vectorized}))
 
 
 def unaligned(array: str) -> str:

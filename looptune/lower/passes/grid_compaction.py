@@ -13,7 +13,7 @@ hold for one of its threads; that is linear in the block's own numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 
@@ -21,6 +21,7 @@ from looptune.ir.intervals import affine_terms
 from looptune.ir.nodes import Binary, Const, Expr, If, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import add, mul
+from looptune.schedule.directives.pack import SkipIdleBlocks
 
 WORTH = 0.1
 """Of the blocks so many have to be idle."""
@@ -64,6 +65,11 @@ def is_launched(packing: CompactGrid, x: Expr, y: Expr) -> Expr:
     """Whether block (x, y) is."""
     terms = add(add(mul(Const(packing.a), x), mul(Const(packing.b), y)), Const(packing.c))
     return Binary(">=", terms, Const(0))
+
+
+def is_asked_to_compact(loops: Iterable[Loop]) -> bool:
+    """Whether a directive for one of a kernel's loops asks for it."""
+    return any(f.annotation(SkipIdleBlocks) is not None for f in loops)
 
 
 def compact_grid(x: Loop, y: Loop, per: tuple[int, int], body: tuple[Stmt, ...]) -> CompactGrid | None:

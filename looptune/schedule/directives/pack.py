@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from looptune.ir.nodes import Directive
+from looptune.ir.nodes import Annotation, Directive
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -29,6 +29,18 @@ from looptune.schedule.directives.base import (
     annotate_nest,
     reject_arguments,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SkipIdleBlocks(Annotation):
+    """Blocks of the kernel's grid that have nothing to do are not launched."""
+
+    word: ClassVar = "pack"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+
+    def pragma(self) -> str:
+        return "#pragma looptune pack"
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class Pack(Transform):
         return cls(span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, packs=True)
+        return annotate_nest(site, SkipIdleBlocks())
 
 
 _TRIANGLE = """\

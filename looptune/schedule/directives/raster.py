@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Arg, Directive
+from looptune.ir.nodes import Annotation, Arg, Directive
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -32,6 +32,20 @@ from looptune.schedule.directives.base import (
 )
 
 MOST_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSwizzle(Annotation):
+    """The kernel's blocks take strips of so many rows of the grid."""
+
+    word: ClassVar = "raster"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+
+    swizzle_rows: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune raster {self.swizzle_rows}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Raster(Transform):
         raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, raster=self.rows)
+        return annotate_nest(site, BlockSwizzle(self.rows))
 
 
 _COPY = """\
