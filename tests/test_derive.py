@@ -16,6 +16,7 @@ from looptune.ir.nodes import Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
@@ -104,9 +105,9 @@ def tree(analysis: Analysis, version: Configuration) -> Codelet | None:
         return None
 
 
-def blocks(codelet: Codelet) -> list[tuple[int, ...]]:
+def blocks(codelet: Codelet) -> list[BlockSize | None]:
     """Which ``==`` does not look at."""
-    return [n.block for n in walk(codelet.body) if isinstance(n, Loop)]
+    return [n.annotation(BlockSize) for n in walk(codelet.body) if isinstance(n, Loop)]
 
 
 @pytest.mark.sampled(13, "wide")

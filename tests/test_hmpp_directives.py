@@ -14,6 +14,7 @@ from looptune.ir.nodes import Loop
 from looptune.ir.rewrite import walk_stmts
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.space.pragma_choices import check_choices_decided
 
@@ -110,7 +111,11 @@ def test_a_block_size_from_outside_covers_inner_loops() -> None:
         placed = parse_lines(lines)
         check_choices_decided(unit, placed)
         made = schedule(Analysis(unit.codelet), placed).codelet
-        return [f.block for f in walk_stmts(made.body) if isinstance(f, Loop) and f.var == "i"]
+        return [
+            size.block
+            for f in walk_stmts(made.body)
+            if isinstance(f, Loop) and f.var == "i" and (size := f.annotation(BlockSize)) is not None
+        ]
 
     assert blocks("loop 3: grid blocksize 8x8") == [(16, 2), (8, 8)]
     assert blocks("codelet: grid blocksize 64x4") == [(64, 4)] * 2

@@ -30,6 +30,7 @@ from looptune.poly.translation_validation import Proof, prove
 from looptune.schedule import directives
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directives.grid import BlockSize
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -85,7 +86,7 @@ def made(text: str | Path, *lines: str) -> Made:
 
 def launched(loops: Made) -> Made:
     """The plan of the loops, in small blocks."""
-    small: Codelet = rewrite(lambda n: replace(n, block=BLOCK) if isinstance(n, Loop) else None, loops.finished)
+    small: Codelet = rewrite(lambda n: n.annotated(BlockSize(BLOCK)) if isinstance(n, Loop) else None, loops.finished)
     known = dict(zip("nm", loops.only[0], strict=True)) if len(loops.only) == 1 else {}
     planned = lower_to_plan(specialize(small, known))
     return replace(

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -45,6 +44,7 @@ from looptune.poly.translation_validation import TOO_INVOLVED, prove
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directives.base import NewSchedule
+from looptune.schedule.directives.grid import BlockSize
 
 USUAL = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 Instance = tuple[Statement, tuple[int, ...]]
@@ -154,7 +154,7 @@ def scheduled(analysis: Analysis, lines: list[str]) -> ScheduleResult | Looptune
 def check_accepted(analysis: Analysis, done: ScheduleResult, lines: list[str], counts: Counter[str]) -> None:
     original = analysis.codelet
     conditional = any(isinstance(n, If) and any(isinstance(x, Load) for x in walk(n.cond)) for n in walk(original.body))
-    small: Codelet = rewrite(lambda n: replace(n, block=(3, 2)) if isinstance(n, Loop) else None, done.codelet)
+    small: Codelet = rewrite(lambda n: n.annotated(BlockSize((3, 2))) if isinstance(n, Loop) else None, done.codelet)
     planned = lower_to_plan(small)
     launched, shared = plan_as_loops(planned), frozenset(v.name for v in planned.resident if not v.shape)
     note(c_printer.body(launched))

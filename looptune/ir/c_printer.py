@@ -161,23 +161,18 @@ Marks = Callable[[Loop, Mapping[str, Local]], str]
 """A line to stand before a loop, "" for none, given the locals that are declared inside it."""
 
 
-Covered = tuple[tuple[int, ...], Annotations]
-"""What directives say of a loop and of those inside: the thread block, and the annotations that are
-inherited."""
-
-
 def statements(
     block: tuple[Stmt, ...],
     locals_: dict[str, Local],
     indent: str = "  ",
     pragmas: bool = False,
-    around: Covered = ((), NO_ANNOTATIONS),
+    around: Annotations = NO_ANNOTATIONS,
     marks: Marks | None = None,
 ) -> str:
     """The statements of a block, one a line; ``locals_`` are the block's own, each declared where it belongs.
 
-    ``pragmas``: loops say how they run, and what covers them where it is not that of the loop ``around``; ``marks``:
-    what else stands before a loop.
+    ``pragmas``: loops say how they run, and their annotations but for those that they inherit from ``around``;
+    ``marks``: what else stands before a loop.
     """
     here = locals_declared_in(block, set(locals_))
     lines = [f"{indent}{declaration(locals_[n])};" for n in locals_ if n in here]
@@ -188,14 +183,6 @@ def statements(
     return "\n".join(lines)
 
 
-def _covered(stmt: Stmt, around: Covered) -> Covered:
-    if not isinstance(stmt, Loop):
-        return around
-    block, annotations = around
-    mine = Annotations((*annotations, *(a for a in stmt.annotations if a.inherited)))
-    return stmt.block or block, mine
-
-
 def _names(node: object) -> str:
     match node:
         case Var(name) | Load(name):
@@ -204,9 +191,10 @@ def _names(node: object) -> str:
 
 
 def _statement(
-    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: Covered, marks: Marks | None
+    stmt: Stmt, mine: dict[str, Local], indent: str, pragmas: bool, around: Annotations, marks: Marks | None
 ) -> str:
-    inside = _covered(stmt, around)
+    said = stmt.annotations if isinstance(stmt, Loop) else NO_ANNOTATIONS
+    inside = Annotations((*around, *(a for a in said if a.inherited))) if said else around
 
     def block(body: tuple[Stmt, ...]) -> str:
         held = {n: v for n, v in mine.items() if any(_names(x) == n for x in walk(body))}
@@ -242,11 +230,8 @@ def _statement(
                 pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
             if pragmas and stmt.persistent:
                 pragma += f"{indent}#pragma looptune persistent {stmt.persistent}\n"
-            if pragmas and inside[0] != around[0]:
-                size = "x".join(str(n) for n in stmt.block)
-                pragma += f"{indent}#pragma hmppcg grid blocksize {size}\n"
-            for said in (a.pragma() for a in stmt.annotations if pragmas and a not in around[1]):
-                pragma += f"{indent}{said}\n" if said else ""
+            lines = [a.pragma() for a in said if pragmas and a not in around]
+            pragma += "".join(f"{indent}{line}\n" for line in lines if line)
             mark = marks(stmt, mine) if marks is not None else ""
             pragma += f"{indent}{mark}\n" if mark else ""
             start = f"{C_TYPES[stmt.dtype]} {var} = {expression_text(lo)}"

@@ -30,9 +30,6 @@ thread: parallel, but kept inside the thread (the strips of a tiled parallel loo
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "&&", "||"})
 
-BLOCK = (32, 8)
-"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
-
 ASIDE: Mapping[str, bool] = MappingProxyType({"aside": True})
 """Metadata of a field that ``rewrite`` reaches and ``walk`` does not: it says something of the node, and is not run."""
 
@@ -224,7 +221,6 @@ class Loop(Node):
     Where loop 2 has been distributed, its copies are ``piece`` 1, 2, ... in their order, called 2.1, 2.2, ...; else 0.
 
     ``annotations`` are what directives say of it to later stages.
-    ``block`` is the thread block (x, y) a kernel made of this loop has; empty: BLOCK.
     ``shown`` is what the user's variable holds, in terms of ``var``, where the text counts otherwise (downward); None
     where it is ``var``. ``counter`` is that variable, with its type, of a loop of the text.
 
@@ -255,7 +251,6 @@ class Loop(Node):
     piece: int = field(default=0, kw_only=True, compare=False)
     directives: tuple[Directive, ...] = field(default=(), kw_only=True, compare=False, repr=False)
     dtype: str = field(default="int32", kw_only=True)
-    block: tuple[int, ...] = field(default=(), kw_only=True, compare=False)
     shown: Expr | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
     counter: tuple[str, str] = field(default=("", ""), kw_only=True, compare=False, repr=False)
     reduces: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)

@@ -38,7 +38,6 @@ from looptune.ir.def_use import (
     written_names,
 )
 from looptune.ir.nodes import (
-    BLOCK,
     Annotation,
     Array,
     Binary,
@@ -63,7 +62,7 @@ from looptune.ir.simplify import add, is_integer, min_of
 from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid, is_asked_to_compact
 from looptune.lower.passes.scalar_replacement import replace_team_scalars
 from looptune.lower.passes.split_reduction import expand_split_reductions
-from looptune.lower.passes.temporal_tiling import TemporalTile, block, overlap, with_ping_pong_arrays
+from looptune.lower.passes.temporal_tiling import TemporalTile, overlap, with_ping_pong_arrays
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -88,6 +87,7 @@ from looptune.lower.team import (
     scalar_replaced,
     team_phases,
 )
+from looptune.schedule.directives.grid import DEFAULT_BLOCK, block_size
 from looptune.schedule.directives.reduction_simplification import SharedSum, regroupable_statements, simplify_reductions
 
 FROM = "__from"
@@ -150,7 +150,8 @@ class HostScheduler:
 
         def flush() -> None:
             if alone:
-                out.append(Launch(_bare((), block(team[0]) if team else BLOCK, tuple(alone), _whole(team))))
+                size = block_size(team[0]) if team else DEFAULT_BLOCK
+                out.append(Launch(_bare((), size, tuple(alone), _whole(team))))
                 alone.clear()
                 team.clear()
 
@@ -160,7 +161,7 @@ class HostScheduler:
                 continue
             kernel = _kernel(stmt, known) if isinstance(stmt, Loop) else None
             if self.gathering and isinstance(stmt, Loop) and kernel is not None and _one_block(kernel):
-                if team and block(team[0]) != block(stmt):
+                if team and block_size(team[0]) != block_size(stmt):
                     flush()
                 alone.append(stmt)
                 team.append(stmt)
@@ -256,7 +257,7 @@ def _kernel(loop: Loop, known: frozenset[str]) -> Kernel | None:
     for thread in reversed(inside):
         body = (replace(thread, body=body),)
     turned = len(axes) == 2 and axes[0].axis == "x"
-    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block(loop), body)
+    return _bare(tuple(reversed(axes)) if turned else tuple(axes), block_size(loop), body)
 
 
 def _only_loop(body: tuple[Stmt, ...]) -> Loop | None:
@@ -277,26 +278,26 @@ def _deep(loop: Loop, known: frozenset[str]) -> Kernel | None:
         return _kernel(replace(loop, axis=""), known)
     if inner is None:
         shares = needs_team(loop.body) and privates_stay_local(loop)
-        kernel = _bare((), block(loop), loop.body, Team("xy")) if shares else None
+        kernel = _bare((), block_size(loop), loop.body, Team("xy")) if shares else None
     alone = replace(loop, body=())
-    return replace(_bare((), BLOCK, loop.body) if kernel is None else kernel, deep=alone)
+    return replace(_bare((), DEFAULT_BLOCK, loop.body) if kernel is None else kernel, deep=alone)
 
 
 def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
     """The kernel in which teams of threads share a loop, at ``loop`` or in it, that reduces or was given to them."""
     if has_team_directive(loop):
-        return _bare((), block(loop), (loop,), Team("xy"))
+        return _bare((), block_size(loop), (loop,), Team("xy"))
     if loop.mode != "parallel" or not privates_stay_local(loop):
         return None
     inner = _inner_axis(loop, known)
     if not loop.reduces:
         if inner is not None or not needs_team(loop.body):
             return None
-        return _bare((loop,), block(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
+        return _bare((loop,), block_size(loop), loop.body, Team("y" if loop.axis == "x" else "x"))
     if inner is not None and has_disjoint_targets(loop, inner):
         team = Team("x" if loop.axis == "x" else "y", outer=True)
-        return _bare((inner,), block(loop), (replace(loop, body=inner.body),), team)
-    return _bare((), block(loop), (loop,), Team("xy")) if is_team_reducible(loop) else None
+        return _bare((inner,), block_size(loop), (replace(loop, body=inner.body),), team)
+    return _bare((), block_size(loop), (loop,), Team("xy")) if is_team_reducible(loop) else None
 
 
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:
@@ -326,7 +327,7 @@ def _tiled(whole: TemporalTile) -> Kernel:
         for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
     ]
     deep = axes.pop(0) if len(axes) > 2 else None
-    return replace(_bare(tuple(axes), block(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
+    return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
 
 
 def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[SharedSum, ...]) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from differential.programs import Program
 from looptune.core.errors import LooptuneError
 from looptune.frontend import Unit
 from looptune.frontend.directive_lines import parse_lines
-from looptune.ir.nodes import Codelet, Loop
+from looptune.ir.nodes import Codelet, Loop, Node
 from looptune.ir.rewrite import rewrite
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.directives.grid import BlockSize
 from looptune.schedule.suggest import schedule_with_suggestions
 from looptune.tune.space.pragma_choices import check_choices_decided
 
@@ -74,7 +75,11 @@ def check_refusal(refusal: LooptuneError) -> None:
 def small_blocks(codelet: Codelet, rng: random.Random) -> Codelet:
     """Blocks of a few threads where no directive says otherwise, as arrays are small."""
     shape = rng.choice(((3, 2), (4, 2), (8, 1), (2, 3)))
-    return rewrite(lambda n: replace(n, block=shape) if isinstance(n, Loop) and not n.block else None, codelet)
+
+    def rule(n: Node) -> Node | None:
+        return n.annotated(BlockSize(shape)) if isinstance(n, Loop) and n.annotation(BlockSize) is None else None
+
+    return rewrite(rule, codelet)
 
 
 def differs(

@@ -196,7 +196,7 @@ class _Dealing:
             raise not_separable(first, told[0].each[0])
         groups = told or [TargetGroup((), targets)]
         every = Loop(part.name, Const(0, part.dtype), Const(first.parts, part.dtype), (), dtype=part.dtype,
-                     block=first.block)  # fmt: skip
+                     annotations=_of_join(first))  # fmt: skip
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
             common = shared(loops, regroupable_statements((*chain, *loops), (*loops,)), self.taken)
@@ -475,6 +475,11 @@ class TargetGroup:
     targets: tuple[Reduction, ...]
 
 
+def _of_join(loop: Loop) -> Annotations:
+    """Of the loop's annotations those that are for the kernel which joins the parts, too."""
+    return Annotations(a for a in loop.annotations if a.of_join)
+
+
 def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -> list[TargetGroup]:
     """By the loops inside of those that are dealt out, of which a remainder has its own; [] where none does.
 
@@ -492,8 +497,7 @@ def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -
         if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written_names(loops))):
             raise not_separable(loops[0], f)
         if mine:
-            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, block=f.block,
-                        annotations=Annotations(a for a in f.annotations if a.of_join))  # fmt: skip
+            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, annotations=_of_join(f))
             found.setdefault(each, {}).update(dict.fromkeys(mine))
     told = [r for mine in found.values() for r in mine]
     twice = next((r for r in told if told.count(r) > 1), None)

@@ -24,10 +24,11 @@ from itertools import accumulate
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import is_defined_before_use, names_in, written_names
 from looptune.ir.intervals import affine_terms, difference_range
-from looptune.ir.nodes import BLOCK, Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
+from looptune.schedule.directives.grid import block_size
 
 POINT = "__point"
 """What the names of a point's coordinates end with."""
@@ -122,12 +123,6 @@ class TemporalTile:
         return {a: a if self.back else b for a, b in self.spares}
 
 
-def block(loop: Loop) -> tuple[int, int]:
-    """The threads along x and y asked for; in a permuted nest the loop that asks may stand further in."""
-    x, y = (*next((f.block for f in walk(loop) if isinstance(f, Loop) and f.block), BLOCK), 1)[:2]
-    return x, y
-
-
 def check(codelet: Codelet, *, tiles: bool) -> None:
     """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
     changed = written_names(codelet.body)
@@ -170,7 +165,7 @@ def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
     halo = tuple(
         (max(e[d][0] for e in grown[-1].values()), max(e[d][1] for e in grown[-1].values())) for d in range(dimensions)
     )
-    x, y = block(loop)
+    x, y = block_size(loop)
     shape = ((x * y,), (y * rows, x), (rows, y, x))[dimensions - 1]
     for d, (n, (before, behind)) in enumerate(zip(shape, halo, strict=True)):
         if tiles and n <= before + behind:

@@ -14,7 +14,8 @@ from math import prod
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Arg, Directive
+from looptune.ir.nodes import Annotation, Arg, Directive, Loop
+from looptune.ir.rewrite import walk
 from looptune.schedule.directives.base import (
     DirectiveSite,
     Example,
@@ -24,6 +25,8 @@ from looptune.schedule.directives.base import (
     unknown_argument,
 )
 
+DEFAULT_BLOCK = (32, 8)
+"""Threads of a block along x and y where no directive says otherwise: the paper's default."""
 GPU_THREADS = 1024
 """Of a block, on all of NVIDIA's GPUs since compute capability 2.0 and most others."""
 MOST_THREADS = 65_536
@@ -41,6 +44,28 @@ def block_of(arg: Arg) -> tuple[int, ...]:
             arg.span,
         )
     return tuple(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSize(Annotation):
+    """The threads of a block of the kernel, along x and, where there are two numbers, y."""
+
+    word: ClassVar = "grid"
+    inherited: ClassVar = True
+    compared: ClassVar = False
+    of_join: ClassVar = True
+
+    block: tuple[int, ...]
+
+    def pragma(self) -> str:
+        return f"#pragma hmppcg grid blocksize {'x'.join(map(str, self.block))}"
+
+
+def block_size(loop: Loop) -> tuple[int, int]:
+    """The threads along x and y asked for; in a permuted nest the loop that asks may stand further in."""
+    said = (f.annotation(BlockSize) for f in walk(loop) if isinstance(f, Loop))
+    x, y = (*next((size.block for size in said if size is not None), DEFAULT_BLOCK), 1)[:2]
+    return x, y
 
 
 @dataclass(frozen=True)
@@ -66,7 +91,7 @@ class Grid(Transform):
         return prod(self.block)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return annotate_nest(site, block=self.block)
+        return annotate_nest(site, BlockSize(self.block))
 
 
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"

@@ -22,7 +22,7 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Arg, Directive, Loop, Mode, Node
 from looptune.ir.rewrite import rewrite, walk
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, unknown_argument
-from looptune.schedule.directives.grid import block_of
+from looptune.schedule.directives.grid import BlockSize, block_of
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,16 @@ class Gridify(Transform):
             self._check_nest(site, chosen)
             axes = {chosen[0]: "z"}
 
+        size = (BlockSize(self.block),) if self.block else ()
+
         def rule(n: Node) -> Node | None:
             match n:
                 case Loop(var) if var in chosen:
-                    block = self.block if self.block else n.block
-                    return replace(n, mode="parallel", block=block, axis=axes.get(var, ""))
+                    return replace(n, mode="parallel", axis=axes.get(var, "")).annotated(*size)
                 case Loop():
                     mode: Mode = "sequential" if n.mode == "sequential" or n.reduces else "thread"
                     reduces = n.reduces if n.parts > 1 else ()
-                    return replace(n, mode=mode, block=self.block if self.block else n.block, reduces=reduces)
+                    return replace(n, mode=mode, reduces=reduces).annotated(*size)
             return None
 
         return Rewrite((rewrite(rule, site.loop),))
