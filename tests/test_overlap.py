@@ -259,7 +259,7 @@ def test_it_is_proved_and_compiles(name: str) -> None:
     done = planned(case.text, case.lines, sizes)
     proof = prove_plan(original, done, sizes)
     assert proof.verdict == "proved", proof.reason
-    tiled = [k for k in done.kernels if k.overlap is not None]
+    tiled = [k for k in done.kernels if k.time_tile is not None]
     assert len(tiled) in (2, 4)
     if oracle.CUDA and name in [*CASES][::3]:
         from looptune.backends.numba_cuda.backend import NumbaCuda
@@ -267,7 +267,7 @@ def test_it_is_proved_and_compiles(name: str) -> None:
         built = NumbaCuda().build(done)
         for kernel, used in zip(done.kernels, built.resources, strict=True):
             assert used.local_bytes == 0
-            if kernel.overlap is not None:
+            if kernel.time_tile is not None:
                 assert used.shared_bytes <= shared_bytes(done, kernel)
 
 
@@ -291,8 +291,8 @@ def test_tiles_overlap_as_far_as_the_steps_reach(
 ) -> None:
     """By hand: in each step of FIELDS one element on each side."""
     kernel = planned(FIELDS, lines).kernels[0]
-    assert kernel.overlap is not None
-    assert (kernel.overlap.halo, kernel.overlap.core) == (halo, core)
+    assert kernel.time_tile is not None
+    assert (kernel.time_tile.halo, kernel.time_tile.core) == (halo, core)
 
 
 def test_the_model_counts_what_a_tile_loads_and_stores() -> None:
@@ -339,7 +339,7 @@ def test_what_the_loops_give_on_a_cpu(part: int, tmp_path: Path) -> None:
 def test_a_row_is_a_few_rows_behind() -> None:
     """By hand: z needs y of the next row, so a step is one row behind, and a band leaves out one more at each edge."""
     tree = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"])).codelet
-    whole = lower_to_plan(tree).kernels[0].overlap
+    whole = lower_to_plan(tree).kernels[0].time_tile
     assert whole is not None
     assert cpu_time_bands.row_lags(whole, 1, alone=False) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)
     assert cpu_time_bands.row_lags(whole, 1, alone=True) == cpu_time_bands.RowLags((0, 0, 0, 1), 1)

@@ -81,4 +81,4 @@ def test_with_keep_going_the_loop_is_launched_step_by_step() -> None:
     """As ``explain`` has it: the refusal is in the step."""
     done = schedule(Analysis(load(FIELDS).codelet), parse_lines(["loop 1: overlap 4"]), keep_going=True)
     assert [s.proof for s in done.steps] == ["refused"]
-    assert all(k.overlap is None for k in lower_to_plan(done.codelet, blocks=True).kernels)
+    assert all(k.time_tile is None for k in lower_to_plan(done.codelet, blocks=True).kernels)

@@ -105,7 +105,7 @@ def how(body: tuple[Stmt, ...]) -> dict[int, tuple[object, ...]]:
 
 
 def _annotations(n: Loop) -> tuple[object, ...]:
-    return (n.mode, n.axis, n.parts, n.staged, n.buffers, n.turned, n.copies, n.overlap, n.persistent,
+    return (n.mode, n.axis, n.parts, n.staged, n.buffers, n.turned, n.copies,
             *(a.pragma() for a in n.annotations))  # fmt: skip
 
 

@@ -225,11 +225,6 @@ def _statement(
                 ahead += f", turned({', '.join(stmt.turned)})" if stmt.turned else ""
                 ahead += f", unroll {stmt.copies}" if stmt.copies else ""
                 pragma += f"{indent}#pragma looptune stage {', '.join(stmt.staged)}{ahead}\n"
-            if pragmas and stmt.overlap:
-                steps, rows = stmt.overlap
-                pragma += f"{indent}#pragma looptune overlap {steps}{f', rows {rows}' if rows > 1 else ''}\n"
-            if pragmas and stmt.persistent:
-                pragma += f"{indent}#pragma looptune persistent {stmt.persistent}\n"
             lines = [a.pragma() for a in said if pragmas and a not in around]
             pragma += "".join(f"{indent}{line}\n" for line in lines if line)
             mark = marks(stmt, mine) if marks is not None else ""

@@ -261,9 +261,7 @@ class Loop(Node):
     turned: tuple[str, ...] = field(default=(), kw_only=True)
     copies: int = field(default=0, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
-    overlap: tuple[int, ...] = field(default=(), kw_only=True)
     regroups: bool = field(default=False, kw_only=True)
-    persistent: int = field(default=0, kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
 
     def annotation(self, kind: type[A]) -> A | None:

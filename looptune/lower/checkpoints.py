@@ -31,7 +31,7 @@ class Checkpoints:
 def checkpoints(plan: Plan, sizes: Mapping[str, int]) -> Checkpoints | None:
     """None where no host loop has an iteration."""
     steps = tuple(_taken(plan.steps, sizes))
-    loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.persistent}
+    loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.blocks_per_sm}
     made = {k: count((loop,), sizes) if len(loops) > 1 else 1 for k, loop in loops.items()}
     longest = max(made, key=lambda k: made[k], default=None)
     if longest is None:

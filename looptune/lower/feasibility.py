@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import written_names
-from looptune.ir.nodes import Codelet, Loop, Stmt
+from looptune.ir.nodes import Annotations, Codelet, Loop, Stmt
 from looptune.ir.rewrite import rewrite_stmts, walk
-from looptune.lower.host_loops import check_on_host, outermost_loops_where
+from looptune.lower.host_loops import PERSISTENT, check_on_host, outermost_loops_where, persistent_blocks
 from looptune.lower.mapping import FROM, lower_to_plan
 from looptune.lower.passes import split_reduction, temporal_tiling
 from looptune.lower.plan import HostLoop, Kernel, host_loops, kernels_in
@@ -29,9 +29,9 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
     name = "split"
     try:
         split_reduction.check_split_reductions(codelet)
-        name = "overlap"
+        name = temporal_tiling.OVERLAP
         temporal_tiling.check(codelet, tiles=tiles)
-        name = "persistent"
+        name = PERSISTENT
         check(codelet)
     except InfeasibleDirective as no:
         return name, no
@@ -44,19 +44,15 @@ def drop_annotation(codelet: Codelet, loop: Loop, name: str) -> Codelet:
     def rule(n: Stmt) -> Stmt | None:
         if not (isinstance(n, Loop) and n == loop):
             return None
-        match name:
-            case "split":
-                return replace(n, parts=1)
-            case "overlap":
-                return replace(n, overlap=())
-        return replace(n, persistent=0)
+        left = Annotations(a for a in n.annotations if a.word != name)
+        return replace(n, annotations=left, parts=1 if name == "split" else n.parts)
 
     return replace(codelet, body=rewrite_stmts(rule, codelet.body))
 
 
 def check(codelet: Codelet) -> None:
     """Unfit where a loop's launches cannot be one."""
-    found = tuple(outermost_loops_where(codelet.body, lambda f: bool(f.persistent)))
+    found = tuple(outermost_loops_where(codelet.body, lambda f: persistent_blocks(f) > 0))
     changed = written_names(codelet.body) if found else ()
     for loop, around in found:
         check_on_host(loop, around, changed)
@@ -71,7 +67,7 @@ def check(codelet: Codelet) -> None:
 
 def _made(codelet: Codelet) -> Iterator[HostLoop]:
     """Those that the host runs."""
-    return (step for step in host_loops(lower_to_plan(codelet, blocks=True).steps) if step.persistent)
+    return (step for step in host_loops(lower_to_plan(codelet, blocks=True).steps) if step.blocks_per_sm)
 
 
 def _check_blocks(loop: Loop, made: HostLoop) -> None:
@@ -92,6 +88,6 @@ def _threads(kernel: Kernel) -> int:
 
 def _waits(kernel: Kernel) -> bool:
     """Its threads meet at barriers."""
-    if kernel.team is not None or kernel.overlap is not None:
+    if kernel.team is not None or kernel.time_tile is not None:
         return True
     return any(isinstance(f, Loop) and f.staged for f in (*kernel.loops, *walk(kernel.body)))

@@ -63,7 +63,7 @@ def _slice(kernels: Sequence[Kernel]) -> frozenset[str]:
     assigns = [s for k in kernels for s in walk_stmts(k.body) if isinstance(s, Assign)]
     flows = [(_name(s.target), frozenset(_floats(s.value))) for s in assigns]
     # A tile that is taken through several steps is written to another array, which then takes the place of its own.
-    flows += [pair for k in kernels if k.overlap is not None for a, b in k.overlap.target.items()
+    flows += [pair for k in kernels if k.time_tile is not None for a, b in k.time_tile.target.items()
               for pair in ((a, frozenset((b,))), (b, frozenset((a,))))]  # fmt: skip
     found = {name for k in kernels for e in _decisions(k.body) for name in _floats(e)}
     grown = bool(found)

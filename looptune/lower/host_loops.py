@@ -8,6 +8,15 @@ from looptune.core.errors import InfeasibleDirective
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Call, Expr, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import walk
+from looptune.schedule.directives.persistent import PersistentBlocks
+
+PERSISTENT = PersistentBlocks.word
+
+
+def persistent_blocks(loop: Loop) -> int:
+    """How many blocks a multiprocessor are to make all launches of the loop as one, 0 where the host makes them."""
+    said = loop.annotation(PersistentBlocks)
+    return 0 if said is None else said.blocks_per_sm
 
 
 def check_on_host(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str]) -> None:

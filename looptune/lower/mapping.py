@@ -59,10 +59,11 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
+from looptune.lower.host_loops import persistent_blocks
 from looptune.lower.passes.grid_compaction import CompactGrid, compact_grid, is_asked_to_compact
 from looptune.lower.passes.scalar_replacement import replace_team_scalars
 from looptune.lower.passes.split_reduction import expand_split_reductions
-from looptune.lower.passes.temporal_tiling import TemporalTile, overlap, with_ping_pong_arrays
+from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together, tile_in_time, with_ping_pong_arrays
 from looptune.lower.plan import (
     ARRIVED,
     HostIf,
@@ -173,12 +174,12 @@ class HostScheduler:
 
     def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
         match stmt:
-            case Loop(overlap=(_, *_)) if stmt.mode == "sequential":
+            case Loop(mode="sequential") if steps_together(stmt):
                 return self.tiled(stmt)
             case Loop(var, lo, hi, inner, step):
                 if kernel is not None:
                     return Launch(kernel)
-                blocks = stmt.persistent if self.gathering else 0
+                blocks = persistent_blocks(stmt) if self.gathering else 0
                 return HostLoop(var, lo, hi, step, self.steps(inner, known | {var}), blocks)
             case If(cond, then, other):
                 return HostIf(cond, self.steps(then, known), self.steps(other, known))
@@ -187,17 +188,17 @@ class HostScheduler:
     def tiled(self, loop: Loop) -> HostLoop:
         """Two launches of so many steps, the second one from the spare arrays back to those of the codelet; without
         blocks of threads one, in place."""
-        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), loop.overlap[0] * loop.step
+        first, steps = Var(f"{loop.var}{FROM}", loop.dtype), steps_together(loop) * loop.step
         launches = []
         for back in (False, True) if self.gathering else (False,):
             lo = add(first, Const(steps * back, loop.dtype))
             some = replace(loop, lo=lo, hi=min_of(add(lo, Const(steps, loop.dtype)), loop.hi))
             try:
-                tiles = replace(overlap(some, self.codelet, tiles=self.gathering), back=back)
+                tiles = replace(tile_in_time(some, self.codelet, tiles=self.gathering), back=back)
             except InfeasibleDirective as no:
-                raise DirectiveError(f"overlap {loop.overlap[0]} of loop {loop.var}: {no}", loop.span) from None
+                raise DirectiveError(f"overlap {steps_together(loop)} of loop {loop.var}: {no}", loop.span) from None
             launches.append(Launch(_tiled(tiles if self.gathering else tiles.in_place)))
-        blocks = loop.persistent if self.gathering else 0
+        blocks = persistent_blocks(loop) if self.gathering else 0
         return HostLoop(first.name, loop.lo, loop.hi, len(launches) * steps, tuple(launches), blocks)
 
 
@@ -327,7 +328,7 @@ def _tiled(whole: TemporalTile) -> Kernel:
         for d, (extent, step) in enumerate(zip(whole.extents, whole.core, strict=True))
     ]
     deep = axes.pop(0) if len(axes) > 2 else None
-    return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), deep=deep, overlap=whole)
+    return replace(_bare(tuple(axes), block_size(whole.loop), (whole.loop,)), deep=deep, time_tile=whole)
 
 
 def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[SharedSum, ...]) -> Plan:
@@ -335,7 +336,7 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
-    shared |= {spare for k in kernels if k.overlap is not None for _, spare in k.overlap.spares}
+    shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
     resident = tuple(v for v in codelet.locals if v.name in shared)
     taken = {p.name for p in codelet.params} | {v.name for v in codelet.locals} | referenced_names(codelet.body)
     called = codelet.name
@@ -346,7 +347,7 @@ def _finish(codelet: Codelet, steps: tuple[Step, ...], note: str, parted: tuple[
         for i, (k, mine) in enumerate(zip(kernels, own, strict=True))
     }
     made = with_kernels(steps, lambda k: done[id(k)])
-    counter = (Local(ARRIVED, "int64"),) if any(loop.persistent for loop in host_loops(made)) else ()
+    counter = (Local(ARRIVED, "int64"),) if any(loop.blocks_per_sm for loop in host_loops(made)) else ()
     return Plan(codelet, made, (*resident, *counter), note)
 
 
@@ -392,9 +393,9 @@ def _complete(
         together, known = replace_team_scalars(whole, taken, kernel.axes)
         shared, made = team_phases(together, own + known, taken, kernel.axes)
         team, made = replace(team, phases=shared), known + made
-    tiles = kernel.overlap
+    tiles = kernel.time_tile
     if tiles is not None:
-        tiles = replace(overlap(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
+        tiles = replace(tile_in_time(whole[0], codelet, tiles=False), back=tiles.back, spares=tiles.spares)
         made = tiles.registers(codelet)
     elif team is None or team.along != "xy":
         body, more = scalar_replaced(body, taken, kernel.axes, within=team is not None and team.outer)
@@ -419,13 +420,18 @@ def _complete(
     loops = [f for f in (*kernel.loops, *walk_stmts(whole)) if isinstance(f, Loop)]
     return replace(
         kernel, name=name, body=body, arrays=tuple(arrays), locals=private, scalars=(*order, *sorted(free - given)),
-        team=team, overlap=tiles, sums=sums, packing=_packing(kernel, body, loops), annotations=_inherited(loops),
+        team=team, time_tile=tiles, sums=sums, packing=_packing(kernel, body, loops), annotations=_inherited(loops),
     )  # fmt: skip
 
 
 def _packing(kernel: Kernel, body: tuple[Stmt, ...], loops: Sequence[Loop]) -> CompactGrid | None:
     """Of a kernel whose threads are on their own, or share tiles."""
-    if len(kernel.axes) < 2 or kernel.team is not None or kernel.overlap is not None or not is_asked_to_compact(loops):
+    if (
+        len(kernel.axes) < 2
+        or kernel.team is not None
+        or kernel.time_tile is not None
+        or not is_asked_to_compact(loops)
+    ):
         return None
     y, x = kernel.axes
     return compact_grid(x, y, (kernel.threads("x"), kernel.threads("y")), body)

@@ -49,7 +49,7 @@ class Kernel:
     ``block`` is (x, y) threads; ``arrays`` and ``scalars`` are the parameters it needs, in the codelet's order;
     ``locals`` live in each thread. With a ``team``, ``body`` is what each of its threads would do if it were alone,
     and the one axis, if there is one, has the other dimension of the block. ``deep`` is a loop along z, each of whose
-    iterations has blocks of its own: an axis like the others, or one over the parts of sums. With an ``overlap``,
+    iterations has blocks of its own: an axis like the others, or one over the parts of sums. With a ``time_tile``,
     ``body`` is the loop whose steps the blocks take, and the axes go from the core of one tile to that of the next.
     ``sums``: what those of its locals stand for that hold sums. ``annotations``: what it inherits of the loops in it.
     ``blocks_per_sm``: a persistent kernel has so many blocks a multiprocessor; 0: it is none. ``steps``: what
@@ -67,7 +67,7 @@ class Kernel:
     locals: tuple[Local, ...]
     team: Team | None = None
     deep: Loop | None = None
-    overlap: TemporalTile | None = None
+    time_tile: TemporalTile | None = None
     sums: tuple[SharedSum, ...] = ()
     blocks_per_sm: int = 0
     steps: tuple[Step, ...] = ()
@@ -104,12 +104,12 @@ class Kernel:
 
     def threads(self, dimension: Dimension) -> int:
         """How many a block has along it, each with an iteration of its own there."""
-        return 1 if self.overlap is not None else (*self.block, 1)["xyz".index(dimension)]
+        return 1 if self.time_tile is not None else (*self.block, 1)["xyz".index(dimension)]
 
     @property
     def writes(self) -> frozenset[str]:
         """The arrays in device memory that it changes, and locals."""
-        spare = () if self.overlap is None else self.overlap.target.values()
+        spare = () if self.time_tile is None else self.time_tile.target.values()
         within = (n for kernel in kernels_in(self.steps) for n in kernel.writes)
         return frozenset((*written_names(self.body), *spare, *within, *((ARRIVED,) if self.steps else ())))
 
@@ -127,14 +127,14 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """``persistent``: its launches are one, of so many blocks a multiprocessor; 0: the host makes them."""
+    """``blocks_per_sm``: its launches are one, of so many blocks a multiprocessor; 0: the host makes them."""
 
     var: str
     lo: Expr
     hi: Expr
     step: int
     body: tuple[Step, ...]
-    persistent: int = 0
+    blocks_per_sm: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _launched(steps: Iterable[Step]) -> Iterator[Kernel]:
             case Launch(kernel):
                 yield kernel
             case HostLoop(body=body):
-                yield from (fuse_persistent_launches(step),) if step.persistent else _launched(body)
+                yield from (fuse_persistent_launches(step),) if step.blocks_per_sm else _launched(body)
             case HostIf(_, then, other):
                 yield from _launched((*then, *other))
 
@@ -214,7 +214,7 @@ def fuse_persistent_launches(loop: HostLoop) -> Kernel:
         f"{kernels[0].name}_to_{kernels[-1].name.rpartition('_')[2]}", (),
         (max(x * y for x, y in (k.block for k in kernels)), 1), (),
         (*dict.fromkeys(a for k in kernels for a in k.arrays), ARRIVED), tuple(n for n in scalars if n not in own), (),
-        blocks_per_sm=loop.persistent, steps=(loop,),
+        blocks_per_sm=loop.blocks_per_sm, steps=(loop,),
         annotations=merge_annotations(kernels),
     )  # fmt: skip
 
@@ -234,7 +234,7 @@ def split_persistent_launches(plan: Plan) -> Plan:
     def made(step: Step) -> Step:
         match step:
             case HostLoop(body=body):
-                return replace(step, body=tuple(map(made, body)), persistent=0)
+                return replace(step, body=tuple(map(made, body)), blocks_per_sm=0)
             case HostIf(_, then, other):
                 return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
         return step
@@ -292,7 +292,7 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
         match step:
             case Launch(kernel):
                 yield kernel, dict(env)
-            case HostLoop() if step.persistent:
+            case HostLoop() if step.blocks_per_sm:
                 yield fuse_persistent_launches(step), dict(env)
             case HostLoop(var, lo, hi, stride, body):
                 for i in range(evaluate_size(lo, env), evaluate_size(hi, env), stride):
@@ -314,7 +314,7 @@ def host_loops(steps: Sequence[Step]) -> Iterator[HostLoop]:
 def _all_steps(steps: Sequence[Step], within: bool = True) -> Iterator[Step]:
     """``within``: persistent loops and what is in them are some of these."""
     for step in steps:
-        if not within and isinstance(step, HostLoop) and step.persistent:
+        if not within and isinstance(step, HostLoop) and step.blocks_per_sm:
             continue
         yield step
         match step:
@@ -335,7 +335,7 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
             return 1
         case HostIf(cond, then, other):
             return count(then if evaluate_size(cond, env) else other, env)
-        case HostLoop() if step.persistent:
+        case HostLoop() if step.blocks_per_sm:
             return 1
         case HostLoop(var, lo, hi, stride, body):
             trips = range(evaluate_size(lo, env), evaluate_size(hi, env), stride)
@@ -347,7 +347,7 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
 def _deciding(step: Step) -> Iterator[str]:
     """The names that decide how many kernels a step launches."""
     match step:
-        case HostLoop() if step.persistent:
+        case HostLoop() if step.blocks_per_sm:
             return
         case HostLoop(_, lo, hi, _, body):
             yield from names_in((lo, hi))

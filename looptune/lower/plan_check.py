@@ -117,7 +117,7 @@ class _Drawing:
     def launch(self, kernel: Kernel, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The body in every thread of the kernel's blocks; a kernel without axes is one thread."""
         body, arrays = self.own(kernel, body)
-        if kernel.overlap is not None:
+        if kernel.time_tile is not None:
             return body
         if not kernel.loops:
             one = Const(1)
@@ -180,7 +180,7 @@ class _Drawing:
 
     def whole(self, kernel: Kernel) -> tuple[Stmt, ...]:
         """What a thread runs, or a team of them."""
-        if kernel.overlap is not None:
+        if kernel.time_tile is not None:
             return kernel.body
         if kernel.team is None:
             return _in_order(kernel.body)

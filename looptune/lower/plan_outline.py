@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
-from looptune.lower.passes.temporal_tiling import TemporalTile
+from looptune.lower.passes.temporal_tiling import TemporalTile, steps_together
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, evaluate_size, launched_blocks
 
 
@@ -64,8 +64,8 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
     flat = y == 1 and len(kernel.axes) < 2
     threads = f"{x}" if flat else f"{x} x {y}"
     grids = [f"grid {', '.join(axis.var for axis in kernel.grid)}"] if kernel.grid else []
-    if kernel.overlap is not None:
-        grids, inside = [_tiles(kernel.overlap)], ""
+    if kernel.time_tile is not None:
+        grids, inside = [_tiles(kernel.time_tile)], ""
     reduced, spread = ([f.var for f in shared if bool(f.reduces) == sums] for sums in (True, False))
     grids += [f"{what} {', '.join(names)}" for what, names in (("reduction", reduced), ("shared", spread)) if names]
     grids += [f"parts {kernel.deep.var}"] if kernel.deep is not None and kernel.makes_parts else []
@@ -80,5 +80,5 @@ def _kernel(kernel: Kernel, env: Mapping[str, int] | None) -> str:
 
 def _tiles(tiles: TemporalTile) -> str:
     tile, core = (" x ".join(str(n) for n in reversed(sides)) for sides in (tiles.shape, tiles.core))
-    steps = tiles.loop.overlap[0]
+    steps = steps_together(tiles.loop)
     return f"{steps} step{'s' if steps > 1 else ''} of {tiles.loop.var}, tiles of {tile} with cores of {core}"

@@ -31,7 +31,7 @@ def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelle
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
-            case HostLoop() if step.persistent:
+            case HostLoop() if step.blocks_per_sm:
                 yield indent + spelled(fuse_persistent_launches(step), ())
             case HostLoop(var, lo, hi, stride, body):
                 name, wide = writer.name(var), writer.types["int64"]

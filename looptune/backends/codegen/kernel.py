@@ -37,7 +37,7 @@ MAX_SHARED_BYTES = 48 * 1024
 
 def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[str]:
     """The lines between the kernel's parameters and its end."""
-    kernel = keep_lane_elements(if_convert(kernel, plan), Var(LANE)) if kernel.overlap is None else kernel
+    kernel = keep_lane_elements(if_convert(kernel, plan), Var(LANE)) if kernel.time_tile is None else kernel
     writer.counters = (extent_names(plan) | counters(plan)) & {*kernel.arrays, *kernel.scalars}
     writer.nonnegative = writer.counters | extents(plan)
     writer.counted, writer.most, writer.starts = set(), {}, {}
@@ -52,7 +52,7 @@ def kernel_lines(plan: Plan, kernel: Kernel, writer: KernelWriter) -> Iterator[s
         yield f"    {writer.owned(writer.name(v.name), prod(evaluate_size(e, {}) for e in v.shape), v.dtype)}"
     launched = writer.own
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
-    if kernel.overlap is not None:
+    if kernel.time_tile is not None:
         yield from temporal_tiles.emit_temporal_body(kernel, plan, writer)
     else:
         yield from _threads(plan, kernel, writer)
@@ -119,7 +119,7 @@ def shared_bytes(plan: Plan, kernel: Kernel) -> int:
     """Bytes of shared memory that a block needs."""
     if kernel.steps:
         return sum(shared_bytes(plan, k) for k in kernels_in(kernel.steps))
-    if kernel.overlap is not None:
+    if kernel.time_tile is not None:
         return temporal_tiles.shared_bytes(kernel, plan)
     stage = shared_memory.stage_tiles(kernel, plan)
     return team.shared_bytes(kernel) + (shared_memory.shared_bytes(stage.tiles) if stage is not None else 0)

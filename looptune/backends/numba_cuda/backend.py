@@ -267,7 +267,7 @@ def _steps(steps: tuple[Step, ...], writer: CudaWriter, indent: str, spelled: Sp
         match step:
             case Launch(kernel):
                 yield from _launch(kernel, writer, indent, spelled)
-            case HostLoop() if step.persistent:
+            case HostLoop() if step.blocks_per_sm:
                 kernel = fuse_persistent_launches(step)
                 yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), kernel.block[:1])}"
             case HostLoop(var, lo, hi, stride, body):

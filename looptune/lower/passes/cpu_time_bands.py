@@ -22,7 +22,14 @@ from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Binary, Const, Expr, Load, Loop, Node, Select, Stmt, Var
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, div, max_of, min_of, mul
-from looptune.lower.passes.temporal_tiling import Bounds, PointwiseNest, TemporalTile, constant_offset, point
+from looptune.lower.passes.temporal_tiling import (
+    Bounds,
+    PointwiseNest,
+    TemporalTile,
+    constant_offset,
+    point,
+    steps_together,
+)
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
 
 CORES = Var("cores__all", "int64")
@@ -41,8 +48,8 @@ def with_bands(plan: Plan) -> Plan:
 def _steps(steps: Iterable[Step]) -> Iterator[Step]:
     for step in steps:
         match step:
-            case Launch(kernel) if kernel.overlap is not None:
-                whole = kernel.overlap
+            case Launch(kernel) if kernel.time_tile is not None:
+                whole = kernel.time_tile
                 edges = (row_lags(whole, sign, alone=True) for sign in (-1, 1))
                 yield from map(Launch, _Bands(kernel, whole, *edges).kernels())
             case HostLoop(body=body):
@@ -94,7 +101,7 @@ class _Bands:
     above: RowLags
 
     def kernels(self) -> tuple[Kernel, Kernel]:
-        plain = replace(self.kernel, deep=None, overlap=None, locals=(), scalars=(*self.kernel.scalars, CORES.name))
+        plain = replace(self.kernel, deep=None, time_tile=None, locals=(), scalars=(*self.kernel.scalars, CORES.name))
         least = 2 * (self.last(self.below) + self.last(self.above) + 1)
         number = max_of(min_of(CORES, div(self.whole.extents[0], Const(least))), Const(1))
         band = Loop(BAND.name, Const(0, "int64"), number, (), dtype="int64")
@@ -144,7 +151,7 @@ class _Bands:
 
     def last(self, rows: RowLags) -> int:
         """In the last step."""
-        return max(rows.nests) + rows.more * (self.whole.loop.overlap[0] - 1)
+        return max(rows.nests) + rows.more * (steps_together(self.whole.loop) - 1)
 
 
 def _moved(by: Iterable[tuple[Var, int]]) -> Iterator[Stmt]:

@@ -50,8 +50,8 @@ class ThreadRows:
 
     @property
     def whole(self) -> TemporalTile:
-        assert self.kernel.overlap is not None, "the kernel has tiles that overlap"
-        return self.kernel.overlap
+        assert self.kernel.time_tile is not None, "the kernel has tiles that overlap"
+        return self.kernel.time_tile
 
     @property
     def width(self) -> int:

@@ -29,6 +29,7 @@ from looptune.ir.rewrite import rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, max_of, sub
 from looptune.lower.host_loops import Found, check_on_host, outermost_loops_where
 from looptune.schedule.directives.grid import block_size
+from looptune.schedule.directives.overlap import TimeTile
 
 POINT = "__point"
 """What the names of a point's coordinates end with."""
@@ -123,16 +124,25 @@ class TemporalTile:
         return {a: a if self.back else b for a, b in self.spares}
 
 
+OVERLAP = TimeTile.word
+
+
+def steps_together(loop: Loop) -> int:
+    """How many iterations of the loop are one launch, 0 where no directive says that."""
+    said = loop.annotation(TimeTile)
+    return 0 if said is None else said.steps
+
+
 def check(codelet: Codelet, *, tiles: bool) -> None:
     """Unfit where a loop's steps cannot be taken at once; with ``tiles`` where too few are left of a block's, too."""
     changed = written_names(codelet.body)
     for loop, around in _asked(codelet):
         check_on_host(loop, around, changed)
-        overlap(loop, codelet, tiles=tiles)
+        tile_in_time(loop, codelet, tiles=tiles)
 
 
 def _asked(codelet: Codelet) -> Found:
-    return outermost_loops_where(codelet.body, lambda loop: bool(loop.overlap))
+    return outermost_loops_where(codelet.body, lambda loop: steps_together(loop) > 0)
 
 
 def with_ping_pong_arrays(codelet: Codelet) -> Codelet:
@@ -153,9 +163,11 @@ def declared_extents(array: Array | Local) -> tuple[Expr, ...]:
     return extents if len(extents) == len(array.shape) else ()
 
 
-def overlap(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
+def tile_in_time(loop: Loop, codelet: Codelet, *, tiles: bool) -> TemporalTile:
     """One launch of ``loop``; Unfit where there is none. Without ``tiles`` they need not be large enough."""
-    steps, rows = loop.overlap
+    said = loop.annotation(TimeTile)
+    assert said is not None, "a directive asks for it"
+    steps, rows = said.steps, said.rows
     made = _Making(loop, codelet)
     nests = made.nests()
     dimensions = len(made.extents)
@@ -287,7 +299,7 @@ class _Making:
             match n:
                 case While():
                     raise InfeasibleDirective(self.loop, "a while loop in it runs as often as data say")
-                case Loop(staged=(_, *_)) | Loop(overlap=(_, *_)):
+                case Loop() as f if f.staged or steps_together(f):
                     raise InfeasibleDirective(self.loop, f"loop {n.var} inside of it has tiles of its own")
         self.sure(body)
         return self.placed(loops, body)

@@ -23,11 +23,25 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Arg, Directive
+from looptune.ir.nodes import Annotation, Arg, Directive
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 MOST_STEPS = 64
 MOST_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTile(Annotation):
+    """So many iterations of the loop are one launch on a GPU, each block of which takes a tile of the arrays through
+    them, and a thread so many rows of it."""
+
+    word: ClassVar = "overlap"
+
+    steps: int
+    rows: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune overlap {self.steps}{f', rows {self.rows}' if self.rows > 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,7 @@ class Overlap(Transform):
         return cls(number, 1 if rows is None else _at_most(rows, "the number of rows", MOST_ROWS), span=directive.span)
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop, overlap=(self.steps, self.rows), span=self.span),))
+        return Rewrite((replace(site.loop.annotated(TimeTile(self.steps, self.rows)), span=self.span),))
 
 
 def _at_most(arg: Arg, what: str, most: int) -> int:

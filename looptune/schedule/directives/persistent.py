@@ -21,11 +21,23 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.nodes import Directive
+from looptune.ir.nodes import Annotation, Directive
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive, unknown_argument
 
 MOST_BLOCKS = 32
 """That a multiprocessor runs at one time, on any GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentBlocks(Annotation):
+    """All launches of the loop are one on a GPU, of so many blocks a multiprocessor, which wait for each other."""
+
+    word: ClassVar = "persistent"
+
+    blocks_per_sm: int
+
+    def pragma(self) -> str:
+        return f"#pragma looptune persistent {self.blocks_per_sm}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Persistent(Transform):
         raise unknown_argument(cls, next((a for a in directive.args if a.key), directive.args[-1]), ())
 
     def apply(self, site: DirectiveSite) -> Rewrite:
-        return Rewrite((replace(site.loop, persistent=self.blocks, span=self.span),))
+        return Rewrite((replace(site.loop.annotated(PersistentBlocks(self.blocks)), span=self.span),))
 
 
 _STEPS = """\

@@ -48,7 +48,7 @@ class LaunchEstimate:
     def flops(self) -> int | None:
         """Of the launch, as ``flops`` counts; None where data decide how many, or there is much to look at."""
         body = self.kernel.body
-        for axis in reversed(self.kernel.grid if self.kernel.overlap is None else ()):
+        for axis in reversed(self.kernel.grid if self.kernel.time_tile is None else ()):
             body = (replace(axis, body=body),)
         return operation_count.count(body, self.at)
 

@@ -44,9 +44,9 @@ class KernelWork:
 
 def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> KernelWork:
     """One launch of the kernel; ``at``: sizes and the variables of host loops."""
-    kernel = if_convert(kernel, plan) if kernel.overlap is None else kernel
+    kernel = if_convert(kernel, plan) if kernel.time_tile is None else kernel
     kernel = keep_lane_elements(kernel, Var(LANE[kernel.team.along])) if kernel.team is not None else kernel
-    held = stage_tiles(kernel, plan) if kernel.overlap is None else None
+    held = stage_tiles(kernel, plan) if kernel.time_tile is None else None
     tiles = held.tiles if held is not None else _shared(kernel, plan)
     memory = Memory.of(kernel, plan, tiles, at)
     top = lanes(kernel, at, sample)
@@ -55,7 +55,7 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
     level = _Level()
     if kernel.team is not None:
         walker.phases(kernel.team.phases, here, level)
-    elif kernel.overlap is not None:
+    elif kernel.time_tile is not None:
         walker.stepped(_inner(kernel, plan), here, level)
     elif held is not None:
         walker.fill(held.all, here, level)
@@ -68,7 +68,7 @@ def count(kernel: Kernel, plan: Plan, at: Mapping[str, int], sample: Sample) -> 
 
 def _shared(kernel: Kernel, plan: Plan) -> tuple[Tile, ...]:
     """What blocks that take tiles through several steps have in shared memory."""
-    if kernel.overlap is None:
+    if kernel.time_tile is None:
         return ()
     found = ThreadRows(kernel, plan).shared.values()
     return tuple(Tile(s.name, s.array, s.dtype, (Const(0),), (s.count,), s.count) for s in found)

@@ -129,7 +129,7 @@ def lanes(kernel: Kernel, at: Mapping[str, int], sample: Sample) -> Warps:
     for dim, axis in kernel.sides:
         first = evaluate_size(axis.lo, at) + axis.step * kernel.threads(dim) * place[dim][:, None]
         env |= {axis.var: first + axis.step * within[dim], axis.var + FIRST: first, axis.var + THREAD: within[dim]}
-        if kernel.overlap is None:
+        if kernel.time_tile is None:
             here = kernel.threads(dim) * counts["xyz".index(dim)]
             trips = -(-(evaluate_size(axis.hi, at) - evaluate_size(axis.lo, at)) // axis.step)
             active = active & (env[axis.var] < evaluate_size(axis.hi, at))
