@@ -98,7 +98,7 @@ def row(
     samplers["gcc"] = machine.sampler(lambda stream: compiled(*args), restore)
     library = blas(codelet.name, arrays, best.values)
     if library is not None:
-        samplers["blas"] = machine.sampler(machine.foreign(library, ()), {})
+        samplers["blas"] = machine.sampler(machine.external_kernel(library, ()), {})
     times = finals(samplers, 0, leaving=("gcc", "default"))
     over = [paired(times[name], times["tuned"]) for name in ("default", "gcc")]
     cells = [

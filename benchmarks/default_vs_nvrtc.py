@@ -76,7 +76,7 @@ def measure(n: int) -> list[str]:
     samplers = {}
     for name, run in runs.items():
         bench.restore()
-        bench.machine.once(run)
+        bench.machine.time_once(run)
         wrong = bench.wrong()
         assert wrong is None, f"{name}: {wrong}"
         samplers[name] = bench.machine.sampler(run, bench.pairs())

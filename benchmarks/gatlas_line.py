@@ -188,11 +188,11 @@ class Bench:
             runs["arguments"] = _running(self.backend.load(versions.general), arrays, best.values)
         call = library(case, self.target.name, host["C"].dtype.name, best.values)
         if call is not None:
-            runs["library"] = self.machine.foreign(call, tuple(arrays[name] for name in "CAB"))
+            runs["library"] = self.machine.external_kernel(call, tuple(arrays[name] for name in "CAB"))
         errors = [0.0]
         for name, run in [*runs.items()][1:]:
             self.machine.copy(original, arrays["C"])
-            self.machine.once(run)
+            self.machine.time_once(run)
             try:
                 errors.append(right.error(self.machine.fetch(arrays["C"])))
             except LooptuneError as error:

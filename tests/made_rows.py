@@ -32,8 +32,8 @@ def timed(median_us: float, *runs_us: float, compile_s: float | None = 0.5) -> T
     return Timed(runs_us if runs_us else (median_us,) * 3, median_us, median_us, median_us, "original", facts)
 
 
-def cut_off(ran_us: float, there_us: float | None = None) -> CutOff:
-    return CutOff(ran_us, 10.0, 1, 3, "original", (("compile_s", 0.5),), there_us, "")
+def cut_off(elapsed_us: float, best_at_cutoff_us: float | None = None) -> CutOff:
+    return CutOff(elapsed_us, 10.0, 1, 3, "original", (("compile_s", 0.5),), best_at_cutoff_us, "")
 
 
 def row(text: str, outcome: Outcome | None, context: Context = CONTEXT, **changes: object) -> Row:

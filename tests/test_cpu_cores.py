@@ -99,7 +99,7 @@ def test_a_run_counts_when_its_threads_have_cores(monkeypatch: pytest.MonkeyPatc
     its own is always woken."""
     clock, cpu = Clock(monkeypatch), Cpu()
     sample = cpu.sampler(clock.run, {})
-    foreign = cpu.sampler(cpu.foreign(clock.run, ()), {})
+    foreign = cpu.sampler(cpu.external_kernel(clock.run, ()), {})
 
     def runs(sampler: Callable[[], float]) -> int:
         before = clock.runs

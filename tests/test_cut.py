@@ -53,8 +53,8 @@ def test_a_slow_version_is_cut_off(prepared: prepare.PreparedRun, monkeypatch: p
     monkeypatch.setattr(pruning, "WORTH_US", 1.0)
     bench, version = MeasuringDevice(prepared.job), built(prepared)
     match bench.measure(version, Incumbent(1.0)):
-        case CutOff(ran_us, best_us, launched, launches_, verified, facts):
-            assert ran_us > 3.0
+        case CutOff(elapsed_us, best_us, launched, launches_, verified, facts):
+            assert elapsed_us > 3.0
             assert best_us == 1.0
             assert 0 <= launched < launches_ == 8000
             assert "only at" in verified
@@ -126,9 +126,9 @@ def test_a_version_behind_the_pace_is_cut_off(prepared: prepare.PreparedRun, mon
     pace = Progress(loop, (0.5, 0.6, 0.7, 0.8, 0.9))
     best = Incumbent(1e9, pace=pace)
     match bench.measure(version, best):
-        case CutOff(ran_us, 1e9, launched, launches_, there_us=float(there_us), where=where) as outcome:
-            assert ran_us > 3 * there_us
-            assert there_us in pace.us
+        case CutOff(elapsed_us, 1e9, launched, launches_, best_at_cutoff_us=float(best_us), where=where) as outcome:
+            assert elapsed_us > 3 * best_us
+            assert best_us in pace.us
             assert where.endswith(f"of the host loop k in range(0, {steps})")
             assert outcome.cost_us > 3e9
             assert launched < launches_ == 2 * steps
@@ -142,12 +142,12 @@ def test_cut_off_rows_of_before_are_read() -> None:
     """A row that does not say where is one that was stopped against the best's whole time."""
     old = '{"status": "cut_off", "ran_us": 31.0, "best_us": 10.0, "launched": 5, "launches": 40, "verified": ""}'
     match from_json(old):
-        case CutOff(there_us=None, where="") as found:
+        case CutOff(best_at_cutoff_us=None, where="") as found:
             assert found.cost_us == 31.0
 
 
 CUT = CutOff(31.0, 10.0, 5, 40, "only at n=13", (("compile_s", 0.5),))
-THERE = replace(CUT, there_us=8.0, where="at n=257")
+THERE = replace(CUT, best_at_cutoff_us=8.0, where="at n=257")
 
 
 @pytest.mark.parametrize(("cut_off", "cost_us"), [(CUT, 31.0), (THERE, 38.75)])

@@ -170,7 +170,7 @@ void f(int n, float A[n][n], float B[n][n], float C[n][n], float x[n], float y[n
   for (int i = 0; i < n; i++) s[0] += x[i];
 }
 """)
-    told = [(s.loop.number, [f.number for f in s.around], s.along, s.turned, s.product) for s in patterns.sums]
+    told = [(s.loop.number, [f.number for f in s.around], s.contiguous, s.turned, s.product) for s in patterns.sums]
     assert told == [
         (2, [1], True, False, False),
         (4, [3], False, False, False),

@@ -53,7 +53,7 @@ ROOF = Roofline(MinimumWork(6_000_000_000, 450_000_000, "float32"), PEAKS, FACTS
 )
 def test_a_rate_above_the_roof_is_said_to_be_wrong(ceiling: Roofline, time_us: float, said: str | None) -> None:
     """Flops always, bytes beyond the cache where runs begin cold, and nothing within the spread of a measurement."""
-    found = ceiling.broken_by(time_us)
+    found = ceiling.violated_by(time_us)
     assert (found is None) == (said is None), found
     assert said is None or (said in str(found) and "faster than the device" in str(found))
 
@@ -70,8 +70,8 @@ def test_an_older_databases_fma_peaks_are_none() -> None:
     older = {name: rate for name, rate in PEAKS.record().items() if name != "method"}
     found = Peaks.of(older)
     assert found == replace(PEAKS, fma32=None, fma64=None) == Peaks.of(found.record()) == PEAKS.best_of(found)
-    assert replace(ROOF, peaks=found, cold=False).broken_by(90.0) is None
-    assert replace(ROOF, peaks=found).broken_by(120.0) is not None
+    assert replace(ROOF, peaks=found, cold=False).violated_by(90.0) is None
+    assert replace(ROOF, peaks=found).violated_by(120.0) is not None
     assert list(peak_texts(found)) == ["copy", "read"]
     assert DEFAULT.measured(found).ghz == DEFAULT.ghz
 

@@ -161,12 +161,12 @@ def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: MeasuringDevice
     version = baking.plans(large=SUM.replace("+=", "-="))
     best = Incumbent(WORTH_US, 1e-3, "n=73 m=61")
     match measured(bench, version, best):
-        case CutOff(ran_us, best_us, 0, 1, verified, facts, there_us, where) as cut:
-            assert ran_us > SCREEN * 1e-3
-            assert (best_us, there_us) == (WORTH_US, 1e-3)
+        case CutOff(elapsed_us, best_us, 0, 1, verified, facts, best_at_cutoff_us, where) as cut:
+            assert elapsed_us > SCREEN * 1e-3
+            assert (best_us, best_at_cutoff_us) == (WORTH_US, 1e-3)
             assert (verified, where) == ("only at n=73 m=61", "at n=73 m=61")
             assert dict(facts)["measure_s"] == 0.0
-            assert cut.cost_us == pytest.approx(WORTH_US * ran_us / 1e-3)
+            assert cut.cost_us == pytest.approx(WORTH_US * elapsed_us / 1e-3)
             assert "cut off at n=73 m=61: " in cut.message
         case other:
             raise AssertionError(f"not cut off: {other}")
@@ -308,8 +308,8 @@ def test_the_benchmark_of_screening(tmp_path: Path) -> None:
     times = {"": (100.0, 10.0), "loop k: unroll 2": (50.0, 4.0), "loop k: unroll 3": (120.0, 32.0),
              "loop k: unroll 4": (1000.0, 160.0), "loop k: unroll 5": (20_000.0, 700.0)}  # fmt: skip
     with Store.open(tmp_path / "db") as store:
-        for text, (us, there_us) in times.items():
-            facts = Incumbent(1e3 * us, there_us, "n=257").facts
+        for text, (us, best_at_cutoff_us) in times.items():
+            facts = Incumbent(1e3 * us, best_at_cutoff_us, "n=257").facts
             store.record(Row(CONTEXT, text), replace(timed(1e3 * us), facts=facts))
         store.record(Row(CONTEXT, "loop k: unroll 6"), timed(1.0))
     command = [sys.executable, str(ROOT / "benchmarks" / "screening.py"), str(tmp_path / "db")]

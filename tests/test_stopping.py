@@ -182,16 +182,16 @@ def test_a_cpu_keeps_its_pace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("us", "passed", "there_us", "where"),
+    ("us", "passed", "best_at_cutoff_us", "where"),
     [(301e3, 3, None, ""), (7e3, 0, 2e3, "before 1/64"), (16e3, 1, 5e3, "before 1/16"), (16e3, 2, 5e3, "at 1/16"),
      (31e3, 2, 10e3, "before 1/8"),
      (200e3, 6, 60e3, "at the end")],
 )  # fmt: skip
-def test_where_a_version_was_cut_off(us: float, passed: int, there_us: float | None, where: str) -> None:
+def test_where_a_version_was_cut_off(us: float, passed: int, best_at_cutoff_us: float | None, where: str) -> None:
     """At the mark it has passed or the one it did not reach in time; nowhere, where it took too long for all of it."""
     best = Incumbent(100e3, pace=Progress(LOOP, (2e3, 5e3, 10e3, 20e3, 40e3, 60e3)))
     found = pruning.early_stop_outcome(PartialRun(us, 7, 1600, Progress(LOOP, (us,) * passed)), best, "n=13", ())
-    assert (found.there_us, found.where.startswith(where)) == (there_us, True)
+    assert (found.best_at_cutoff_us, found.where.startswith(where)) == (best_at_cutoff_us, True)
     assert found.cost_us >= 3 * best.us
     assert found.verified == "only at n=13"
     assert from_json(to_json(found)) == found

@@ -95,10 +95,10 @@ class Gpu(Device):
     def flat(self, array: DeviceArray) -> DeviceArray:
         return array.reshape(array.size)
 
-    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+    def external_kernel(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return lambda stream: call(*args, stream=numba_stream(stream))
 
-    def once(self, run: Run) -> float:
+    def time_once(self, run: Run) -> float:
         return self._timed(lambda: run(self.stream), self._flush)
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:

@@ -112,11 +112,11 @@ class Device(ABC):
         """A placed array as one of one dimension, without a copy."""
 
     @abstractmethod
-    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+    def external_kernel(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         """A hand-written kernel as a Run."""
 
     @abstractmethod
-    def once(self, run: Run) -> float:
+    def time_once(self, run: Run) -> float:
         """Run and wait; microseconds, host time included."""
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
@@ -128,10 +128,10 @@ class Device(ABC):
         def restored() -> float:
             for target, source in restore.values():
                 self.copy(source, target)
-            return self.once(run)
+            return self.time_once(run)
 
         def sample() -> float:
-            end = time.monotonic() + (AWAKE_S if self.asleep(run) else 0.0)
+            end = time.monotonic() + (AWAKE_S if self.needs_warm_up(run) else 0.0)
             took_us = restored()
             while took_us < SHORT_US and time.monotonic() < end:
                 took_us = restored()
@@ -139,7 +139,7 @@ class Device(ABC):
 
         return sample
 
-    def asleep(self, run: Run) -> bool:
+    def needs_warm_up(self, run: Run) -> bool:
         """Whether one run is too little to wake what it runs on."""
         return False
 
@@ -177,17 +177,17 @@ class Cpu(Device):
     def flat(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1)
 
-    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+    def external_kernel(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return _Foreign(call, args)
 
-    def once(self, run: Run) -> float:
+    def time_once(self, run: Run) -> float:
         start = time.perf_counter_ns()
         run(None)
         took_us = (time.perf_counter_ns() - start) / 1e3
         self._ended = time.monotonic()
         return took_us
 
-    def asleep(self, run: Run) -> bool:
+    def needs_warm_up(self, run: Run) -> bool:
         """A foreign one may have threads of its own, asleep while others ran."""
         return isinstance(run, _Foreign) or time.monotonic() - self._ended > ASLEEP_S
 

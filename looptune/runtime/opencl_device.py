@@ -49,10 +49,10 @@ class OpenClDevice(Device):
     def flat(self, array: DeviceArray) -> DeviceArray:
         return replace(array, shape=(math.prod(array.shape),))
 
-    def foreign(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
+    def external_kernel(self, call: Callable[..., None], args: Sequence[Any]) -> Run:
         return lambda stream: call(*args, queue=stream)
 
-    def once(self, run: Run) -> float:
+    def time_once(self, run: Run) -> float:
         self.stream.finish()
         start = time.perf_counter_ns()
         run(self.stream)

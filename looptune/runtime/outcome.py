@@ -33,38 +33,41 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Given up, being too slow already: ``ran_us`` after ``launched`` of ``launches``, where the best version so far
-    takes ``best_us`` in all. ``verified`` and ``facts`` are as in Timed.
+    """Given up, being too slow already: ``elapsed_us`` after ``launched`` of ``launches``, where the best version so
+    far takes ``best_us`` in all. ``verified`` and ``facts`` are as in Timed.
 
-    Where ``there_us`` is None, it would have taken longer than ``ran_us``; that is all that is known. Else the best
-    took ``there_us`` for the same: for a part of the host loop, or at the reduced sizes, that ``where`` names.
+    Where ``best_at_cutoff_us`` is None, it would have taken longer than ``elapsed_us``; that is all that is known. Else
+    the best took ``best_at_cutoff_us`` for the same: for a part of the host loop, or at the reduced sizes, that
+    ``where`` names.
     """
 
     status: ClassVar[str] = "cut_off"
-    ran_us: float
+    elapsed_us: float
     best_us: float
     launched: int
     launches: int
     verified: str
     facts: tuple[Fact, ...] = ()
-    there_us: float | None = None
+    best_at_cutoff_us: float | None = None
     where: str = ""
 
     @property
     def cost_us(self) -> float:
         """What a search is told: more than the best, in the proportion that was measured."""
-        return self.ran_us if self.there_us is None else self.best_us * self.ran_us / self.there_us
+        if self.best_at_cutoff_us is None:
+            return self.elapsed_us
+        return self.best_us * self.elapsed_us / self.best_at_cutoff_us
 
     @property
     def message(self) -> str:
         made = f"{self.launched} of {self.launches} launches made"
-        if self.there_us is None:
-            ratio = self.ran_us / self.best_us
-            return f"cut off after {self.ran_us:.4g} us, {ratio:.3g} times the best ({self.best_us:.4g} us): {made}"
-        ratio = self.ran_us / self.there_us
+        if self.best_at_cutoff_us is None:
+            ratio = self.elapsed_us / self.best_us
+            return f"cut off after {self.elapsed_us:.4g} us, {ratio:.3g} times the best ({self.best_us:.4g} us): {made}"
+        ratio = self.elapsed_us / self.best_at_cutoff_us
         return (
-            f"cut off {self.where}: {self.ran_us:.4g} us, {ratio:.3g} times what the best took there "
-            f"({self.there_us:.4g} us, {self.best_us:.4g} us in all): {made}"
+            f"cut off {self.where}: {self.elapsed_us:.4g} us, {ratio:.3g} times what the best took there "
+            f"({self.best_at_cutoff_us:.4g} us, {self.best_us:.4g} us in all): {made}"
         )
 
 
@@ -127,6 +130,10 @@ CLASSES: Mapping[str, type[Outcome]] = MappingProxyType(
 )
 
 
+_EARLIER: Mapping[str, str] = MappingProxyType({"ran_us": "elapsed_us", "there_us": "best_at_cutoff_us"})
+"""Fields by the names that they have in databases of an earlier looptune."""
+
+
 def to_json(outcome: Outcome) -> str:
     """
     >>> to_json(TimedOut(2.5))
@@ -139,8 +146,9 @@ def from_json(text: str) -> Outcome:
     """ValueError where ``text`` is no outcome."""
     match json.loads(text):
         case {"status": str(status), **fields} if status in CLASSES:
+            named = {str(name): _tuples(value) for name, value in fields.items()}
             try:
-                return CLASSES[status](**{str(name): _tuples(value) for name, value in fields.items()})
+                return CLASSES[status](**{_EARLIER.get(name, name): value for name, value in named.items()})
             except TypeError as error:
                 raise ValueError(f"no fields of the outcome {status}: {text[:80]}") from error
     raise ValueError(f"no outcome: {text[:80]}")

@@ -106,7 +106,7 @@ class Roofline:
     cache_bytes: int
     cold: bool
 
-    def broken_by(self, time_us: float) -> str | None:
+    def violated_by(self, time_us: float) -> str | None:
         """Why no run takes so little, with both rates; None where one might."""
         if time_us <= 0:
             return f"faster than the device: {time_us:g} us measured"

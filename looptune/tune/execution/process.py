@@ -102,7 +102,7 @@ class WorkerProcess:
         os.close(self.log)
         self.log_path.unlink(missing_ok=True)
 
-    def epitaph(self) -> str:
+    def exit_report(self) -> str:
         """Of a process that was waited for: ``SIGSEGV`` or ``exit code 3``, and the last lines it wrote."""
         code = self.process.exitcode
         assert code is not None, "the process was waited for"

@@ -197,7 +197,7 @@ class Worker:
             life.process.join(timeout=5.0)
             life.process.kill()
             life.process.join()
-            return Crashed(life.epitaph())
+            return Crashed(life.exit_report())
 
 
 class Pool:

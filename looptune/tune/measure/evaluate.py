@@ -357,14 +357,14 @@ class MeasuringDevice:
 
     def impossible(self, time_us: float) -> str | None:
         """Why this is no time of this device; where it breaks the peaks, these are measured again before it is said."""
-        found = None if self.ceiling is None else self.ceiling.broken_by(time_us)
+        found = None if self.ceiling is None else self.ceiling.violated_by(time_us)
         if found is None or self.ceiling is None or self.measured_again:
             return found
         self.measured_again = True
         peaks = self.ceiling.peaks.best_of(peak_rates.measure(self.machine, self.backend))
         peak_rates.keep(self.machine.facts, self.job.cache, peaks)
         self.ceiling = replace(self.ceiling, peaks=peaks)
-        return self.ceiling.broken_by(time_us)
+        return self.ceiling.violated_by(time_us)
 
     def finals(self, lineup: FinalsRequest) -> Times:
         """Paired rounds of every version, of "hand-written" and, where the file has it, of "library"."""
@@ -394,7 +394,7 @@ class MeasuringDevice:
         for name, run in runs.items():
             try:
                 self.restore()
-                self.machine.once(run)
+                self.machine.time_once(run)
                 off = self.wrong()
                 if off is None:
                     samplers[name] = self.machine.sampler(run, self.pairs())

@@ -27,7 +27,7 @@ def runs(path: Path, job: Job, machine: Device, arrays: Mapping[str, Any]) -> di
     own = "cuda" if on_gpu(name) else DEVICES.get(name, name).removeprefix("numba-")
     makers = {"hand-written": getattr(module, own, None), "library": getattr(module, f"library_{own}", None)}
     calls = {name: make(dtype) for name, make in makers.items() if make is not None}
-    return {name: machine.foreign(call, args) for name, call in calls.items() if call is not None}
+    return {name: machine.external_kernel(call, args) for name, call in calls.items() if call is not None}
 
 
 def blame(path: Path, error: Exception) -> str:

@@ -82,7 +82,7 @@ class PrimeSizeCheck:
         def run(stream: Any) -> None:
             program.run(self.insides, self.at.values, stream)
 
-        first_us = self.machine.once(run)
+        first_us = self.machine.time_once(run)
         wrong = self._wrong()
         if wrong is not None or self.small or not self.job.screens:
             return PrimeSizeRun(self.sizes, wrong, took_s=time.monotonic() - start)

@@ -75,7 +75,7 @@ def early_stop_outcome(ran: PartialRun, best: Incumbent, sizes: str, facts: tupl
     mark = passed if passed < len(PARTS) and ran.us > allowed.pace.us[passed] else passed - 1
     part = "the end" if PARTS[mark] == 1 else f"1/{PARTS[mark]}"
     where = f"{'before' if mark == passed else 'at'} {part} of the host loop {ran.pace.loop.partition(':')[0]}"
-    return replace(whole, there_us=best.pace.us[mark], where=where)
+    return replace(whole, best_at_cutoff_us=best.pace.us[mark], where=where)
 
 
 def _verified(sizes: str) -> str:

@@ -115,7 +115,7 @@ def _runner(job: Job) -> Callable[[Plans], dict[str, np.ndarray]]:
     def run(plans: Plans) -> dict[str, np.ndarray]:
         version = bench.run_of(bench.backend.build(plans.timed))
         bench.restore()
-        bench.machine.once(version)
+        bench.machine.time_once(version)
         return {name: bench.machine.fetch(bench.arrays[name]) for name in bench.comparison.judge.expected}
 
     return run

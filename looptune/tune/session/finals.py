@@ -241,7 +241,7 @@ class KernelFinals:
         """Some of these times cannot be: they were kept before it was known what the device can do."""
         ceiling = self.lab.job.ceiling
         medians = (summary(us).median_us for us in times.values())
-        return ceiling is not None and any(ceiling.broken_by(us) is not None for us in medians)
+        return ceiling is not None and any(ceiling.violated_by(us) is not None for us in medians)
 
 
 def run(

@@ -142,7 +142,7 @@ def _apart(found: Patterns) -> Iterator[str]:
         return
     lines = [*found.lines, *turned, f"{_all(p.outer for p in fit)}: unroll 4, jam",
              f"{_all(p.loop for p in fit)}: unroll {{4, 8}}, jam"]  # fmt: skip
-    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.along and not s.turned]
+    columns = [s.around[0] for s in found.sums if len(s.around) == 1 and not s.contiguous and not s.turned]
     if columns:
         lines.append(f"{_all(columns)}: {{ | unroll {{16, 32}}, jam }}")
     for p, q in found.transposes:
@@ -199,7 +199,7 @@ def _beside(found: Patterns, sums: Iterable[ReductionPattern]) -> list[str]:
     lines: list[str] = []
     for s in sums:
         whole = f"loop {loop_label(s.loop)}: parallel"
-        upright = bool(s.around) and not s.along and not s.turned
+        upright = bool(s.around) and not s.contiguous and not s.turned
         grid = f"loop {loop_label(s.around[-1])}: gridify({s.loop.var}, {s.around[-1].var})" if upright else ""
         line = next((x for x in (grid, whole) if x and found.legal([*lines, x])), None)
         lines += [line] if line is not None else []
@@ -218,9 +218,9 @@ def _sums(found: Patterns) -> Iterator[str]:
             teams.append(s)
     if lines:
         yield "\n".join([*lines, TEAMS])
-    wide = [f"loop {loop_label(s.loop)}: vectorize 4" for s in teams if s.along]
+    wide = [f"loop {loop_label(s.loop)}: vectorize 4" for s in teams if s.contiguous]
     if wide and found.legal([*lines, *wide]):
-        yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.along)}: {VECTORS}", TEAMS])
+        yield "\n".join(["for gpu", *lines, f"{_all(s.loop for s in teams if s.contiguous)}: {VECTORS}", TEAMS])
     yield from _shared(found, teams, lines)
     if found.parted is not None:
         yield from _shared(found.parted, found.parted.sums, ())
@@ -256,8 +256,8 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
 def _at_once(found: Patterns) -> Iterator[str]:
     """Sums along the rows of an array and beside each other, from one read: rows in turn, by a block or a core with a
     part of the others."""
-    rows = [s for s in found.sums if s.along and len(s.around) == 1]
-    columns = [s for s in found.sums if not s.along and len(s.around) == 1]
+    rows = [s for s in found.sums if s.contiguous and len(s.around) == 1]
+    columns = [s for s in found.sums if not s.contiguous and len(s.around) == 1]
     for row, column in ((r, c) for r in rows for c in columns):
         inner, outer = column.around[0], column.loop
         turn = [] if column.turned else [f"loop {loop_label(inner)}: permute {outer.var}, {inner.var}"]
@@ -300,7 +300,7 @@ def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
     nothing does."""
     loop = loop_label(s.loop)
     turn = [f"loop {loop}: permute {s.around[-1].var}, {s.loop.var}"] if s.turned else []
-    fits = bool(s.around) and not s.along and found.legal([*turn, f"loop {loop}: split 4"])
+    fits = bool(s.around) and not s.contiguous and found.legal([*turn, f"loop {loop}: split 4"])
     return turn if fits else None
 
 

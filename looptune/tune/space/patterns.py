@@ -31,13 +31,14 @@ from looptune.tune.space.space import parse
 @dataclass(frozen=True, slots=True)
 class ReductionPattern:
     """``loop`` adds up in ``around``, of which the last two are ``outer`` and ``inner`` of a product; it may itself
-    stand around the last one. ``along``: it goes through neighbours in memory; ``reused``: the arrays of which several
-    iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration of outer.
+    stand around the last one. ``contiguous``: it goes through neighbours in memory; ``reused``: the arrays of which
+    several iterations of these two read an element; ``across``: those of them in whose rows it goes, one an iteration
+    of outer.
     """
 
     loop: Loop
     around: tuple[Loop, ...]
-    along: bool
+    contiguous: bool
     reused: tuple[str, ...]
     across: tuple[str, ...] = ()
 
@@ -113,9 +114,9 @@ class Patterns:
         mine = tuple(f for f in around if self.parallel(f) and f.var in told)
         reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
         largest = max(reads, key=lambda n: len(n.index), default=None)
-        along = largest is not None and _strides(largest, loop.var)
+        contiguous = largest is not None and _strides(largest, loop.var)
         if len(mine) < 2:
-            return ReductionPattern(loop, mine, along, ())
+            return ReductionPattern(loop, mine, contiguous, ())
         p, q = mine[-2:]
         changed = written_names(p.body)
         reused = dict.fromkeys(
@@ -125,7 +126,7 @@ class Patterns:
         )
         across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
         return ReductionPattern(
-            loop, mine, along, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
+            loop, mine, contiguous, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
         )
 
     @cached_property
@@ -206,7 +207,7 @@ class Patterns:
         """With the loops distributed in which a sum along columns is followed by a parallel loop: what adds up is not
         what goes along rows. None where there is none."""
         lines: list[str] = []
-        for s in (s for s in self.sums if s.around and not s.along and not s.turned):
+        for s in (s for s in self.sums if s.around and not s.contiguous and not s.turned):
             beside = self.beside(s)
             later = next((f for f in beside if f.number > s.loop.number), None)
             if later is None:

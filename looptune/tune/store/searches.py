@@ -39,8 +39,8 @@ class Entry:
         match row.outcome:
             case Timed(times_us, median_us):
                 return Measured(median_us, times_us, seconds(row), source)
-            case CutOff(ran_us) as cut:
-                return Measured(cut.cost_us, (ran_us,), seconds(row), source, whole=False)
+            case CutOff(elapsed_us) as cut:
+                return Measured(cut.cost_us, (elapsed_us,), seconds(row), source, whole=False)
         return Measured(None, (), seconds(row), source)
 
 
